@@ -17,12 +17,12 @@ from harness import BASE, SERVED, CordonTest  # noqa: E402  (the path is set abo
 
 @functools.lru_cache(maxsize=None)
 def compiled(source):
-    """Directory with SOURCE's program, statically linked, so that any root can run it. A machine without a compiler
-    has the program already."""
+    """Returns the directory of SOURCE's program. The program is static, so it runs in any root. A machine without a
+    compiler has the program already."""
     ready = os.path.join(HERE, "compiled")
     if os.path.exists(os.path.join(ready, source[:-2])):
         return ready
-    # in the mode `served` all other directories are on an overlay, and root cannot share those
+    # in the mode `served` BASE is on an overlay, and root cannot share directories of an overlay
     beside = SERVED and os.geteuid() == 0
     place = os.path.join(os.path.dirname(BASE) if beside else BASE, f"attacks-{os.getpid()}")
     os.makedirs(place, exist_ok=True)
@@ -80,7 +80,7 @@ class AttackTest(CordonTest):
     timeout = 90
 
     def armed(self, *opts, **kwargs):
-        """A sandbox with the attack programs at /attack."""
+        """Returns a sandbox with the attack programs at /attack."""
         return self.create("-v", f"{compiled('attacks.c')}:/attack:ro", *opts, **kwargs)
 
     def attack(self, box, name, *opts):

@@ -139,7 +139,7 @@ struct attribute_args {
 	uint32_t size, flags;
 };
 
-/* CAP_SETUID of a file for everyone: without and with the id of the root of a namespace. */
+/* The attribute that gives a file CAP_SETUID: without and with the id of the root of a namespace. */
 static const unsigned char capable[24] = { 1, 0, 0, 2, 0x80 },
 			   capable_of_root[24] = { 1, 0, 0, 3, 0x80 };
 
@@ -191,7 +191,7 @@ static void must_have_mode(const char *path, unsigned mode)
 	}
 }
 
-/* Files that are created with set-id bits. */
+/* Creates files with set-id bits. */
 static void births(void)
 {
 	struct how how = { O_RDWR | O_CREAT, 06755, 0 };
@@ -219,7 +219,7 @@ static void births(void)
 	umask(022);
 }
 
-/* chmod by each way to name a file of the shared directory. */
+/* Calls chmod with each way to name a file of the shared directory. */
 static void chmods(void)
 {
 	char path[64], way[128];
@@ -517,7 +517,7 @@ static const struct {
 };
 #define N_NAMESPACES (sizeof(namespaces) / sizeof(namespaces[0]))
 
-/* Nested namespaces by every call and every flag, alone and hidden among others. */
+/* Makes nested namespaces by every call and every flag, alone and together with other flags. */
 static void attack_namespaces(void)
 {
 	for (unsigned i = 0; i < N_NAMESPACES; i++) {
@@ -569,7 +569,7 @@ static void attack_namespaces(void)
 		REFUSED(syscall(SYS_setns, pidfd, CLONE_NEWNS));
 }
 
-/* The mount calls, old and new. */
+/* Tries the mount calls, old and new. */
 static void attack_mounts(void)
 {
 	uint64_t attr[4] = { 0, 1 /* clear MOUNT_ATTR_RDONLY */, 0, 0 };
@@ -683,7 +683,7 @@ static void attack_calls(void)
 	REFUSED(syscall(SYS_modify_ldt, 0, zeros, sizeof(zeros)));
 }
 
-/* Other instruction sets of the same machine: x32 calls and the 32-bit gate. */
+/* Uses other instruction sets of the same machine: x32 calls and the 32-bit gate. */
 static void x32_getpid(void)
 {
 	if (syscall(0x40000000 | SYS_getpid) >= 0)
@@ -716,7 +716,7 @@ static void attack_abi(void)
 	in_child(gate_mount);
 }
 
-/* Socket families and protocols; ALLOWED are unix, inet, inet6 and route netlink. */
+/* Tries all socket families and protocols except unix, inet, inet6 and route netlink. */
 static void attack_sockets(void)
 {
 	static const int types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, 10 };
@@ -950,7 +950,7 @@ static void attack_stop_all(void)
 		kill(-1, SIGSTOP);
 }
 
-/* Device nodes: every major that matters, as character and block device. */
+/* Makes device nodes of every important major number, as character and block device. */
 static void attack_devices(void)
 {
 	static const struct {
@@ -1011,7 +1011,7 @@ static int takes_writes(const char *path)
 	return took;
 }
 
-/* Nothing below a directory can be written. */
+/* Checks that nothing below a directory can be written. */
 static void walk(const char *path, int depth)
 {
 	DIR *dir = opendir(path);
@@ -1065,7 +1065,7 @@ static void attack_proc_writes(void)
 			opened(files[i]);
 }
 
-/* Files that tell about the host's kernel memory, keys or log. */
+/* Reads files that show the host's kernel memory, keys or log. */
 static void attack_proc_reads(void)
 {
 	static const char *const files[] = {
@@ -1195,7 +1195,7 @@ static void hoard(void)
 		misses = socket(kinds[i][0], kinds[i][1], 0) < 0 ? misses + 1 : 0;
 }
 
-/* As many sockets as the limits allow, in many processes, held until killed. */
+/* Opens as many sockets as the limits allow, in many processes, and holds them until it is killed. */
 static void attack_hoard_sockets(void)
 {
 	int full[2];
@@ -1329,7 +1329,7 @@ static void *next_headless(void *none)
 	return none;
 }
 
-/* Each such process makes another one, without end. */
+/* Each process whose first thread has ended makes another one, without end. */
 static void attack_headless_storm(void)
 {
 	if (fork() == 0)
@@ -1489,7 +1489,7 @@ static void attack_hoard_udp(void)
 	hold("udp", n, 0);
 }
 
-/* Open files, in a few processes, because each may have only 1024. */
+/* Opens files in a few processes, because each process may have only 1024. */
 static void attack_hoard_files(void)
 {
 	int ready[2];
@@ -1640,8 +1640,8 @@ static void attach_programs(void)
 	}
 }
 
-/* System call filters, nested as deep as the kernel allows, and the calls that ask for support
- * of filters. */
+/* Installs system call filters, nested as deep as the kernel allows, and asks the kernel whether it
+ * supports filters. */
 static void attack_filters(void)
 {
 	struct sock_fprog program = { 1, return_all };
@@ -1695,7 +1695,7 @@ static void attack_waiting(void)
 	free(set);
 }
 
-/* Huge pages that the host has reserved for another program. */
+/* Takes huge pages that the host has reserved for another program. */
 static void attack_huge_pages(void)
 {
 	size_t size = 2 << 20;
@@ -1850,8 +1850,8 @@ static pid_t newest(void)
 	return pid;
 }
 
-/* More calls at a time than the deputy has tasks, and some tasks are stopped. Each call must
- * end, with an error if it was not done. */
+/* Makes more calls at a time than the deputy has tasks, and stops some tasks. Each call must end,
+ * with an error if the deputy did not make it. */
 static void attack_deputy_flood(void)
 {
 	enum { CALLERS = 24, STOPPED = 4, NEAR = 64 };

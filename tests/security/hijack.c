@@ -1,16 +1,16 @@
 /*
- * What a payload could reach if it controlled one of our processes: hijack PID FILE.
+ * Shows what a payload could reach if it controlled one of our processes: hijack PID FILE.
  *
- * Stops the process PID and makes it do system calls, so that its own confinement applies. For its
- * working directory and each of its directory descriptors it follows `..` as far as possible. Then
- * it tries to open that directory, to list it, to read `etc/passwd` there, and to change the mode
- * of the host's FILE. Prints one line for each:
+ * Stops the process PID and makes it do system calls, so that its own confinement applies. From the
+ * working directory and each directory descriptor of the process it follows `..` as far as possible.
+ * There it tries to open the directory, to list it, to read `etc/passwd`, and to change the mode of
+ * the host's FILE. Prints one line for each directory:
  *
  *   FD PATH top=SAME|other|errno list=yes|errno read=SAME|other|errno mode=yes|errno
  *
- * SAME is the file or directory of the host, as this program sees it; `other` is any other. `ended`
- * is the last word if the call killed the process. Afterwards the process continues unchanged.
- * Status 3: this program may not trace the process.
+ * SAME is the file or directory of the host, as this program sees it; `other` is any other file or
+ * directory. The last word is `ended` if the call killed the process. Otherwise the process continues
+ * unchanged. The status is 3 if this program may not trace the process.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

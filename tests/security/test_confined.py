@@ -126,7 +126,7 @@ class Pid1(CordonTest):
         self.check(box.pid1(), box.inspect()["limits"]["root_disk"] == "watched")
 
     def test_pid_1_is_confined_when_started_by_run(self):
-        """`run` hands its connection over. Pid 1 installs its filter while the command starts."""
+        """`run` passes its connection on to pid 1. Pid 1 installs its filter while the command starts."""
         run = self.spawn("run", "--no-net", "host", "--", "sh", "-c", "echo up; read x",
                          stdin=subprocess.PIPE)
         self.assertEqual(run.stdout.readline(), b"up\n")
@@ -135,7 +135,7 @@ class Pid1(CordonTest):
             pid1 = [p for p in below([os.getpid()]) if p.is_pid1]
         self.assertEqual(len(pid1), 1)
         self.eventually(lambda: pid1[0].status("Seccomp") == ["2"])
-        self.check(pid1[0], watched=False)  # its layer is in memory
+        self.check(pid1[0], watched=False)  # the layer of a run is in memory
         run.communicate(b"\n", timeout=10)
 
     def test_the_filter_of_pid_1_takes_nothing_from_commands(self):
@@ -154,7 +154,7 @@ class Order(CordonTest):
             self.not_run("strace is missing")
         out = os.path.join(self.dir, "trace")
         name = "traced"
-        # strace stays with the supervisor: it must not hold a pipe of ours
+        # strace lives as long as the supervisor, so it must not hold a pipe of this test
         got = subprocess.run(["strace", "-f", "-qq", "-o", out, "-D", "--", CORDON, "create", "--quiet",
                               "--name", name, *opts, "host"], env=self.environment(),
                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

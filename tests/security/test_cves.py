@@ -32,7 +32,7 @@ class Published(AttackTest):
         for fd in range(3, 65):
             got = box.exec("sh", "-c", "pwd -P; cat ../../../../etc/hostname",
                            opts=("-w", f"/proc/self/fd/{fd}"))
-            if got.code == 0:  # success is allowed if it is a descriptor of the command, in its own root
+            if got.code == 0:  # the command may find a descriptor of its own
                 self.assertEqual(got.text, f"/\n{box.name}\n", (fd, got))
             else:
                 self.assertEqual(got.code, 1, got)
@@ -155,7 +155,7 @@ class Published(AttackTest):
             try:
                 names = os.listdir(f"/proc/{p.pid}/fd")
                 inodes |= {os.readlink(f"/proc/{p.pid}/fd/{n}") for n in names}
-            except OSError:  # this process may not be read; its listeners are in the tables below
+            except OSError:  # the tables below show the listeners of such a process too
                 pass
         for table in ("tcp", "tcp6"):
             with open(f"/proc/net/{table}") as handle:
@@ -370,7 +370,7 @@ class Races(AttackTest):
         def use(root):
             box = self.box()
             if self.cordon("create", "-q", "-n", box.name, root).code == 0:
-                # the sibling may move the mount point away, which harms only the payload
+                # the sibling may move the mount point away; this harms only its own sandbox and this one
                 self.assertIn(box.sh("stat -fc %T /proc").text, ("proc\n", ""))
             self.assertIn(box.remove("-f").code, (0, 1))
 

@@ -50,7 +50,7 @@ class Floods(AttackTest):
         size = 0
         for where, _, files in os.walk(os.path.join(self.home, "sandboxes", box.name, "logs")):
             size += sum(os.path.getsize(os.path.join(where, f)) for f in files)
-        self.assertLess(size, 45 << 20)  # 10 MiB, three old ones, and the record being written
+        self.assertLess(size, 45 << 20)  # four files of 10 MiB, and the record that is being written
 
     def test_detached_output_flood(self):
         box = self.create()
@@ -89,7 +89,7 @@ class Floods(AttackTest):
     def test_socket_exhaustion_inside(self):
         box, neighbour = self.armed(), self.create()
         proc = box.popen("/attack/attacks", "hoard-sockets")
-        # their kernel memory counts for the sandbox, which may be killed before
+        # the sockets' kernel memory counts for the sandbox, so the kernel may kill the attack at the memory limit
         if proc.stdout.readline() != b"hoarding\n":
             self.assertEqual(proc.wait(), 137)
         self.usable(neighbour)
@@ -183,7 +183,7 @@ class Floods(AttackTest):
         self.eventually(lambda: not box.host_processes(), within=3)
 
     def test_fork_bomb_ends_with_its_client(self):
-        """After a second everything in the sandbox is ended."""
+        """After a second pid 1 kills every process in the sandbox."""
         box = self.create("--pids-limit", "300")
         proc = box.popen("sh", "-c", "echo up; f() { f | f & f; }; f", stderr=subprocess.DEVNULL)
         proc.stdout.readline()
@@ -238,9 +238,9 @@ class Counted(AttackTest):
 class Handed(AttackTest):
     modes = ("root",)  # only with cgroups pid 1 knows that a command left no process behind
 
-    def test_output_handed_to_another_command_does_not_hold_the_client(self):
+    def test_output_passed_to_another_command_does_not_block_the_client(self):
         """A process of the other command floods the output after the command has ended. The client must not wait for
-        it."""
+        that process."""
         box = self.armed("--cpus", "2")
         box.exec("/attack/attacks", "take-output")
         for _ in range(4):  # after four commands cgroups are reused, and pid 1 checks at the end that they are empty
@@ -274,7 +274,7 @@ s.sendall(struct.pack("<I", 4 << 20))
 while True: s.sendall(b'x')
 """
 
-    def test_report_floods_do_not_hold_pid_1(self):
+    def test_report_floods_do_not_block_pid_1(self):
         box = self.create()
         client = Client(self, box)
         before = box.pid1().rss_kib
@@ -291,7 +291,7 @@ while True: s.sendall(b'x')
 
 
 class HostileGuest(AttackTest):
-    """The attacker controls pid 1 by a kernel bug. Its messages are untrusted data and harm only their own
+    """The attacker controls pid 1 through a kernel bug. Messages of pid 1 are untrusted data and harm only its own
     sandbox."""
 
     GARBAGE = {
@@ -307,7 +307,7 @@ class HostileGuest(AttackTest):
         """Returns a copy of pid 1's socket to the supervisor."""
         libc = ctypes.CDLL(None, use_errno=True)
         pidfd = os.pidfd_open(box.pid1().pid)
-        fd = libc.syscall(438, pidfd, 3, 0)  # pidfd_getfd of the descriptor it is started with
+        fd = libc.syscall(438, pidfd, 3, 0)  # pidfd_getfd; pid 1 gets the socket as descriptor 3
         os.close(pidfd)
         self.assertGreaterEqual(fd, 0, os.strerror(ctypes.get_errno()))
         return socket.socket(fileno=fd)
@@ -330,7 +330,7 @@ class HostileGuest(AttackTest):
                     if not data:
                         line.shutdown(socket.SHUT_RDWR)
                 self.assertLess(supervisor.rss_kib, 16 << 10)
-                # after these the supervisor gives the sandbox up
+                # after these messages the supervisor ends the sandbox
                 if what in ("nothing", "noise", "lengths without end"):
                     self.eventually(lambda: box.status() == "Crashed", message=what)
                 self.assertEqual(neighbour.exec("echo", "fine").text, "fine\n")
@@ -354,7 +354,7 @@ class HostileGuest(AttackTest):
                 for words in (("exec", box.name, "--", "true"),
                               ("copy", f"{box.name}:/etc/passwd", os.path.join(self.dir, "out"))):
                     got = self.cordon(*words)
-                    self.assertGreater(got.code, 0, got)  # an error of ours, no signal, no success
+                    self.assertGreater(got.code, 0, got)  # the client fails and is not killed by a signal
                     self.assertIn("error: ", got.errtext, got)
                     self.assertNotRegex(got.errtext, r"[\x00-\x08\x0b-\x1f\x7f]")
                 server.join()

@@ -325,7 +325,8 @@ class Cores(AttackTest):
 
 class SetUid(AttackTest):
     def test_a_planted_setuid_file_is_not_the_hosts_root(self):
-        """Root inside writes it to a volume. Outside it belongs to the volume's owner and has no set-user-id bit."""
+        """Root inside writes a program to a volume. Outside it belongs to the volume's owner and has no set-user-id
+        bit."""
         shared = os.path.join(self.dir, "shared")
         os.mkdir(shared, 0o700)
         box = self.create("-v", f"{shared}:/w")

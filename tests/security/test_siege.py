@@ -1,6 +1,6 @@
 """Attacks on the host's side of the isolation: paths that are resolved twice, unlisted addresses of the host,
 privileges of files in shared directories, kernel pools that the whole machine shares.
-One class per finding, one test per hole; docs/security.md names them."""
+docs/security.md names these tests."""
 
 import base64
 import ctypes
@@ -73,7 +73,7 @@ class HostPaths(AttackTest):
         self.refused(got, data, "symbolic link")
         os.unlink(data)
         os.rename(os.path.join(self.ws, "d"), data)
-        self.assertEqual(box.start().code, 0)  # moved back, it is the same object again
+        self.assertEqual(box.start().code, 0)  # the directory is in its old place again
         self.assertEqual(box.out("cat /data/mine"), "mine")
 
     def test_another_directory_of_the_same_name_is_refused(self):
@@ -84,7 +84,8 @@ class HostPaths(AttackTest):
         box.stop()
         self.refused(box.start(), data, "another directory")
 
-    test_another_directory_of_the_same_name_is_refused.modes = (*ALL_MODES, "served-user")  # files on an overlay, too
+    # in the mode served-user the directories are on an overlay
+    test_another_directory_of_the_same_name_is_refused.modes = (*ALL_MODES, "served-user")
 
     def test_a_link_in_the_path_to_the_source_is_refused(self):
         """The first of two sandboxes can move a directory above the source of the second."""
@@ -263,7 +264,8 @@ class HostPaths(AttackTest):
         with open(outside) as handle:
             self.assertEqual(handle.read(), "secret")
 
-    test_a_swap_while_others_start_and_copy.modes = ("root", "user")  # for root the parent mounts, else the child
+    # the supervisor mounts for root's sandboxes, and its child mounts for a user's sandboxes
+    test_a_swap_while_others_start_and_copy.modes = ("root", "user")
 
     def test_copy_reads_the_source_that_was_named(self):
         """`--copy` reads its sources one by one after the start. The second source is swapped while the first is
@@ -282,7 +284,7 @@ class HostPaths(AttackTest):
         self.assertTrue(swapper.swaps)
         self.refused(got, data, "symbolic link")
         link = os.path.join(self.ws, "link")
-        os.symlink(self.secret, link)  # links are followed once; the copy keeps the name on the command line
+        os.symlink(self.secret, link)  # the copy follows the link once and has the link's name
         box = self.create("--copy", f"{link}:/root", "--copy-file", f"{link}/key:/root/file")
         self.assertEqual(box.out("cat /root/link/key /root/file"), "secretsecret")
 
@@ -330,7 +332,7 @@ class HostPaths(AttackTest):
 
 
 class OurState(AttackTest):
-    """Volumes that contain the state directory hide it."""
+    """A volume that contains the state directory shows an empty directory in its place."""
 
     modes = ALL_MODES
 
@@ -346,10 +348,10 @@ class OurState(AttackTest):
         self.assertEqual(got.text, "", got)
 
     def test_no_directory_above_the_home_can_be_moved(self):
-        """Otherwise a payload could put its own home there, with records that it wrote."""
+        """If a command could move such a directory, it could put a home with forged records in its place."""
         box = self.create("-v", f"{self.top}:/v")
         self.hidden(box, "/v/a/b/home")
-        self.assertEqual(box.out("for d in /v/a /v/a/b /v/a/b/home; do perl -e "  # mv would copy
+        self.assertEqual(box.out("for d in /v/a /v/a/b /v/a/b/home; do perl -e "  # mv would copy instead
                                  "'rename($ARGV[0], \"/v/x\") and print \"OPEN\"' $d; done; ls /v"), "a")
         self.assertEqual(box.out("echo fine > /v/a/b/file; cat /v/a/b/file"), "fine")
 
@@ -407,7 +409,7 @@ class HostAddresses(GatewayTest):
     LATER = "203.0.113.77"
 
     def listen(self, address, port=80):
-        """A server on the host; the address may come later."""
+        """A server on the host. The host may get the server's address later."""
         def bind():
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             s = socket.socket(family)
@@ -444,7 +446,7 @@ class HostAddresses(GatewayTest):
         return ours
 
     def conversation_ends(self, ours, address):
-        """Asserts that the host, which has taken ADDRESS, gets no packet of the conversation OURS."""
+        """Asserts that the host, which now has ADDRESS, gets no packet of the conversation OURS."""
         own = self.datagrams(self.lab.outside, address)
         own.setblocking(False)
         ours.send(b"secret")
@@ -513,7 +515,7 @@ class HostAddresses(GatewayTest):
         self.conversation_ends(ours6, PUBLIC6)
         self.conversation_ends(local, PUBLIC2)
 
-    def test_a_dial_ends_when_the_host_takes_its_address(self):
+    def test_an_unfinished_connection_ends_when_the_host_takes_its_address(self):
         """The kernel would send the next SYN to the host."""
         self.lab.outside.ip(netlab.BLACK_HOLE)
         listener = self.listen("198.18.0.1")
@@ -526,8 +528,8 @@ class HostAddresses(GatewayTest):
             self.assertEqual(eventually(lambda: s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)), errno.ECONNREFUSED)
         self.never_reached(listener)
 
-    def test_addresses_that_carry_one_of_the_host(self):
-        """A translator on the path turns such an address into the embedded address."""
+    def test_ipv6_addresses_that_contain_an_address_of_the_host(self):
+        """A translator on the path turns this IPv6 address into the IPv4 address that it contains."""
         self.lab.outside.ip("route add 64:ff9b::/96 via 2001:db8::2\n")
         self.start()
         self.refused("64:ff9b::203.0.113.1", 80)
@@ -563,7 +565,7 @@ class TranslatedAddresses(NetworkTest):
         box = self.create()
         self.assertEqual(self.connect(box, PUBLIC2, 80), "got hello")
         self.configure('{"host_addresses": ["%s", "2001:db8:5::/64"]}' % PUBLIC2)
-        self.assertEqual(box.cordon("restart", box.name).code, 0)  # read at each start, not kept at create
+        self.assertEqual(box.cordon("restart", box.name).code, 0)  # each start reads config.json
         self.assertEqual(self.connect(box, PUBLIC2, 80), "ConnectionRefusedError")
         self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
         self.assertEqual([len(s.seen) for s in servers], [1, 1])
@@ -579,7 +581,7 @@ class UserTranslatedAddresses(TranslatedAddresses):
 
 
 class DnsOverTcp(GatewayTest):
-    """The gateway's own small TCP server, which answers on port 53 of whatever address is dialled."""
+    """The gateway's own small TCP server, which answers on port 53 of every address."""
 
     def setUp(self):
         super().setUp()
@@ -607,7 +609,7 @@ class DnsOverTcp(GatewayTest):
 
     def test_clients_that_send_in_pieces_or_leave_early(self):
         self.start()
-        with self.lab.connect(netlab.GATEWAY, 53) as s:  # in pieces, then two at once, then the end
+        with self.lab.connect(netlab.GATEWAY, 53) as s:  # one question in pieces, then two at once
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for byte in self.question():
                 s.send(bytes([byte]))
@@ -622,7 +624,7 @@ class DnsOverTcp(GatewayTest):
                 netlab.receive_exactly(s, 1)
         self.assertEqual(self.lab.resolve("good.example", tcp=True)[0], 0)
 
-    def test_more_clients_than_it_serves(self):
+    def test_more_clients_than_the_gateway_serves(self):
         self.start()
         clients = [self.lab.connect(netlab.GATEWAY, 53) for _ in range(32)]
         for s in clients:
@@ -639,7 +641,7 @@ class DnsOverTcp(GatewayTest):
             return False
 
     def test_a_client_that_does_not_read(self):
-        """The gateway stops reading its questions. Other clients are not affected."""
+        """The gateway stops reading the questions of this client. Other clients are not affected."""
         self.start()
         with self.lab.inside.socket(timeout=1) as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
@@ -703,8 +705,8 @@ class FilePrivileges(AttackTest):
     test_copies_into_a_sandbox.modes = ("root", "user")
 
     def test_descriptors_that_another_sandbox_lends(self):
-        """The second sandbox has the directory read-only. The first sandbox sends it descriptors from its own
-        writable mount."""
+        """The directory is read-only for the second sandbox. The first sandbox, where it is writable, sends
+        descriptors of its files to the second."""
         lender = self.shared_box()
         borrower = self.armed("-v", f"{self.shared}:/w:ro")
         lending = lender.popen("/attack/attacks", "lend")
@@ -725,7 +727,7 @@ class FilePrivileges(AttackTest):
     def test_the_deputy_keeps_what_it_needs(self):
         box = self.shared_box()
         deputy, = (p for p in box.host_processes() if p.comm == "cordon-deputy")
-        kept = 1 << 19 | 1 << 2  # SYS_PTRACE, DAC_READ_SEARCH
+        kept = 1 << 19 | 1 << 2  # CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH
         self.eventually(lambda: deputy.status("Seccomp") == ["2"])  # the filter is installed last
         self.assertEqual([int(deputy.status(key)[0], 16) for key in ("CapPrm", "CapEff", "CapInh", "CapAmb")],
                          [kept, kept, 0, 0])
@@ -762,7 +764,7 @@ class FilePrivileges(AttackTest):
 
 
 class HostileAgent(threading.Thread):
-    """Takes the place of pid 1 and answers one client with RECORDS, whatever it asks."""
+    """Takes the place of pid 1 and answers every request of one client with RECORDS."""
 
     FRAME_EXIT, FRAME_OUTPUT = 4, 6
     DIR, FILE, LINK, END, DATA, DONE, SHARED, SAME = 1, 2, 3, 4, 5, 10, 11, 12
@@ -1023,8 +1025,7 @@ class Pools(AttackTest):
                 box = self.armed("-m", "256M")
                 before = buffer_memory(protocol)
                 self.hoard(box, attack)
-                # version 1: an eighth of the limit; version 2: within the limit. Other processes may have taken some,
-                # too.
+                # in version 1 the bound is an eighth of the limit, in version 2 the limit; other processes add some
                 within = 48 << 20 if MODE == "root" and os.path.isdir("/sys/fs/cgroup/memory") else 288 << 20
                 self.assertLess(buffer_memory(protocol) - before, within)
 
@@ -1046,7 +1047,7 @@ class Pools(AttackTest):
     test_kernel_objects_count_as_memory_of_the_sandbox.modes = ("root", "delegated")
 
     def test_pipe_pages(self):
-        """Beyond a number of pages new pipes of the same user are short. Pipes of other users are not."""
+        """If a user has too many pages in pipes, the user's new pipes are short. Pipes of other users are not."""
         box, neighbour = self.armed(), self.create()
         self.hoard(box, "hoard-pipes")
         self.assertEqual(box.exec("python3", "-c", PIPE_SIZE).text, "8192\n")  # the sandbox has reached its limit
@@ -1219,7 +1220,8 @@ class WatchedTest(CordonTest):
     timeout = 90
 
     def watched(self, mib, *opts):
-        """A sandbox whose layer may have MIB. A size from config.json is watched, not enforced."""
+        """Returns a sandbox whose layer may have MIB mebibytes. The size comes from config.json, so the supervisor
+        watches the layer."""
         os.makedirs(self.home, mode=0o700)
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"sandbox_defaults": {"oci": {"root_disk": f"{mib}M"}}}, handle)
@@ -1260,7 +1262,7 @@ class WatchedLayer(WatchedTest):
         box.out("rm /root/f*")
         self.eventually(lambda: box.sh("echo fine > /root/fine").code == 0)
         self.assertEqual(box.out("cat /root/fine"), "fine")
-        # then it is watched as before
+        # the layer is watched again
         self.ended(box.sh(WRITER), self.TOO_LARGE)
 
     def test_background_processes_are_watched(self):
@@ -1352,10 +1354,10 @@ class FloorOfTheDisk(WatchedTest):
         box.out("find /root -name 'n*' -delete")
 
     def test_a_process_with_the_number_of_a_dead_launcher_is_watched(self):
-        """Launchers do not count as running commands. A process that kills a launcher and gets its number does."""
+        """Launchers do not count as running commands. A process that kills a launcher and gets its number counts."""
         self.mount()
         box = self.made("-v", f"{compiled('attacks.c')}:/attack:ro")
-        write = "echo 5000 > /proc/sys/kernel/pid_max"  # of this pid namespace, so that numbers come again soon
+        write = "echo 5000 > /proc/sys/kernel/pid_max"  # so that numbers are used again soon
         if tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups())) < (6, 14):
             self.not_run("the numbers of processes are the whole machine's")
         with open("/proc/sys/kernel/pid_max") as handle:
@@ -1601,7 +1603,7 @@ class ShownNames(ShownTest):
         self.assertTrue(self.try_bytes([good + bytes(100)]))
         self.assertFalse(self.try_bytes([evil]))
         self.assertEqual(self.received, [])
-        # longer than the gateway's buffer
+        # this hello is longer than the gateway's buffer
         self.assertFalse(self.try_bytes([self.extended(client_hello("evil.example"), self.PADDING, 60000)]))
         self.assertEqual(self.received, [])
 
@@ -1880,7 +1882,7 @@ class CallersPriority(AttackTest):
             "(echo -1 > /proc/self/oom_score_adj) 2> /dev/null && echo spared again; "
             "nice -n -1 sh -c 'cut -d\" \" -f19 /proc/self/stat' 2> /dev/null; "
             "chrt -f 1 true 2> /dev/null && echo real-time; true")
-    # nice value, real-time priority and policy come first
+    # the first line is the nice value, the real-time priority and the policy
     NEUTRAL = ["0 0 0", "500", "none: prio 0", "0 0", "0 0", "0"]
 
     def privileged(self):
@@ -1912,7 +1914,7 @@ class CallersPriority(AttackTest):
             got = self.cordon("create", "--quiet", "--name", box.name, "host", preexec_fn=self.privileged)
         self.assertEqual(got.code, 0, got)
         self.assertEqual(self.inside("exec", box.name), self.NEUTRAL)
-        self.assertEqual(box.out(self.SHOW).splitlines(), self.NEUTRAL)  # for a caller without privileges
+        self.assertEqual(box.out(self.SHOW).splitlines(), self.NEUTRAL)  # this caller has no privileges
         for process in box.host_processes():
             with open(f"/proc/{process.pid}/stat") as stat_file, \
                     open(f"/proc/{process.pid}/oom_score_adj") as score:
@@ -2034,7 +2036,7 @@ class Hijacked(CordonTest):
         self.addCleanup(ours.close)
         theirs.setblocking(False)
         try:
-            while os.geteuid() == 0:  # a user's worker must be able to ask for ids first
+            while os.geteuid() == 0:  # a user's worker asks for ids before it blocks
                 theirs.send(b"x" * 65536)
         except BlockingIOError:
             pass
@@ -2108,7 +2110,7 @@ class Hijacked(CordonTest):
             for descriptor in reached or ():
                 self.assertNotEqual(descriptor[5], "yes", (process, descriptor))
                 if process.comm in ("cordon-supervis", "cordon-survey"):
-                    # these processes keep the host's root, and Landlock refuses parent directories
+                    # these processes keep the host's root directory, but Landlock refuses parent directories
                     self.assertEqual(descriptor[3:5], ("EACCES", "EACCES"), (process, descriptor))
                 else:
                     self.assertNotIn("SAME", descriptor[2:5], (process, descriptor))
@@ -2127,8 +2129,8 @@ class StoppedStarts(BackgroundTest):
     """Root inside stops every process all the time. This also stops launchers, and commands before their exec."""
 
     def stopped_start(self, client):
-        """Returns the number of a background command that was stopped before the exec of its missing program
-        failed."""
+        """Starts a background command whose program is missing, and stops its process before the exec fails. Returns
+        the command's number."""
         for _ in range(200):
             kind, _, body = client.take(client.exec("/no/such"), STARTED, EXIT)
             if kind == STARTED:
@@ -2150,10 +2152,10 @@ class StoppedStarts(BackgroundTest):
 
 
 class Throttled(CordonTest):
-    """A sandbox with little CPU time makes many processes. Dying takes CPU time, too."""
+    """A sandbox with little CPU time has many processes. A process needs CPU time to die."""
 
     modes = ("root",)
-    def test_processes_that_must_die_get_the_time(self):
+    def test_killed_processes_get_cpu_time(self):
         box = self.create("--cpus", "1", "--max-cpus", "1", "--pids-limit", "800")
         box.sh("python3 -c 'import os, time\nheld = bytearray(24 << 20)\n"
                "for _ in range(700):\n if os.fork() == 0: time.sleep(1000)\nos._exit(0)'")
@@ -2161,7 +2163,7 @@ class Throttled(CordonTest):
         got = self.cordon("modify", box.name, "--cpus", "0.01")
         self.assertEqual(got.code, 0, got)
         self.assertEqual(box.stop("-f").code, 0)
-        # with a hundredth of a CPU it takes more than ten seconds
+        # with a hundredth of a CPU the end would take more than ten seconds
         self.eventually(lambda: not box.host_processes(), within=3)
 
 
@@ -2191,11 +2193,11 @@ class Leash(SpawnedTest):
         self.assertGreaterEqual(fd, 0)
         return socket.socket(fileno=fd)
 
-    def test_words_without_a_reader(self):
+    def test_a_client_that_does_not_read_answers_on_the_leash(self):
         box = self.box()
         run = self.spawn("run", "-n", box.name, "host", "--", "sh", "-c", "echo up; exec sleep 1000")
         self.assertEqual(run.stdout.readline(), b"up\n")
-        # LEASH_SETTLED, and LEASH_LIMITS with an empty frame
+        # the words LEASH_SETTLED, and LEASH_LIMITS with an empty frame
         for words in (b"s" * 65536, b"l\0\0\0\0\x3a\0\0\0\0\0\0\0" * 5000):
             with self.subTest(words[:1]), self.leash_of(run.pid, self.supervisor().pid) as leash:
                 leash.setblocking(False)
@@ -2216,7 +2218,7 @@ class StoppedWhileStarting(SpawnedTest):
     modes = ("root", "user")
 
     def silent(self):
-        """Begins to create a sandbox whose pid 1 says nothing. Returns when the supervisor waits for it."""
+        """Begins to create a sandbox whose pid 1 says nothing. Returns when the supervisor waits for pid 1."""
         own = os.path.join(self.dir, "own")
         source = os.path.join(self.dir, "silent.c")
         shutil.copytree(os.environ["CORDON_TEST_PREFIX"], own, symlinks=True)
@@ -2230,7 +2232,7 @@ class StoppedWhileStarting(SpawnedTest):
         self.eventually(lambda: self.supervisor() and self.supervisor().status("Seccomp") == ["2"])
         return box, client
 
-    def test_the_reason_is_told(self):
+    def test_the_waiting_command_prints_the_reason(self):
         box, client = self.silent()
         os.kill(self.supervisor().pid, signal.SIGTERM)
         got = self.finish(client)
@@ -2238,7 +2240,7 @@ class StoppedWhileStarting(SpawnedTest):
         self.assertIn("was stopped while it started: the supervisor was asked to end", got.errtext)
         self.assertNotIn("replaced", got.errtext)
 
-    def test_another_command(self):
+    def test_another_command_stops_the_sandbox(self):
         box, client = self.silent()
         self.assertEqual(box.stop("-f").code, 0)
         got = self.finish(client)
@@ -2247,7 +2249,7 @@ class StoppedWhileStarting(SpawnedTest):
 
 
 class FrozenLauncher(CordonTest):
-    """A launcher does not die when it is killed, because the host's root has frozen it."""
+    """Root of the host has frozen a launcher, so the launcher does not die when pid 1 kills it."""
 
     modes = ("root",)
     FREEZER = "/sys/fs/cgroup/freezer"
@@ -2266,7 +2268,7 @@ class FrozenLauncher(CordonTest):
         self.eventually(lambda: state.read_text() == "FROZEN\n")
         return state
 
-    def test_pid_1_does_not_wait_for_its_death(self):
+    def test_pid_1_does_not_wait_for_a_frozen_launcher(self):
         box = self.create()
         for _ in range(4):
             box.out("true")

@@ -53,7 +53,7 @@ class Links(HostileTest):
         self.untouched()
 
     def test_an_absolute_link_is_refused_even_if_it_stays_inside(self):
-        """Inside a sandbox the link points to another file."""
+        """Inside a sandbox the same link points to another file than on the host."""
         os.symlink(self.inside + "/SKILL.md", self.inside + "/link")
         self.refused(STAY, "read", {"name": "s", "path": "link"})
 
@@ -68,7 +68,7 @@ class Links(HostileTest):
         self.assertEqual(self.tree()["s/nowhere"], b"made")
 
     def test_an_entry_that_is_a_link(self):
-        """A SKILL.md that is a link out makes no package, and the worker does not read its target."""
+        """If SKILL.md is a link to the outside, there is no package, and the worker does not read the target."""
         for name, target in (("a", self.outside + "/secret"), ("b", "../s/SKILL.md"), ("c", "/dev/zero")):
             os.makedirs(os.path.join(self.store, name))
             os.symlink(target, os.path.join(self.store, name, "SKILL.md"))
@@ -189,7 +189,7 @@ class Swaps(HostileTest):
         self.untouched()
 
     def test_packages_that_become_links(self):
-        """The package itself is the link; listing, updating and deleting go on."""
+        """The package itself becomes a link while the worker lists, updates and deletes."""
         self.put("dir/SKILL.md", b"---\nname: stolen\n---\n", store=self.outside)
         self.before = self.tree(self.outside)
         self.put("p/SKILL.md", b"---\nname: p\n---\n")
@@ -202,7 +202,7 @@ class Swaps(HostileTest):
         self.untouched()
 
     def test_deleting_while_directories_move(self):
-        """The directory that is being emptied is in another place a moment later."""
+        """A process moves the directory while the worker empties it."""
         moved = self.store + "/other"
         os.mkdir(moved)
         self.put("other/keep", "kept")
@@ -280,7 +280,7 @@ class Trees(HostileTest):
                 try:
                     os.close(os.open(f"f{number % 50}", os.O_CREAT | os.O_WRONLY, dir_fd=here))
                 except OSError:
-                    return  # it is gone
+                    return  # the tree is erased
 
         thread = threading.Thread(target=write, daemon=True)
         thread.start()
@@ -296,11 +296,11 @@ class Trees(HostileTest):
 
 
 class Killed(HostileTest):
-    """Workers that are killed, as at a deadline."""
+    """The tests kill workers, as a server does at a deadline."""
 
     timeout = 120
 
-    def test_at_any_instant_of_an_installation(self):
+    def test_a_worker_killed_at_any_instant_of_an_installation(self):
         files = {f"f{number}": os.urandom(100_000) for number in range(60)}
         archive = Archive({"SKILL.md": b"---\nname: kit\n---\n", **files})
         fd, chance = archive.file(self), random.Random(4)
@@ -339,7 +339,7 @@ class Killed(HostileTest):
 class Owners(HostileTest):
     modes = ("root",)
 
-    def test_what_it_makes_belongs_to_the_owner_of_the_directory(self):
+    def test_new_files_belong_to_the_owner_of_the_directory(self):
         os.chown(self.inside, 4321, 4322)
         os.chown(self.store, 1234, 1235)
         self.ok("write", {"name": "s", "path": "new/file"})
@@ -352,8 +352,7 @@ class Owners(HostileTest):
 
 
 class Walls(HostileTest):
-    """The privileges of a worker that serves. tests/security/test_siege.Hijacked attacks from inside such a
-    worker."""
+    """The privileges of a running worker. tests/security/test_siege.Hijacked attacks from inside a worker."""
 
     modes = ("root", "user", "bare", "userns", "container")
 
@@ -417,7 +416,7 @@ class Nonsense(HostileTest):
             worker.socket.sendall(piece)
             self.assertEqual(worker.end(), 0)
 
-    def test_byte_by_byte(self):
+    def test_a_request_that_comes_byte_by_byte(self):
         worker = self.worker()
         body = json.dumps({"op": "list", "tenant": TENANT, "data": {}}).encode()
         for byte in struct.pack("<I", len(body)) + body:
