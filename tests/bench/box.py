@@ -1,7 +1,7 @@
-"""The rows on the Box server: commands, creations, relays, and what they cost beside a thousand other sessions.
+"""Rows about the Box server: commands, creations and relays, with one session and with a thousand sessions.
 
-A client in C (boxed.c) asks the server and, in turn, does the same without the server. The rows at one session and at a thousand
-are measured in turns too: a few seconds with one session, then the crowd is made, then a few seconds with the crowd.
+A client in C (boxed.c) asks the server and, in turn, does the same work without the server. It measures for a few seconds
+with one session and then for a few seconds with a thousand sessions.
 """
 import json
 import os
@@ -17,12 +17,12 @@ sys.path.insert(0, str(ROOT / "tests/integration"))
 CROWD = 1000
 AT_ONCE = 100  # creations in flight
 RELAY_BYTES = 1 << 30
-LINE_BYTES = (65536, 4096, 256)  # with the newline; the first is judged
+LINE_BYTES = (65536, 4096, 256)  # includes the newline; only the first size is judged
 EXEC_BUDGET, CREATE_BUDGET, CROWD_BUDGET, RELAY_BUDGET = 1.5, 1.3, 1.5, 0.3
 
 
 class Failed(Exception):
-    """Something that is measured did not work; the reason."""
+    """The reason why a measurement failed."""
 
 
 class Server:
@@ -54,12 +54,12 @@ class Server:
                            if "--serve" in pathlib.Path(f"/proc/{pid}/cmdline").read_text())
 
     def memory(self, key):
-        """KiB of the process that reads peers."""
+        """Returns the KiB of the process that reads what peers send."""
         text = pathlib.Path(f"/proc/{self.reader}/status").read_text()
         return int(re.search(rf"^{key}:\s+(\d+)", text, re.M).group(1))
 
     def crowd(self, action):
-        """Asks the same for every session of the crowd."""
+        """Makes the same request for every session."""
         for first in range(0, CROWD, AT_ONCE):
             asked = [self.peer.post(action, {"session_id": f"crowd-{i}"}) for i in range(first, first + AT_ONCE)]
             for number in asked:
@@ -75,7 +75,7 @@ class Server:
 
 
 def boxed(bench, who, *words):
-    """Lists of milliseconds by index, and the last count of bytes."""
+    """Returns lists of milliseconds by index, and the last count of bytes."""
     process = who.popen([str(bench.boxed), *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE, text=True)
     out, err = process.communicate()
@@ -89,12 +89,12 @@ def boxed(bench, who, *words):
 
 
 def judged(bench, who, title, peers, samples):
-    """Prints a row from samples by index. The first is the server."""
+    """Prints a row from samples by index. Index 0 is the server."""
     bench.judge(title, who, peers, {peer.name: samples.get(i, []) for i, peer in enumerate(peers)})
 
 
 def latency(bench, who, server, turns):
-    """Exec and create, at one session and at a thousand."""
+    """Measures exec and create with one session and with a thousand sessions."""
     seconds = max(2, bench.args.seconds // (4 * turns))
     sandbox = server.peer.call("box_create_session", {"session_id": "one"})["backend_session_id"]
     samples = {(what, crowd): {} for what in ("exec", "create") for crowd in (1, CROWD)}
@@ -128,7 +128,7 @@ def latency(bench, who, server, turns):
 
 
 def relays(bench, who, server, rounds):
-    """Lines of a process through its relay, in turn with the same command at a pipe."""
+    """Measures the lines of a process through its relay, in turn with the same command at a pipe."""
     for judge, length in zip((True, False, False), LINE_BYTES):
         command = ["sh", "-c", f"yes $(head -c {length - 1} /dev/zero | tr '\\0' x) | head -c {RELAY_BYTES}"]
         ours, bare = [], []

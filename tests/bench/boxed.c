@@ -1,6 +1,6 @@
 /*
- * The Box server, in turn with what it stands on. Prints what spawn.c prints: an index, nanoseconds, and three more numbers, of
- * which only the last has a meaning: bytes.
+ * Measures the Box server, in turn with the parts of cordon that it uses. Prints lines like those of spawn.c: an index,
+ * nanoseconds, two numbers without a meaning, and a number of bytes.
  *
  * usage: boxed exec PORT SESSION SANDBOX SECONDS     0: over the WebSocket, 1: the same line over a kept connection
  *        boxed create PORT SECONDS CORDON            0: box_create_session, 1: `CORDON create`, 2: the start of CORDON alone

@@ -1,7 +1,7 @@
 /*
- * Measures the system call filter: the time to attach it, and the time per call that is always
- * allowed (getppid), decided by argument (ioctl), or refused (an unknown number). Prints lines of
- * NAME FREE FILTERED, in nanoseconds; "attach" has no first figure.
+ * Measures the system call filter: the time to attach it, and the time per call that the filter
+ * always allows (getppid), decides by argument (ioctl), or refuses (an unknown number). Prints lines
+ * of NAME, time without filter, time with filter, in nanoseconds. "attach" has only the second time.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

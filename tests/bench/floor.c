@@ -1,10 +1,10 @@
 /*
- * The floor: the least a program can do to run a command in namespaces of its own, with the host's
- * /usr as read-only root. One clone3, one tmpfs, one bind, /proc, pivot_root, exec. No filter, no
- * device nodes, no limits, no agent. No real sandbox can be faster.
+ * The floor: the least that a program can do to run a command in namespaces of its own, with the host's
+ * /usr as read-only root. It does one clone3, one tmpfs, one bind mount, /proc, pivot_root and exec. It
+ * has no filter, no device nodes, no limits and no pid 1 of its own. No real sandbox can be faster.
  *
  * usage: floor PROGRAM [ARG…]     run a command
- *        floor --idle             stay there and do nothing until killed: what namespaces alone weigh
+ *        floor --idle             do nothing in the namespaces until killed: the memory of namespaces alone
  *        floor --pause            do nothing until killed: the smallest payload for idle sandboxes
  */
 #include <errno.h>

@@ -45,7 +45,7 @@ def python_tar(path):
 
 
 def small_tar(path, number):
-    """One of the many layers: a directory with a few files."""
+    """Returns one of the many layers, a directory with a few files."""
     with tarfile.open(path, "w") as tar:
         for i in range(10):
             info = tarfile.TarInfo(f"opt/layer{number}/file{i}")
@@ -205,7 +205,7 @@ def forget(bench, who, pattern):
 
 
 def row_unpack(bench, who, images, podman):
-    """From an archive on disk to a usable tree; every run starts with an empty store."""
+    """Measures the time from an archive on disk to a usable tree. Every run starts with an empty store."""
     archive = str(images.archive("python"))
     graph, run = podman.store("unpack{n}")
     peers = [bench.Peer("cordon load", in_home(bench, who, "unpack{n}", "load", "-q", "-i", archive),
@@ -227,7 +227,7 @@ def row_unpack(bench, who, images, podman):
 
 
 def row_create(bench, who, images, podman, docker):
-    """From a local image to a sandbox that answers. Docker's container is only created, not started."""
+    """Measures the time from a local image to a sandbox that answers. Docker's container is created, not started."""
     rounds = 20 if bench.args.quick else 60
     prepared = [(None, in_home(bench, who, "layers", "load", "-q", "-i", str(images.archive("layers")))),
                 (podman, podman.command("layers", "load", "-q", "-i", str(images.archive("layers"))))]
@@ -258,7 +258,7 @@ def row_create(bench, who, images, podman, docker):
 
 
 def row_memory(bench, who, images):
-    """The memory of the largest process of a load, which must not grow with the layer."""
+    """Measures the memory of the largest process of a load. It must not grow with the layer."""
     row = f"memory of a load, a layer of {LARGE_MIB} MiB against one of {SMALL_MIB} MiB"
     peers = []
     for mib in (SMALL_MIB, LARGE_MIB):

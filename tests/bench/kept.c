@@ -1,6 +1,6 @@
 /*
- * Commands over one kept connection to a sandbox, in turn with plain spawns of the same program on
- * the host. Prints what spawn.c prints: 0 is the sandbox, 1 the host.
+ * Runs commands over one kept connection to a sandbox, in turn with plain spawns of the same program
+ * on the host. Prints lines like those of spawn.c: index 0 is the sandbox, 1 is the host.
  *
  * usage: kept SANDBOX SECONDS PROGRAM [ARG…]    (CORDON_HOME says where the sandbox is)
  */

@@ -1,4 +1,4 @@
-"""The row on neighbours: what an exec costs while another sandbox takes all it can.
+"""The row about neighbours: what an exec costs while another sandbox uses as much as it can.
 
 There are two sandboxes with the default limits: a calm one and a bomber. For each bomb, an exec in the calm sandbox
 is measured in turns without and with the bomb, and the medians are compared. If no cgroup limits the bomber (an

@@ -1,7 +1,7 @@
 """Rows about the network: throughput, connections, and the cost of an unused network.
 
-The servers are in network namespaces made here (tests/integration/netlab.py), one cable away from
-the "host" that cordon and the others run on; no packet can reach a real network.
+The servers are in network namespaces (tests/integration/netlab.py). A virtual cable connects these to the "host", the
+namespace in which cordon and the other programs run. No packet can reach a real network.
 """
 import os
 import pathlib
@@ -14,12 +14,12 @@ import netlab  # noqa: E402
 
 PORT = 5000
 GUEST_NET = "172.21.7"  # the network of the bridge
-RULES = 200  # rules of the sandbox that measures their cost; each connection is compared with all of them
-DENIED = "10.255.255.1"  # a connection to it wakes the gateway, which refuses it
+RULES = 200  # the gateway compares each connection with all of these rules
+DENIED = "10.255.255.1"  # a connection to this address starts the gateway
 
 
 class Refused(Exception):
-    """A peer cannot run here, and why."""
+    """The reason why a peer cannot run on this machine."""
 
 
 class Place:
@@ -169,7 +169,7 @@ def rows(bench, who):
 
 
 def judge(bench, row, who, places, amount, unit):
-    """AMOUNT per sample; more is better."""
+    """Prints AMOUNT divided by the median time of each place. More is better."""
     print(f"\n{row}, as {who.name}")
     rates = {p.name: amount / (statistics.median(p.samples) / 1e9) for p in places if not p.error and p.samples}
     for place in places:
@@ -189,7 +189,7 @@ def judge(bench, row, who, places, amount, unit):
 
 
 def row_speed(bench, who, lab):
-    """One connection's throughput each way, and short connections one after the other."""
+    """Measures the throughput of one connection each way, and short connections one after the other."""
     rounds = 3 if bench.args.quick else 10
     mib = 64 if bench.args.quick else 256
     connections = 300 if bench.args.quick else 1000
@@ -207,7 +207,7 @@ def row_speed(bench, who, lab):
 
 
 def row_rules(bench, who, lab):
-    """Reported only: the cost of the rules for each new connection."""
+    """Reports the cost of the rules for each new connection. No budget judges it."""
     tokens = ",".join(f"deny@11.{i}.0.0/16:tcp:443" for i in range(RULES))
     places = [lab.cordon(f"{RULES} rules", "--net-rule", tokens), lab.cordon("no rules", "--net", "all")]
     rounds, connections = (5, 300) if bench.args.quick else (15, 1000)

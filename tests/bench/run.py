@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measure cordon against other programs on this machine, in interleaved runs.
+"""Compares cordon with other programs ("peers") on this machine, in interleaved runs.
 
-Every row is a list of commands run in turn, each round in another order, by tests/bench/spawn.c; It prints the
-median, the 95th percentile, the ratio of cordon to each peer and the budget of that ratio. A peer that
-cannot run here is listed with its error. As root everything is measured twice, the second time as
-an ordinary user made for the purpose and removed afterwards. The status is 1 if a budget is missed. If the parts of
-the work alone (tests/bench/whole.c, in the same run) take longer than a budget, they are the budget.
+Every row is a list of commands. tests/bench/spawn.c runs them in turn, each round in another order. The bench prints the
+median, the 95th percentile, the ratio of cordon to each peer and the budget of that ratio. It prints the error of a peer
+that cannot run on this machine. If root runs it, it measures everything twice, the second time as a temporary ordinary
+user. The status is 1 if a budget is missed. If the parts of the work alone (tests/bench/whole.c, in the same run) take
+longer than a budget, cordon is judged by the parts instead.
 """
 import argparse
 import json
@@ -236,7 +236,7 @@ class Bench:
     # --- what is measured -----------------------------------------------------------------------------
 
     def row_run(self, who, others):
-        """Create, run, destroy, as seen from the shell. Only docker and cordon have a network by default, and
+        """Creates a sandbox, runs a command and destroys the sandbox. Only docker and cordon have a network by default, and
         docker's budget compares these defaults. The other peers have no network and are compared with cordon
         --no-net."""
         with_network, without = "cordon", "cordon --no-net"
@@ -270,7 +270,7 @@ class Bench:
                     remark="the kernel's work of it")
 
     def row_exec(self, who, others):
-        """A command in a running sandbox."""
+        """Runs a command in a running sandbox."""
         closers = []
         name = f"bench-{os.getpid()}"
         ours = self.ours("cordon exec", "exec", name, "--", "true")
@@ -347,7 +347,7 @@ class Bench:
               f"largest memory of the client {memory['cordon exec']} KiB")
 
     def row_filter(self, who):
-        """Reported only: the cost of the system call filter for commands inside."""
+        """Reports the cost of the system call filter for commands inside. No budget judges it."""
         process = who.popen([str(self.filter)], stdout=subprocess.PIPE, text=True)
         out, _ = process.communicate()
         if process.returncode != 0:
@@ -454,7 +454,7 @@ class Bench:
 
         def parts_stop(_):
             for p in running:
-                p.stdin.close()  # now they clean up
+                p.stdin.close()  # the idle programs now end
             for p in running:
                 p.wait()
             running.clear()

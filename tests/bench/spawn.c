@@ -2,12 +2,12 @@
  * Runs commands in turn, A B C B C A …, and prints how long each run took. The runs are
  * interleaved, so that other load hits all commands alike. Each round has another order, because
  * the kernel frees namespaces and control groups of one command during the next. It is written in
- * C, so that measuring adds little. Time is from before the spawn to after the reaping.
+ * C, so that measuring adds little. A time lasts from before the spawn until after the reaping.
  *
  * usage: spawn [-t SECONDS] [-n ROUNDS] [-o] <PLAN
- * PLAN has a command per line, tabs between: EVERY NS ARGV0 ARGV1 …; EVERY is 1, or larger for a slow
- * command that takes part in every EVERYth round only; NS is the file of a mount namespace to run it
- * in, or nothing. "{n}" in an argument is the round's number.
+ * PLAN has a command per line, with tabs between the fields: EVERY NS ARGV0 ARGV1 …. The command runs
+ * in every EVERYth round only, which is larger than 1 for slow commands. NS is the file of a mount
+ * namespace for the command, or empty. "{n}" in an argument is the round's number.
  * The output has a line per run: COMMAND NANOSECONDS WAIT-STATUS MAX-RSS-KIB OUTPUT-BYTES.
  * With -o the output of commands is read through a pipe and counted; otherwise it goes to /dev/null.
  */
@@ -54,7 +54,7 @@ static _Noreturn void die(const char *what)
 	exit(2);
 }
 
-/* ARG with "{n}" replaced, into OUT. */
+/* Writes ARG with "{n}" replaced to OUT. */
 static void arg_expand(struct str arg, uint64_t round, char out[ARG_MAX_BYTES])
 {
 	AUTO_BUF b = BUF_INIT(ARG_MAX_BYTES - 1);
@@ -109,7 +109,7 @@ static uint64_t drain(int fd)
 	return total;
 }
 
-/* The child of a vfork: system calls only. */
+/* Runs in the child of a vfork, so it makes only system calls. */
 static _Noreturn void become(const struct command *c, char **argv, int in, int out)
 {
 	if (dup2(in, 0) >= 0 && dup2(out, 1) >= 0 &&

@@ -7,7 +7,7 @@
  *
  * usage: whole DIR PROGRAM UID GID   DIR is on the file system that sandboxes would be on; UID and GID begin the
  *                                    caller's subordinate ids, or are 0: then one id is mapped
- *        whole DIR - UID GID         the same without a command, until its input ends: what it weighs
+ *        whole DIR - UID GID         the same without a command, until its input ends: its memory
  */
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -33,8 +33,8 @@
 
 #define PATH_BYTES 512
 #define CONFIG_BYTES 2048
-#define TOLD_FD 9  /* the supervisor's end of the pipe on which it tells the status */
-#define MADE_FD 10 /* the supervisor's end of the pipe that tells that the record is made */
+#define TOLD_FD 9  /* the supervisor's end of the pipe on which it reports the status */
+#define MADE_FD 10 /* the supervisor's end of the pipe on which it learns that the record is made */
 #define STACK_BYTES 8192
 #define NO_PROGRAM "-"
 #define CAPABILITIES 41 /* most of them are dropped, by one call each */

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fault injection: every system call we depend on fails in turn, through a sandbox's whole life.
+"""Fault injection: every system call that cordon depends on fails in turn, during the whole life of a sandbox.
 
     tests/fault/run.py [--prefix DIR] [--every N] [CALL…]
 
-strace makes the Nth CALL of every process that takes part, client, supervisor, pid 1 and payload,
-fail with a likely errno (or pretends that a newer call does not exist, so that fallbacks run).
+strace makes the Nth CALL of every process (client, supervisor, pid 1 and payload) fail with a likely
+errno, or with ENOSYS for newer calls, so that fallbacks run.
 Allowed outcomes are the right answer, or exit status 1 or 2 with "error: " on stderr. Afterwards,
 without strace, the name must be removable, the next sandbox of that name must work, and nothing
 may be left: no process, cgroup, claim or file. A payload that gets the fault itself may fail in any way, but must
@@ -145,7 +145,7 @@ class Cycle:
             return subprocess.CompletedProcess(argv, proc.returncode, out.read(), err.read())
 
     def counts(self, side, words):
-        """How often the busiest process makes each call: strace counts for each process alone."""
+        """Returns how often the process with most calls makes each call, because strace counts per process."""
         self.traced(side, words)
         self.plain("remove", "--force", "box")
         self.left()
@@ -165,7 +165,7 @@ class Cycle:
             self.plain(*words)
 
     def left(self):
-        """What is left after the sandbox was removed."""
+        """Returns what is left after the sandbox was removed."""
         found, end = [], time.monotonic() + 5
         while True:
             table = harness.all_processes()
@@ -191,7 +191,7 @@ class Cycle:
         return found
 
     def learn_groups(self):
-        """Learns the control groups of the sandbox. Their names depend on the home and the sandbox only."""
+        """Finds the control groups of the sandbox. Their names depend on the home and the sandbox only."""
         self.plain("create", "--quiet", "--name", "box", "host")
         names = {g.strip("/").split("/")[0] for p in harness.below([os.getpid()])
                  for g in p.cgroups() if "cordon-" in g}

@@ -30,7 +30,7 @@ import unittest
 PREFIX = os.environ.get("CORDON_TEST_PREFIX", "")
 CORDON = os.path.join(PREFIX, "bin", "cordon")
 MSB = os.path.join(PREFIX, "bin", "msb")
-# root: started by root. user: an ordinary user with a subuid range. bare: an ordinary user without a subuid range.
+# root: root starts cordon. user: an ordinary user with a subuid range. bare: an ordinary user without a subuid range.
 # userns: root of a user namespace with one id. container: root of a user namespace with many ids, own mounts and pids
 # and read-only cgroups, as container engines make them. delegated: a user in a delegated version 2 cgroup, if the
 # machine has version 2. session: a user with a systemd user instance, if systemd is pid 1. served, served-user: root
@@ -46,7 +46,7 @@ BASE = os.environ.get("CORDON_TEST_TMP", tempfile.gettempdir())
 
 SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # factor for all time limits; an emulated machine needs more
 COMMAND_SECONDS = 30 * SLOW  # no single command of ours may take longer
-GONE_SECONDS = 5 * SLOW      # after which a removed sandbox may have no process left
+GONE_SECONDS = 5 * SLOW      # by then a removed sandbox has no process
 
 HOST_SECRET = "CORDON_TEST_SECRET"
 HOST_SECRET_VALUE = "must-not-be-seen-inside"
@@ -132,7 +132,7 @@ def all_processes():
 
 
 def below(roots, table=None):
-    """ROOTS and everything that descends from them."""
+    """Returns ROOTS and all their descendants."""
     table = table or all_processes()
     children = collections.defaultdict(list)
     for p in table.values():
@@ -372,7 +372,7 @@ class Box:
         return self.exec("sh", "-c", script, "sh", *args, opts=opts, **kwargs)
 
     def out(self, script, *args, **kwargs):
-        """stdout of a script that must succeed, without the last newline."""
+        """Runs a script that must succeed. Returns its stdout without the last newline."""
         got = self.sh(script, *args, **kwargs)
         self.test.assertEqual(got.code, 0, got)
         return got.text.rstrip("\n")
@@ -555,11 +555,11 @@ class CordonTest(unittest.TestCase):
             self.test.remember_cgroups(self.box)
 
     def claiming(self, box):
-        """A context: processes that our programs leave running in it belong to BOX."""
+        """Returns a context. Processes that our programs leave running in this context belong to BOX."""
         return self._Claim(self, box)
 
     def create(self, *opts, image="host", name=None, home=None, **kwargs):
-        """A running sandbox; creating it must succeed."""
+        """Creates a sandbox, which must succeed. Returns the running sandbox."""
         box = self.box(name, home)
         with self.claiming(box):
             got = self.cordon("create", "--quiet", "--name", box.name, *opts, image,
@@ -574,7 +574,7 @@ class CordonTest(unittest.TestCase):
         return got
 
     def box(self, name=None, home=None):
-        """A name for a sandbox, not created yet."""
+        """Returns a sandbox that has a name but is not created yet."""
         box = Box(self, name or f"b{os.getpid()}-{next(_numbers)}", home or self.home)
         self.boxes.append(box)
         return box
@@ -763,5 +763,5 @@ class CordonTest(unittest.TestCase):
         def note(function, path, info):
             found.append(f"cannot remove {path}: {info[1]}")
 
-        remove_groups(self.left_groups())  # they were reported, and no other process removes them
+        remove_groups(self.left_groups())  # the test has reported these groups
         shutil.rmtree(self.dir, onerror=note)

@@ -1,7 +1,7 @@
-"""Images that the tests make when they run: none is committed, and no network is needed.
+"""Images that the tests make when they run. The repository contains no image, and the tests need no network.
 
-Layers are written by Python's tarfile, assembled by umoci and copied by skopeo, so that our programs read the output
-of other programs.
+Python's tarfile writes layers, umoci assembles them and skopeo copies them, so that our programs read the output of
+other programs.
 """
 
 import base64
@@ -34,7 +34,7 @@ def run(*argv, **kwargs):
 
 
 class Layer:
-    """A tar in the making."""
+    """A tar that is being written."""
 
     def __init__(self, path, fmt=tarfile.PAX_FORMAT):
         self.path = path
@@ -85,7 +85,7 @@ class Layout:
 
 
 def busybox_layer(path):
-    """A busybox with its applets, the smallest thing that can run a shell."""
+    """Returns a layer with busybox and its applets, the smallest root that can run a shell."""
     layer = Layer(path)
     for name in ("bin", "etc", "root", "tmp", "usr", "var"):
         layer.dir(name, mode=0o1777 if name == "tmp" else 0o755)
@@ -118,7 +118,8 @@ CAPABILITY = bytes.fromhex("01000002" "00040000" "00000000" "00000000" "00000000
 
 
 def tricky_layers(directory):
-    """Layers with everything that unpackers get wrong. The last one is GNU, the others pax."""
+    """Returns layers with everything that unpackers often get wrong. The last layer is a GNU tar, the others are pax
+    tars."""
     deep = "/".join(["deep" * 10] * 14)
     one = Layer(os.path.join(directory, "1.tar"))
     one.dir("./", mode=0o755)
@@ -258,7 +259,8 @@ class ImageMixin:
         return got
 
     def refused(self, *args, says, **kwargs):
-        """Fails with exit 1 and one `error:` line that contains SAYS; the store stays as it was."""
+        """Asserts that the command fails with status 1 and one `error:` line that contains SAYS, and that the store
+        does not change."""
         before = self.store_files()
         got = self.image(*args, **kwargs)
         self.assertEqual(got.code, 1, got)
@@ -287,7 +289,7 @@ class ImageMixin:
         """The unpacked layers, lowest first."""
         layers = [os.path.join(self.home, "cache/layers", layer["blob_digest"].split(":")[1])
                   for layer in self.inspect(ref)["layers"]]
-        # file systems without whiteout devices have whiteouts by name
+        # on a file system without whiteout devices, whiteouts are files named .wh.
         return [os.path.join(layer, "served" if os.path.exists(layer + "/served") else "root")
                 for layer in layers]
 
@@ -364,7 +366,7 @@ def make_certificate(directory, name="server"):
 
 
 class RealRegistry:
-    """Debian's docker-registry on a loopback port, ended with the test."""
+    """Debian's docker-registry on a loopback port. It ends with the test."""
 
     def __init__(self, test, auth=None, tls=None):
         self.port = free_port()
@@ -394,8 +396,8 @@ class RealRegistry:
 
 
 class TokenServer(http.server.ThreadingHTTPServer):
-    """Gives bearer tokens for docker-registry, to ann with the password `secret`, or to anybody
-    for repositories below `public/`."""
+    """Gives bearer tokens for docker-registry to the user ann with the password `secret`, and to every
+    client for repositories below `public/`."""
 
     def __init__(self, test, key, cert):
         super().__init__(("127.0.0.1", 0), TokenHandler)
@@ -467,7 +469,7 @@ class FakeRegistry(http.server.ThreadingHTTPServer):
         test.addCleanup(self.shutdown)
 
     def handle_error(self, request, client_address):
-        pass  # clients that are killed or hang up are what the tests are about
+        pass  # the tests kill clients, so errors are expected
 
     def put(self, data):
         digest = "sha256:" + sha256(data)

@@ -1,10 +1,9 @@
 """A little internet in network namespaces, for tests of the gateway.
 
 Three namespaces: `inside`, with the sandbox's end of the link; `outside`, the host, where the
-gateway runs; and `world`, one cable away from the host, with servers on addresses that only look
-public, private or special. No route leads out of them, so no packet can reach a real network. A
-thread may enter a namespace without taking the test process along: that is how sockets are made
-anywhere.
+gateway runs; and `world`, which a cable connects to the host, with servers on addresses that only look
+public, private or special. No route leads out of the namespaces, so no packet can reach a real network.
+To make a socket in a namespace, one thread of the test enters the namespace.
 """
 
 import contextlib
@@ -108,7 +107,7 @@ def in_thread(what):
     def body():
         try:
             result.append((what(), None))
-        except BaseException as exc:  # passed on to the caller
+        except BaseException as exc:  # the caller raises it again
             result.append((None, exc))
     thread = threading.Thread(target=body)
     thread.start()
@@ -131,7 +130,7 @@ def eventually(what, within=5, every=0.02):
 
 
 # ---------------------------------------------------------------------------------------------
-# DNS by hand: the test decides what the resolver answers
+# a DNS resolver whose answers the test chooses
 
 
 def dns_name(name):
@@ -347,7 +346,7 @@ route add default via {GATEWAY6} dev eth0
 """)
 
     def start(self, net=None, ports=(), ids=(65534, 65534), **more):
-        """Starts the gateway and returns its first message; MORE are members of its configuration."""
+        """Starts the gateway and returns its first message. MORE has further members of the configuration."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         config = {"type": "config", "lease": LEASE, "network": net or network(), "ports": list(ports), **more}
         if ids and os.geteuid() == 0:

@@ -6,7 +6,7 @@
 Every test runs once per privilege mode that the machine allows (see MODES): as root, as an
 ordinary user with and without a range of subordinate ids, and inside a user namespace. A test
 passes, fails, or is "not run" with a reason; reasons are listed at the end, and with
-CORDON_TEST_STRICT=1 only those in tests/not-run-allowed.txt are accepted.
+CORDON_TEST_STRICT=1 only the reasons in tests/not-run-allowed.txt are accepted.
 
 A test that fails runs once more, alone. If it passes then, it counts as passed and as unsteady.
 With CORDON_TEST_STRICT=1 more than UNSTEADY_MAX unsteady tests are a failure.
@@ -19,10 +19,10 @@ The last two lines are the count. A case is a test, a run is a case in one mode:
 A PATTERN selects tests whose name (module.Class.test) contains it. Without a suite option the
 integration and security suites run.
 
-How it works: test classes are the unit of parallelism. For each class and mode a job process is
-started in that mode; it is the sub-reaper of everything it starts, runs its tests one after the
-other and reports each as a line of JSON. A test that overruns its time is interrupted inside the
-job; a job that does not even react to that is killed and the rest of the class runs in a new one.
+Test classes run in parallel. For each class and mode a job process is started in that mode. A job is
+the sub-reaper of everything that it starts, runs the tests of its class one after the other and reports
+each result as a line of JSON. A test that exceeds its time is interrupted inside the job. A job that
+does not react to this is killed, and the rest of the class runs in a new job.
 """
 
 import argparse
@@ -64,7 +64,7 @@ MODES = {
 LIKE = {"served": "root", "served-user": "user"}  # with --wide, the served modes also run the tests of these modes
 SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # factor for all time limits of tests
 UNSTEADY_MAX = 2  # the most that CORDON_TEST_STRICT=1 accepts
-UNRESPONSIVE_SECONDS = 20  # beyond a test's own limit, before its job is killed
+UNRESPONSIVE_SECONDS = 20  # the job is killed this long after the test's own limit
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -169,8 +169,8 @@ CONTAINER_COUNT = 1 << 18
 
 
 def enter_container(argv):
-    """Becomes root of something like an unprivileged container and executes ARGV: a user namespace
-    with a wide map, an own mount, pid and ipc namespace, a fresh /run, and no usable cgroup."""
+    """Becomes root of an imitated unprivileged container and executes ARGV. The container has a user
+    namespace with a wide map, a mount, pid and ipc namespace, a new /run, and no usable cgroup."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def call(result):
@@ -322,8 +322,8 @@ class Job:
 
 
 class Users:
-    """Two throw-away accounts, one with a range of subordinate ids and one without. Their names
-    carry our pid, so that two runs on one machine do not meet."""
+    """Two temporary accounts, one with a range of subordinate ids and one without. Their names
+    contain our pid, so that two runs on one machine use different accounts."""
 
     def __init__(self):
         self.made = []
@@ -391,8 +391,8 @@ class Runner:
     # -- preparation --------------------------------------------------------------------------
 
     def copy_programs(self):
-        """Copies the server of test_hands and the client of test_background beside the installed programs, where they
-        look for the programs. An installation without a build directory has neither."""
+        """Copies the server of test_hands and the client of test_background beside the installed programs, because
+        both look for programs beside themselves. An installation without a build directory has neither."""
         flavour = "asan" if os.path.basename(self.options.prefix).startswith("asan") else "rest"
         for name in "server", "clerk":
             built = os.path.join(os.path.dirname(self.options.prefix), flavour, "tests", name)
@@ -495,7 +495,7 @@ class Runner:
         self.live[job.proc.stdout.fileno()] = job
 
     def loop(self):
-        # slow classes first, so that the last worker does not start the longest one
+        # slow classes start first, so that no long class starts last
         waiting = sorted(self.jobs, key=lambda j: -len(j.tests))
         while waiting or self.live:
             while waiting and len(self.live) < self.options.jobs:

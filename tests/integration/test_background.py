@@ -1,4 +1,4 @@
-"""Background commands and reports (cordon-protocol(7)), spoken to pid 1 by hand: no command of ours uses them yet."""
+"""Background commands and reports (cordon-protocol(7)). The tests send the frames to pid 1 themselves."""
 
 import contextlib
 import hashlib
@@ -59,7 +59,7 @@ def command_of(body):
 
 
 class Client:
-    """A connection; each question has a stream of its own."""
+    """A connection to pid 1. Each question has its own stream."""
 
     def __init__(self, test, box):
         self.test, self.sock, self.data, self.seen = test, test.connect(box), b"", []
@@ -253,7 +253,7 @@ class Life(BackgroundTest):
         deaf = self.client(box)
         deaf.send(ATTACH, field(NUMBER, ident), 1)
         deaf.sock.recv(1, socket.MSG_PEEK)
-        deaf.close()  # with everything unread
+        deaf.close()  # the client has read nothing
         self.assertEqual(self.client(box).look(ident).end, (4, 0))
 
     def test_one_look_can_wait_for_the_end_and_take_the_command(self):
@@ -451,7 +451,7 @@ class Input(BackgroundTest):
         self.assertEqual(other.look(ident).flags, IS_BACKGROUND | IS_ATTACHED)
         one.send(STDIN, b"mine\n", stream)
         one.read(stream, lambda out, err: out == b"mine\n")
-        self.assertEqual(other.look(ident).data, b"mine\n")  # looking is not attaching
+        self.assertEqual(other.look(ident).data, b"mine\n")  # LOOK does not attach
         one.send(DETACH, b"", stream)
         one.ping()
         theirs = other.attach(ident)
@@ -552,8 +552,8 @@ class Bounds(BackgroundTest):
         self.assertEqual(client.start("true"), idents[-1] + 1)
 
     def grown(self, box, client, ask, times):
-        """Asks again and again and reads nothing; the socket holds all questions. How much pid 1 has grown, in KiB. In
-        the end every question is answered."""
+        """Asks again and again and reads no answer; the socket holds all questions. Then reads all answers. Returns by
+        how many KiB pid 1 has grown."""
         before = box.pid1().rss_kib
         asked = [ask() for _ in range(times)]
         self.eventually(lambda: self.waits(box))
@@ -587,7 +587,7 @@ class Bounds(BackgroundTest):
                 self.assertLess(self.grown(box, client, ask, times), 12 << 10)
 
     def ending(self, box, ident, ask, times):
-        """Asks TIMES, and with the last question the command ends."""
+        """Asks TIMES times. The last question ends the command."""
         other, left = self.client(box), iter(range(times - 1, -1, -1))
 
         def one():
@@ -624,7 +624,7 @@ class Bounds(BackgroundTest):
         left = POOL - (4 << 20) - MOST * (each + 2048)
         self.assertIn(len(full), range(left // INPUT, left // INPUT + 2))
         self.assertLess(box.pid1().rss_kib, before + (POOL >> 10) + 4096)
-        # Nothing more fits: no input, no attachment, no larger state. A state of the same size replaces the old one.
+        # No input, no attachment and no larger state fits. A state of the same size replaces the old state.
         self.refused(LIMIT, POOL_REFUSAL, client.attach, idents[-1])
         self.assertEqual(client.put_state(1, bytes(4 << 20)), 2)
         self.assertEqual(client.put_state(2, b"small"), 3)
@@ -825,7 +825,7 @@ for i in range(200):
             self.assertEqual([(got.report, got.end) for got in ends], [(5, (0, 0))] * MOST)
 
     def test_a_process_that_takes_the_socket_name_only_prevents_reports(self):
-        """A process that binds the name first prevents reports. It learns nothing that affects decisions of pid 1."""
+        """A process that binds the name first prevents reports, but it cannot forge a report."""
         box = self.create()
         client = self.client(box)
         squat = "import socket, time; s = socket.socket(socket.AF_UNIX); s.bind('\\0cordon/report'); print('bound', flush=True); time.sleep(99)"
@@ -843,8 +843,8 @@ class ReusedNumbers(BackgroundTest):
     modes = ("root",)
 
     def test_a_reaped_process_of_the_same_number_cannot_report(self):
-        """A process connects, ends and is reaped; the command that comes next gets its number. The connection
-        waits in the queue at that time, or is made while the command starts."""
+        """A process connects, ends and is reaped, and the next command gets the number of the process. The
+        connection waits in the queue when the command starts, or is made while the command starts."""
         box = self.create()
         client = self.client(box)
         self.assertEqual(Reports.run_reporter(self, box, "report(b'first')", client=client)[0], b"first")
@@ -879,7 +879,7 @@ for i in range(40):  # so that its number is not among the first
 
 
 class ClientLibrary(WireTest):
-    """The same requests by client/ask and client/job: clerk.c runs them one after the other."""
+    """The same requests, made by client/ask and client/job. clerk.c makes them one after the other."""
 
     modes = ("root", "user")
 

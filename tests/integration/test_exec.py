@@ -1,4 +1,4 @@
-"""exec: what reaches the command, what comes back, and what dies when."""
+"""exec: what reaches the command, what comes back, and when the processes of a command end."""
 
 import fcntl
 import hashlib
@@ -160,8 +160,8 @@ class Streams(CordonTest):
         self.assertEqual(proc.wait(5), 0)
 
     def test_a_client_does_not_block_on_a_stdin_that_others_read_too(self):
-        """A client that sees a byte in a shared stdin may find that another client has read it
-        first. If it blocked in read() then, it would not hear that its command ended."""
+        """Two clients share a stdin. A client may see a byte that the other client then reads first. If the
+        first client blocked in read(), it would not learn that its command ended."""
         box = self.create()
         theirs, writer = os.pipe()
         procs = [box.popen("sh", "-c", f"echo up; sleep {unique_number()}", stdin=theirs)
@@ -266,7 +266,7 @@ class Streams(CordonTest):
 
 class Flood(CordonTest):
     def test_a_flood_beyond_the_logs_share_is_byte_for_byte(self):
-        """Past some tens of megabytes the client passes output on without looking at it."""
+        """After some tens of megabytes the client passes output on without logging it."""
         box, size = self.create(), 320 << 20
         block = "".join(f"{n}\n" for n in range(1, 20001)).encode()
         command = f'yes "$(seq 1 20000)" | head -c {size}'
@@ -294,7 +294,7 @@ class BackPressure(CordonTest):
                          stderr=subprocess.PIPE)
         proc.stdout.read(1 << 16)
         first = self.eventually(lambda: self.rss(box, proc))
-        # the command must be stopped by a full pipe, not by our buffers
+        # a full pipe must stop the command before a buffer of ours is full
         writer = self.eventually(lambda: [p for p in box.host_processes() if p.comm == "head"])[0]
         self.eventually(lambda: blocked(writer.pid), within=10, message="writer never blocks")
         self.assertLess(self.rss(box, proc), first + 8 * 1024)
@@ -374,7 +374,7 @@ def blocked(pid):
 
 class Cpus(CordonTest):
     """From the third command on a launcher starts the commands, and pid 1 may bind the launcher to
-    one CPU. Commands must not inherit that, and pid 1 must not stay bound itself."""
+    one CPU. Commands must not be bound to it, and pid 1 must not stay bound itself."""
 
     LOOK = ("grep", "Cpus_allowed:", "/proc/self/status")
 
@@ -433,7 +433,7 @@ class End(CordonTest):
 
     def test_output_written_before_the_end_is_not_lost_to_a_slow_reader(self):
         """The client passes on everything that the pipe held when the command ended, even if that
-        takes longer than the second for which it listens to background children."""
+        takes longer than the second for which it reads the output of background children."""
         box, number, size = self.create(), unique_number(), 900_000
         init = box.pid1()
         script = (f"import fcntl, os, subprocess; subprocess.Popen(['sleep', '{number}']); "
@@ -441,7 +441,7 @@ class End(CordonTest):
         proc = box.popen("python3", "-c", script)
         self.eventually(lambda: [p for p in self.sleepers(number) if p.ppid == init.pid])
         got, full = b"", 1 << 16
-        for _ in range(3):  # after three reads the client has heard that the command ended
+        for _ in range(3):  # after three reads the client knows that the command ended
             # more than FULL can wait: the client enlarges the pipes when it stops logging a flood
             self.eventually(lambda: waiting_in(proc.stdout.fileno()) >= full)
             got += os.read(proc.stdout.fileno(), full)
@@ -476,8 +476,8 @@ class ClientDeath(CordonTest):
 
     modes = ALL_MODES
 
-    # a plain child, a double-forked one, one in a new session, and one that does both and
-    # ignores what can be ignored
+    # a plain child, a double-forked child, a child in a new session, and a double-forked child
+    # in a new session that ignores all signals that can be ignored
     TREE = ("sleep {n} & (sleep {n} &) ; setsid sleep {n} & "
             "(setsid sh -c 'trap \"\" HUP TERM INT; sleep {n}' &); "
             "setsid sh -c '(setsid sleep {n} &)'; echo up; sleep {n}")
@@ -536,7 +536,7 @@ class ClientDeath(CordonTest):
         self.assertEqual(len(self.sleepers(earlier)), 1)
 
     def test_sigkill_while_output_floods(self):
-        """The broken pipe may end the command before pid 1 sees that the client is gone: that is no normal end, and
+        """The broken pipe may end the command before pid 1 sees that the client is gone. This is no normal end, so
         the background children of the command die too."""
         box = self.create()
         for _ in range(15):
@@ -673,7 +673,7 @@ class Options(CordonTest):
         self.assertEqual(box.sh("test -e /root/ran").code, 1)
 
     def test_the_command_keeps_the_callers_nofile(self):
-        """pid 1 raises its own soft limit; the command gets the original."""
+        """Pid 1 raises its own soft limit, but the command gets the original limit."""
         import resource
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self.assertEqual(self.create().out("ulimit -Sn"), str(soft))
@@ -712,12 +712,12 @@ class User(CordonTest):
         self.assertEqual(box.out("id -g", opts=("-u", "robot:more")), "888")
 
     def test_a_changed_passwd_file_counts_for_the_next_exec(self):
-        """What was read of /etc/passwd may be kept only while it is the same file."""
+        """Pid 1 may keep what it read of /etc/passwd only while the file is unchanged."""
         if ONE_ID:
             self.not_run("one id only: no other user inside")
         box = self.create()
         self.assertEqual(box.out("id -u", opts=("-u", "root")), "0")
-        for uid in (4001, 4002, 4003):  # same length, and quicker than a clock's tick
+        for uid in (4001, 4002, 4003):  # the file keeps its length, and perhaps its time
             box.out("sed -i /^late:/d /etc/passwd; "
                     f"echo late:x:{uid}:{uid}::/home/late:/bin/sh >> /etc/passwd")
             self.assertEqual(box.out("id -u", opts=("-u", "late")), str(uid))
@@ -784,7 +784,7 @@ class Descriptors(CordonTest):
             self.assertNotIn("/etc/passwd", targets, p)
 
     def test_no_host_file_or_terminal_as_stdio(self):
-        """The client never hands over its own stdio."""
+        """The client never passes its own stdio to the command."""
         box, path = self.create(), os.path.join(self.dir, "plain-file")
         with open(path, "wb") as handle:
             proc = box.popen("sh", "-c", "readlink /proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2",
@@ -884,7 +884,7 @@ class Connections(CordonTest):
 
     def test_one_connection_takes_many_commands(self):
         connection = self.connect(self.create())
-        for _ in range(5):  # the first ones without a launcher
+        for _ in range(5):  # a launcher starts the third and later commands
             connection.run("true")
         connection.ping()
 
@@ -898,8 +898,8 @@ class Connections(CordonTest):
         self.assertEqual(box.out("echo fine"), "fine")
 
     def test_pid_1_does_not_hang_up_while_a_background_process_is_left(self):
-        """If a command leaves a background process, the client has pipes to hand over to pid 1: so
-        pid 1 must not close the connection."""
+        """If a command leaves a background process, the client passes its pipes to pid 1 over the
+        connection, so pid 1 must not close it."""
         box = self.create()
         connection = self.connect(box)
         connection.run("sh", "-c", "sleep 1000 & :", flags=Connection.LAST)
@@ -928,7 +928,7 @@ class Parallel(CordonTest):
         script = "echo up; read x; seq 1 100; echo err$1 >&2; exit $(($1 % 200))"
         procs = [box.popen("sh", "-c", script, "sh", str(i), stdin=subprocess.PIPE)
                  for i in range(count)]
-        for proc in procs:  # all of them run before the first may end
+        for proc in procs:  # wait until all commands run
             self.assertEqual(proc.stdout.readline(), b"up\n")
         readers = [(Reader(p.stdout), Reader(p.stderr)) for p in procs]
         for proc in procs:
@@ -946,8 +946,7 @@ class Parallel(CordonTest):
     def test_more_execs_than_descriptors_take_turns(self):
         box = self.box()
         with self.claiming(box):
-            # the kernel counts descriptors in flight per account, so other tests can use up our
-            # limit
+            # the kernel counts descriptors in flight per user, so other tests can use up the limit
             self.eventually(lambda: self.cordon("--nofile=64", CORDON, "create", "-q", "-n", box.name, "host",
                                                 program="prlimit").code == 0)
         procs = [box.popen("sh", "-c", f"sleep 0.1; echo {i}") for i in range(24)]
@@ -999,7 +998,7 @@ class StoppedSandbox(CordonTest):
         self.assertEqual(box.stop().code, 0)
         with self.claiming(box):
             procs = {}
-            for name in ("first", "second"):  # the first starts it
+            for name in ("first", "second"):  # the first exec starts the sandbox
                 procs[name] = box.popen("sh", "-c", f"echo up; read x < /root/{name}; echo end")
                 self.assertEqual(procs[name].stdout.readline(), b"up\n")
         for name, proc in procs.items():

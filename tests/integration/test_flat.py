@@ -32,7 +32,7 @@ class FlatTest(ImageMixin, CordonTest):
         return got
 
     def load_busybox(self, *more, name="bb", config=()):
-        """An image without a configuration is made by hand, because umoci is slow."""
+        """The test itself writes an image without a configuration, because umoci is slow."""
         if config:
             return super().load_busybox(*more, name=name, config=config)
         self.ok("load", "--input", self.archive_of([busybox_layer(self.path(name + "-b.tar")), *more], name))
@@ -44,8 +44,9 @@ class FlatTest(ImageMixin, CordonTest):
         return name + ":1"
 
     def caught(self, ref, ready=lambda p: True):
-        """Starts a command that makes the flat form of REF. Returns it and its worker, which fills the disk. The
-        worker lives for a moment only, so this polls without sleeping and tries again if it missed the worker."""
+        """Starts a command that makes the flat form of REF. Returns the command and the worker that fills the disk.
+        The worker lives for a moment only, so the test polls without sleeping and tries again if it missed the
+        worker."""
         for _ in range(10):
             proc = self.spawn("pull", "--materialize", "flat", ref)
             while proc.poll() is None:
@@ -54,7 +55,7 @@ class FlatTest(ImageMixin, CordonTest):
                         return proc, p
             self.finish(proc)
             os.unlink(os.path.join(self.home, "cache/flat", self.flat_files()[0]))
-        return self.fail("nobody fills the disk")
+        return self.fail("no worker fills the disk")
 
     def mounted(self):
         """Mounts the only flat form of the store."""
@@ -204,7 +205,7 @@ class Form(FlatTest):
         ref = self.load_big(32)
         for victim in ("it", "its worker"):
             got = None
-            while not got or got.code == 0:  # it ended before the kill
+            while not got or got.code == 0:  # the command ended before the kill
                 if got:
                     os.unlink(os.path.join(self.home, "cache/flat", self.flat_files()[0]))
                 proc, worker = self.caught(ref)
@@ -337,7 +338,7 @@ class Boxes(FlatTest):
         self.assertEqual(box.out("readlink /lost+found; cat /root/300; rm /lost+found"), "/etc\n300")
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(self.cordon("modify", box.name, "--root-disk", "128M").code, 0)
-        os.truncate(os.path.join(layer, "disk.raw"), 128 << 20)  # as a kill leaves it
+        os.truncate(os.path.join(layer, "disk.raw"), 128 << 20)  # the file after a killed growth
         open(os.path.join(layer, "disk.growing"), "w").close()
         self.assertEqual(box.start().code, 0)
         self.assertEqual(box.out("cat /root/300"), "300")
@@ -451,7 +452,7 @@ class Boxes(FlatTest):
 
 
 class Sharing(FlatTest):
-    """On a file system, made for the test, where two files can share blocks."""
+    """The test makes a file system where two files can share blocks."""
 
     def setUp(self):
         if missing("mkfs.btrfs"):

@@ -1,7 +1,7 @@
-"""cordon-gateway alone: what it promises, tested from a namespace in the place of the sandbox.
+"""The promises of cordon-gateway alone. A network namespace takes the place of the sandbox.
 
-Everything runs in network namespaces made here (see netlab.py). The servers that must not be reached really exist
-there, so the tests can fail.
+The tests make all network namespaces (see netlab.py). Servers that must not be reached really exist, so the tests can
+fail.
 """
 
 import contextlib
@@ -99,8 +99,8 @@ class Reach(GatewayTest):
         self.assertEqual(self.get(GATEWAY, 8080), b"hello\n")
 
     def test_the_hosts_public_addresses_are_not_public(self):
-        """A connection to a public address of the host would pass its firewall, so such an address does not count as
-        public."""
+        """A connection to a public address of the host would get around the host's firewall, so this address does not
+        count as public."""
         servers = [self.server(netlab.HOST, 80), self.server(netlab.HOST6, 80)]
         self.start()
         self.refused(netlab.HOST, 80)
@@ -201,7 +201,7 @@ class ReachPlain(Reach):
 
 
 class ReachVeth(Reach):
-    """The tests of Reach over a packet socket, as ordinary users have it."""
+    """The tests of Reach over a packet socket, which the gateways of ordinary users have."""
     link = "veth"
 
 
@@ -218,7 +218,7 @@ class Data(GatewayTest):
         def sink(conn, peer):
             while data := conn.recv(65536):
                 up.update(data)
-            conn.sendall(b"end")  # after a half-close
+            conn.sendall(b"end")  # the client has closed its sending side
             done.set()
         self.server(PUBLIC, 1000, lambda conn, peer: conn.sendall(down))
         self.server(PUBLIC, 1001, sink)
@@ -277,7 +277,8 @@ class Data(GatewayTest):
             self.assertEqual(s.recv(100), b"%d" % i)
 
     def test_thousands_of_connections_one_after_the_other(self):
-        """Far beyond --max-connections in a minute; the server closes first, so TIME_WAIT is ours."""
+        """Makes many more connections than --max-connections in a minute. The server closes first, so that its socket
+        is the one in TIME_WAIT."""
         script = ("import socket,sys\n"
                   f"for i in range({self.CONNECTIONS}):\n"
                   f"    s=socket.create_connection(('{PUBLIC}',1000),5)\n"
@@ -354,7 +355,7 @@ class Names(GatewayTest):
             self.server(address, 80)
             self.server(address, 81)
         self.start(network(self.ONLY))
-        self.refused(PUBLIC, 80)  # a hard-coded address is not a name
+        self.refused(PUBLIC, 80)  # no name was resolved to this address
         self.lab.resolve("example.com")
         self.assertEqual(self.get(PUBLIC, 80), b"hello\n")
         self.refused(PUBLIC, 81)
@@ -515,7 +516,7 @@ class WithoutIPv6(GatewayTest):
 
 
 def client_hello(name):
-    """What a TLS client really sends, without a network."""
+    """Returns the bytes that a TLS client really sends, without a network."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -526,7 +527,7 @@ def client_hello(name):
 
 
 class ShownTest(GatewayTest):
-    """A server that keeps what it gets, at an address with two names of which one is allowed."""
+    """A server that keeps what it gets. Its address has two names, and one of them is allowed."""
 
     def setUp(self):
         super().setUp()
@@ -576,7 +577,7 @@ class Shown(ShownTest):
         self.assertFalse(self.try_bytes([evil[:100], evil[100:]]))
         self.assertFalse(self.try_bytes([evil[i:i + 50] for i in range(0, len(evil), 50)], 0.001))
         self.assertNotIn(evil, b"".join(self.received))
-        self.assertTrue(self.try_bytes([b"SSH-2.0-x\r\n"]))  # has no name: refused with strict only
+        self.assertTrue(self.try_bytes([b"SSH-2.0-x\r\n"]))  # a connection without a name is refused only with strict
         self.assertTrue(any("(evil.example)" in text for text in self.lab.refusals()))
 
     def test_odd_spellings_of_an_sni_name_are_refused(self):
@@ -913,7 +914,7 @@ FIN, SYN, RST, PSH, ACK, URG = 1, 2, 4, 8, 16, 32
 
 
 class Attacks(GatewayTest):
-    """Guest root writes frames by hand."""
+    """Root inside sends frames that it built itself."""
     trains = False
 
     def setUp(self):
@@ -946,7 +947,7 @@ class Attacks(GatewayTest):
         self.lab.inside.ip(f"address replace {GUEST}/30 dev eth0\nroute replace default via {GATEWAY} dev eth0\n"
                            f"neighbour replace {GATEWAY} lladdr {GATEWAY_MAC} nud permanent dev eth0\n")
         with self.lab.inside.socket(kind=socket.SOCK_DGRAM) as s:
-            # a link that is still full drops the question, so ask again
+            # if the link is still full, it drops the question, so the test asks again
             eventually(lambda: self.arrives(s, b"fine") or self.lab.process.poll() is not None, within=20)
         self.assertIsNone(self.lab.process.poll())
 
@@ -995,7 +996,7 @@ class Attacks(GatewayTest):
             self.raw.send(ethernet(ipv4(udp(b"x" * size))))
             self.raw.send(ethernet(ipv4(tcp(1, 0, SYN, options=b"\x01" * 40) + b"x" * min(size, 65000), proto=6)))
             self.raw.send(ethernet(b"x" * size, kind=0x0806))
-        for claimed in (20, 60, 1500, 65535):  # lengths that are not the frame's
+        for claimed in (20, 60, 1500, 65535):  # the header claims another length than the frame has
             packet = ipv4(udp(b"x" * 2000))
             head = packet[:2] + struct.pack(">H", claimed) + packet[4:10] + b"\0\0" + packet[12:20]
             self.raw.send(ethernet(head[:10] + struct.pack(">H", checksum(head)) + head[12:] + packet[20:]))
@@ -1022,7 +1023,7 @@ class Attacks(GatewayTest):
                 return isn + 1, seq + 1
 
     def test_cve_2026_9539_urgent_data(self):
-        """CVE-2026-9539: an urgent pointer past the data made libslirp send what lies behind it."""
+        """CVE-2026-9539: an urgent pointer past the data made libslirp send the memory behind the data."""
         received = []
 
         def keep(conn, peer):
@@ -1049,7 +1050,7 @@ class Attacks(GatewayTest):
         self.lab.inside.ip(f"address del {GUEST}/30 dev eth0\n")
 
     def test_a_retransmitted_hello_with_other_bytes(self):
-        """The gate must judge the bytes that the server gets."""
+        """The gateway must judge the bytes that the server gets."""
         self.resolver({"good.example": [PUBLIC]})
         received = []
 
@@ -1074,7 +1075,7 @@ class Attacks(GatewayTest):
             received.clear()
             seq, ack = self.handshake(sport=sport)
             send(b"")            # completes the handshake
-            send(good, **first)  # the gateway accepts it, the server ignores it
+            send(good, **first)  # the gateway accepts this segment
             send(evil)           # the same sequence number, other bytes
             send(evil[50:], at=50)
             send(evil[:40])

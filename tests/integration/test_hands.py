@@ -1,4 +1,4 @@
-"""Servers on client/hands, client/line and client/job: server.c makes sandboxes by hands and runs commands in them.
+"""A server that uses client/hands, client/line and client/job: server.c has hands make sandboxes and runs commands.
 
 The server reports every handler of its loop that blocked, and every test fails on such a report.
 """
@@ -96,7 +96,7 @@ class ServerTest(CordonTest):
         return os.listdir(os.path.join(self.home, "sandboxes"))
 
     def stopped(self, server, name):
-        """Makes a sandbox without a leash by the server and stops it."""
+        """Has the server make a sandbox without a leash, and stops the sandbox."""
         server.ask(f"create {name} stays", f"created {name}")
         got = self.cordon("stop", "-q", name)
         self.assertEqual(got.code, 0, got)
@@ -156,7 +156,7 @@ class Limits(ServerTest):
         server.end()
 
     def test_memory_in_use_is_not_taken_away(self):
-        """Version 1 refuses such a limit. Version 2 would kill commands."""
+        """A limit below the memory in use: version 1 refuses it, and version 2 would kill commands."""
         server = self.server()
         server.ask("create a", "created a")
         if self.cordon("inspect", "a", "--format", "json").json()["limits"]["memory"] != "cgroup v1":
@@ -205,7 +205,7 @@ class Requests(ServerTest):
         self.assertEqual(self.records(), [])
 
     def test_a_sweep_deletes_files_of_other_ids(self):
-        """Files of other ids of a user's range stay when the sandbox is gone, until the server sweeps."""
+        """A user's sandbox leaves files of other ids of the range. They stay until the server sweeps."""
         server = self.server()
         server.ask("create a", "created a")
         got = self.cordon("exec", "a", "--", "sh", "-c", "mkdir -m 700 /var/tmp/d && touch /var/tmp/d/f && chown -R 7:7 "
@@ -295,7 +295,7 @@ class Requests(ServerTest):
         server.end()
 
     def test_what_a_hijacked_server_asks_for(self):
-        """The bounds of the foreman hold, whatever a request says or leaves out."""
+        """The foreman's bounds hold, whatever a request contains."""
         secret, tree = self.directory("safe", "secret"), self.directory("root")
         free = self.directory("free")
         self.assertEqual(self.cordon("create", "-q", "-n", "mine", "host").code, 0)
@@ -370,7 +370,7 @@ class Deadlines(ServerTest):
         for lock in locks:
             lock.close()
         server.expect(*(f"started {name}" for name in names))
-        self.assertEqual({h.pid for h in server.hands()}, before)  # no hand was killed for it
+        self.assertEqual({h.pid for h in server.hands()}, before)  # the deadline killed no hand
         server.end()
 
 
@@ -427,7 +427,7 @@ class Killed(ServerTest):
         self.eventually(self.nothing_runs, within=3, message=self.left_running)
 
     def test_half_made_sandboxes_end(self):
-        """The hand is stopped while it makes a sandbox. The kernel still kills it with its foreman."""
+        """The hand is stopped while it makes a sandbox. The kernel still kills the hand when the foreman dies."""
         server = self.server()
         for hand in server.all_hands():
             os.kill(hand.pid, signal.SIGSTOP)
@@ -438,7 +438,7 @@ class Killed(ServerTest):
 
 
 class Crowd(ServerTest):
-    """20 sandboxes with five commands each; the soak suite has 100 of them."""
+    """20 sandboxes with five commands each. The soak suite has 100 sandboxes."""
 
     boxes_at_once, commands_each, kills = 20, 5, 6
 

@@ -22,7 +22,7 @@ from image_fixtures import (FakeRegistry, ImageMixin, Layer, Layout, busybox_lay
 
 
 def archive_digests(path):
-    """Names and contents of an archive, by digest."""
+    """Returns the digests of the contents of an archive, by name."""
     with tarfile.open(path) as tar:
         return {m.name: sha256(tar.extractfile(m).read()) for m in tar if m.isfile()}
 
@@ -239,7 +239,7 @@ class Unpacking(ImageMixin, CordonTest):
         for target in (secret, "../" * 30 + secret.lstrip("/"), "link", "nowhere"):
             layer = Layer(self.path("l.tar")).symlink("link", secret).hard("got", target).close()
             got = self.image("load", "--input", self.archive_of(layer))
-            if target == "link":  # a hard link to the symbolic link itself, never to its target
+            if target == "link":  # the hard link names the symbolic link itself
                 root = self.layer_roots("made:1")[0]
                 self.assertTrue(os.path.islink(os.path.join(root, "got")))
             else:
@@ -356,7 +356,7 @@ class Unpacking(ImageMixin, CordonTest):
                 self.refused("load", "--input", archive, says="layer sha256:")
 
     def test_the_worker_is_confined(self):
-        """A call filter, few capabilities, no new privileges: seen from outside while it works."""
+        """Looks from outside at the worker's filter, capabilities and no_new_privs while it works."""
         filtered = "2" if "ASAN_OPTIONS" not in os.environ else "0"  # a build with sanitizers has no filter
         read, write = os.pipe()
         proc = self.spawn("--home", self.home, "load", stdin=read,
@@ -629,7 +629,7 @@ class OnlyUsers(ImageMixin, CordonTest):
 
 
 class Creating(ImageMixin, CordonTest):
-    """Sandboxes from images: layers, configuration, and images that mean harm."""
+    """Sandboxes from images: layers, configuration, and hostile images."""
 
     modes = ("root", "user", "bare")  # the mode userns has one id, as bare has
 
@@ -662,7 +662,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(self.cordon("run", "--quiet", "--conf", conf, ref).text, "entry mine\n")
 
     def test_stop_signal(self):
-        """Processes first get the stop signal of the image. Those that ignore it get SIGTERM before they are
+        """Processes first get the stop signal of the image. Processes that ignore it get SIGTERM before they are
         killed."""
         shared = self.path("shared")
         os.mkdir(shared, 0o777)
@@ -735,7 +735,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(other.out("cat /d/kept; cat /o/new"), "keptnew")
 
     def test_whiteouts_of_missing_files_are_harmless(self):
-        """Such whiteouts hide nothing, are invisible and do not prevent other files."""
+        """Whiteouts of missing files hide nothing, are invisible and do not prevent other files."""
         one = Layer(self.path("1.tar")).dir("d").add("d/.wh.ghost").add("d/f", b"1").dir("o")
         one.add("o/a", b"1").dir("lowest/deep").add("lowest/deep/.wh.x").add(".wh.nothing").close()
         two = Layer(self.path("2.tar")).dir("o").add("o/.wh..wh..opq").add("o/.wh.a").add("o/b", b"2")
@@ -795,7 +795,7 @@ class Creating(ImageMixin, CordonTest):
     def test_many_layers(self):
         layers = [Layer(self.path(f"{i}.tar")).add(f"f{i}", b"x").add("top", str(i).encode())
                   .close() for i in range(60)]
-        layers.append(layers[3])  # one of them twice
+        layers.append(layers[3])  # the image has one layer twice
         box = self.create(image=self.load_busybox(*layers))
         self.assertEqual(box.out("ls -d /f* | wc -l; cat /top"), "60\n3")
 
@@ -879,7 +879,7 @@ class Creating(ImageMixin, CordonTest):
         self.create(image=ref)
         box = self.create("--pull", "always", image=ref)
         self.assertEqual(box.out("cat /extra"), "x")
-        fake.shutdown()  # offline: the cached image is enough, unless --pull says otherwise
+        fake.shutdown()  # without a registry the cached image is used, unless --pull says otherwise
         fake.server_close()
         self.create(image=ref)
         before = self.names()

@@ -140,7 +140,7 @@ class Directories(MountTest):
         self.assertEqual(box.out("cat /brand/new/deep/target/in.txt"), "from host")
 
     def test_host_symlinks_in_a_volume_stay_inside(self):
-        """A link in the shared directory is resolved by the sandbox's own root."""
+        """Inside, a link in the shared directory leads to a path below the sandbox's own root."""
         src = self.source()
         outside = os.path.join(self.dir, "outside")
         with open(outside, "w") as handle:
@@ -192,7 +192,7 @@ class Nested(MountTest):
 
 
 def tree(top):
-    """Everything below TOP, with its kind and mode."""
+    """Returns the kind and the mode of everything below TOP."""
     found = {}
     for where, dirs, files in os.walk(top):
         for name in dirs + files:
@@ -268,8 +268,8 @@ class Below(MountTest):
         self.assertTrue(self.unchanged(), tree(self.outer))
 
     def test_mount_points_are_made_as_the_owner_of_the_directory(self):
-        """The supervisor of root makes mount points with the ids of the directory's owner, so it has only the owner's
-        permissions."""
+        """The supervisor of root's sandbox makes mount points with the ids of the directory's owner, so it has only
+        the owner's permissions."""
         if os.geteuid() != 0 or MODE == "userns":
             return
         os.makedirs(os.path.join(self.outer, "roots"))

@@ -1,4 +1,4 @@
-"""Pulling: from Debian's docker-registry in its three usual forms, and from a registry that misbehaves."""
+"""Pulls from Debian's docker-registry (plain, with a password, with tokens) and from a registry that misbehaves."""
 
 import base64
 import crypt
@@ -110,8 +110,8 @@ class Real(ImageMixin, CordonTest):
         self.ok("pull", ref, env={"REGISTRY_PASSWORD": "secret"})
 
     def test_login_of_a_configuration_file(self):
-        """`registry` of --conf counts for this command only, comes before any stored login, and is not sent to
-        mirrors."""
+        """The login in `registry` of --conf holds for this command only, comes before any stored login, and is not
+        sent to mirrors."""
         asked = []
 
         def answer(h, kind, name, n):
@@ -327,7 +327,7 @@ class Misbehaving(ImageMixin, CordonTest):
         self.assertEqual(len(fake.requests), 5)
 
     def test_a_cut_transfer_is_resumed(self):
-        """A broken transfer continues by a Range request."""
+        """The client continues a broken transfer with a Range request."""
         def answer(h, kind, name, n):
             data = fake.blobs.get(name)
             if kind == "blobs" and n <= 2 and len(data) > 100000:

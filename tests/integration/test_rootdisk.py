@@ -1,4 +1,4 @@
-"""The size of the writable layer: what enforces it, and what cordon says if nothing can.
+"""The size of the writable layer: what enforces the size, and what cordon says if nothing can enforce it.
 Disk images and owners of shared files need the same privilege and are tested here too."""
 
 import ctypes
@@ -172,7 +172,7 @@ class OnDisk(SizeTest):
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(self.cordon("modify", box.name, "--root-disk", "64M").code, 0)
         layer = os.path.join(self.home, "sandboxes", box.name, "layers", "0")
-        os.truncate(os.path.join(layer, "disk.raw"), 64 << 20)  # as a kill leaves it
+        os.truncate(os.path.join(layer, "disk.raw"), 64 << 20)  # the file after a killed growth
         open(os.path.join(layer, "disk.growing"), "w").close()
         self.assertEqual(box.start().code, 0)
         box.out("head -c 40M /dev/zero > /root/more")
@@ -403,7 +403,7 @@ class Refused(SizeTest):
 
 
 class DiskImages(SizeTest):
-    """Files that hold a file system, made by the user."""
+    """Disk images: files with a file system that the user made."""
 
     modes = ("root",)
 
@@ -495,7 +495,7 @@ class DiskImages(SizeTest):
                 self.assertIn(said, got.errtext)
         self.assertEqual(self.names(), [])
         os.unlink(inside)
-        box = self.create("--mount-disk", f"{self.dir}/link:/d")  # a link is followed, once
+        box = self.create("--mount-disk", f"{self.dir}/link:/d")  # create follows the link once
         self.assertEqual(box.inspect()["config"]["mounts"][0]["host"], self.image)
 
 
@@ -521,7 +521,7 @@ class Owners(CordonTest):
             st = os.stat(os.path.join(self.shared, name))
             self.assertEqual((st.st_uid, st.st_gid), (4321, 4322))
         self.assertEqual(os.stat(os.path.join(self.shared, "g")).st_mode & 0o777, 0o600)
-        # no other user can have files there, not even root
+        # no other user can have files in the volume, not even root
         self.assertNotEqual(box.sh("touch /s/r", opts=("-u", "0")).code, 0)
         self.assertNotEqual(box.sh("chown 0 /s/f", opts=("-u", "0")).code, 0)
         self.assertEqual(box.inspect()["config"]["mounts"][0]["owner"], {"gid": 1001, "uid": 1000})
@@ -568,7 +568,7 @@ def projects(path):
 
 
 class ProjectQuota(SizeTest):
-    """On a file system with project quotas, made for the test."""
+    """The test makes a file system with project quotas for the home."""
 
     modes = ("root",)
 
@@ -614,7 +614,7 @@ class ProjectQuota(SizeTest):
         self.assertEqual(box.out("df --output=size -m /").split()[-1], "16")
         got = self.cordon("modify", box.name, "--root-disk", "8M", "--next-start")
         self.assertEqual(got.code, 0, got)
-        for _ in range(2):  # it holds more than its new size: files can be used, but not written
+        for _ in range(2):  # the layer is larger than its new size, so writing fails
             self.assertEqual(box.stop().code, 0)
             self.assertEqual(box.start().code, 0)
             self.assertNotEqual(box.sh("head -c 1M /dev/zero > /root/more").code, 0)

@@ -1,4 +1,4 @@
-"""State stays usable: processes killed at any instant, races, homes, full and read-only disks."""
+"""State stays usable after kills at any instant and races, in unusual homes, and on full and read-only disks."""
 
 import fcntl
 import hashlib
@@ -20,7 +20,7 @@ F_OFD_SETLK = 37  # Python knows it from 3.12 on
 
 
 def unborn(test):
-    """What a create leaves when it is killed before the sandbox is up: a record, but no state."""
+    """Makes what a create leaves when it is killed before the sandbox is up: a record, but no state."""
     box = test.create()
     os.kill(box.supervisor().pid, signal.SIGKILL)
     test.eventually(lambda: not box.host_processes(), within=2)
@@ -101,7 +101,7 @@ class Killed(CordonTest):
         for step in range(24):
             box = self.box()
             proc = self.spawn("create", "-q", "-n", box.name, "host")
-            time.sleep(step * 0.0015)  # the instant under test, not a synchronisation
+            time.sleep(step * 0.0015)  # chooses the instant of the kill
             kill_quietly(proc.pid)
             proc.wait()
             if box.name in self.names():
@@ -326,7 +326,7 @@ class Races(CordonTest):
                     with open(f"/proc/{p.pid}/syscall") as handle:
                         calls.append(handle.read().split()[0])
                 except OSError:
-                    pass  # it has just ended
+                    pass  # the process has just ended
             return calls
         self.eventually(lambda: str(number) in looks(), message="the call it waits in")
         seen = [looks() for _ in range(50)]  # the first entry is the process itself
@@ -449,7 +449,7 @@ class Homes(CordonTest):
         self.assertEqual(box.remove("-f").code, 0)
 
     def test_colliding_uid_ranges_are_given_back_in_any_order(self):
-        """Two names hash to one slot of the table. The name that got the next slot outlives the other."""
+        """Two names hash to one slot of the table. The sandbox that got the next slot outlives the other sandbox."""
         if MODE != "root":
             self.not_run("only root hands out uid ranges")
         seen = {}
@@ -497,7 +497,7 @@ class Homes(CordonTest):
             self.assertLessEqual(end, start, spans)
 
     def test_a_file_size_limit_only_ends_the_log(self):
-        """Only the log is cut at the limit."""
+        """At the caller's limit of file sizes only the log is cut, and the command goes on."""
         def limited():
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
@@ -645,7 +645,7 @@ def snapshot(top):
 
 
 class Disks(CordonTest):
-    """Homes on a full and on a read-only file system, in a mount namespace where the commands run."""
+    """Homes on a full and on a read-only file system. The commands run in a mount namespace of their own."""
 
     modes = ("root",)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Boots Debian's packaged kernel in QEMU and runs black-box tests there, on pure cgroup v2.
+"""Boots Debian's packaged kernel in QEMU with version 2 cgroups only, and runs black-box tests in this machine.
 
     tests/kernel/boot.py [--prefix DIR] [--mode MODE]… [--all] [--shell SCRIPT] [PATTERN…]
 
@@ -10,17 +10,17 @@ Without a PATTERN it runs SMOKE, with --all every test.
 
 It boots twice: the second time with systemd as pid 1, for the mode "session" and for test_session (SESSION).
 
-How it works. Four files are made below build/kernel, each only if its parts changed:
+boot.py makes four files below build/kernel, each only if its parts changed:
 
   vmlinuz       from the kernel package, which is fetched and unpacked, not installed
   initrd        a newc archive: busybox, a script, the modules that mounting the root needs
   root.ext4     the files of a few Debian packages that are installed here, with what they depend on
   tests.sqfs    our programs, the tests, the attack program (the machine has no compiler)
 
-The first script (INITRD) loads modules and mounts; the second (INIT) is pid 1 of that system, on a
-sparse copy of root.ext4 that is thrown away. It sets the system up like a booted one and runs
-tests/integration/run.py. The output and the status come over the serial line. Under systemd a service runs the tests
-(SERVICE). A run without output for too long is ended.
+The first script (INITRD) loads modules and mounts the root, a sparse copy of root.ext4 that is deleted afterwards. The
+second script (INIT) is pid 1. It sets the system up like a booted system and runs tests/integration/run.py. The output
+and the status come over the serial line. Under systemd a service runs the tests (SERVICE). boot.py ends a machine that
+prints nothing for too long.
 """
 
 import argparse
@@ -218,7 +218,7 @@ def cached(path, key):
 
 
 def kernel_package():
-    """The newest package that KERNEL depends on."""
+    """Returns the newest package that KERNEL depends on."""
     for line in run("apt-cache", "depends", KERNEL).splitlines():
         if "Depends:" in line:
             return line.split()[-1]
@@ -226,7 +226,7 @@ def kernel_package():
 
 
 def unpack_kernel():
-    """Directory with the unpacked package: boot/ and lib/modules/."""
+    """Returns the directory of the unpacked package, with boot/ and lib/modules/."""
     have = sorted(d for d in os.listdir(WORK) if d.startswith("linux-image-") and
                   os.path.isdir(os.path.join(WORK, d, "boot")))
     try:
@@ -251,8 +251,8 @@ def unpack_kernel():
 
 
 def module_order(kernel, wanted):
-    """Paths of the modules in an order that loads; built-in ones are left out. The package has no
-    modules.dep, but every module names what it needs."""
+    """Returns the paths of the modules in an order in which they can be loaded, without built-in modules. The
+    package has no modules.dep, but every module names the modules that it needs."""
     files = {}
     for where, _, names in os.walk(os.path.join(kernel, "lib", "modules")):
         for name in names:
@@ -346,7 +346,7 @@ def make_root(path):
         write_file(os.path.join(tree, "etc/hosts"), "127.0.0.1 localhost\n::1 localhost\n")
         for name in ("shadow", "gshadow", "subuid", "subgid"):
             write_file(os.path.join(tree, "etc", name), "")
-        # awk of this machine may come from another package
+        # on this machine awk may come from another package
         if not os.path.lexists(os.path.join(tree, "usr/bin/awk")):
             os.symlink("mawk", os.path.join(tree, "usr/bin/awk"))
         write_file(os.path.join(tree, "kernel/init"), INIT, 0o755)

@@ -119,7 +119,7 @@ class Delegated(KernelTest):
         child group."""
         first = self.create("-m", "64M")
         self.assertRegex(own_group(), r"\.scope/cordon-callers$")
-        second = self.create("-m", "64M")  # from the group that the first create moved us to
+        second = self.create("-m", "64M")  # the first create has moved us to another group
         base = os.path.dirname(self.group(first))
         self.assertEqual(os.path.dirname(self.group(second)), base)
         self.assertEqual(sorted(os.path.basename(g) for g in glob.glob(f"{base}/cordon-*")),
@@ -127,7 +127,7 @@ class Delegated(KernelTest):
                                  os.path.basename(self.group(second))]))
 
     def test_no_group_is_writable_by_others(self):
-        """Pid 1 may make groups by its group id. No other process gets access."""
+        """Pid 1 may make cgroups because of its group id. No other process may."""
         box = self.create()
         box.exec("true")
         for where, _, names in os.walk(self.group(box)):
@@ -210,7 +210,7 @@ class Container(KernelTest):
         # later processes cannot join the top group, so they join the group of the container's first process
         self.assertEqual(self.inside("cat", "/proc/self/cgroup"), (0, "0::/cordon-callers\n", ""))
         self.assertEqual(self.inside("cat", "/proc/1/cgroup"), (0, "0::/cordon-callers\n", ""))
-        # a second sandbox, started from that group
+        # a second sandbox is started from that group
         code, _, err = self.ours("run", "-q", "--no-net", "-m", "64M", "host", "--", "/usr/bin/python3", "-c",
                                  "x = bytearray(400 << 20)")
         self.assertEqual(code, 137, err)

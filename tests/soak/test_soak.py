@@ -27,7 +27,7 @@ class Soak(CordonTest):
 
     def test_a_thousand_execs_leave_pid_1_and_supervisor_as_they_were(self):
         box = self.create()
-        for _ in range(20):  # warm
+        for _ in range(20):  # warm up
             box.exec("true")
         watched = [box.supervisor(), box.pid1()]
         memory = [p.rss_kib for p in watched]

@@ -16,7 +16,7 @@ AT_ONCE = 100  # creations that one peer has in flight
 
 
 class Thousand(BoxTest):
-    """One server holds a thousand sessions. Every one answers, and nothing is left of any."""
+    """One server has a thousand sessions. Every session answers, and no session leaves anything."""
 
     timeout = 900
 
