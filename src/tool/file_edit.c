@@ -10,6 +10,7 @@
 #include "files/save.h"
 #include "tool/parameters.h"
 #include "tool/place.h"
+#include "tool/session_file.h"
 
 #define EDIT_MAX_BYTES (1u << 20) /* of the file, before and after */
 
@@ -86,17 +87,59 @@ static int store(struct file_call *c, const struct place *p, const struct buf *t
 	return r < 0 ? place_error(c, p, r, f) : 0;
 }
 
-int file_edit(struct file_call *c, struct fault *f)
+/* Reads the file in the sandbox, in pieces that one command can print. */
+static int load_in_session(struct file_call *c, const struct place *p, struct buf *text,
+			   struct fault *f)
+{
+	int64_t size = 0;
+
+	do {
+		size_t before = text->n;
+
+		if (session_read_bytes(c, p, (int64_t)before, SESSION_CHUNK_BYTES, &size, text, f) <
+		    0)
+			return -1;
+		if (size > EDIT_MAX_BYTES)
+			return too_large(c, f);
+		if (text->n == before)
+			break; /* the file became shorter */
+	} while ((int64_t)text->n < size);
+	return text->n > EDIT_MAX_BYTES ? too_large(c, f) : 0;
+}
+
+static int edit_in_session(struct file_call *c, const struct place *p, const struct request *r,
+			   struct fault *f)
+{
+	AUTO_BUF text = BUF_INIT(EDIT_MAX_BYTES + SESSION_CHUNK_BYTES);
+	AUTO_BUF changed = BUF_INIT(EDIT_MAX_BYTES);
+
+	if (load_in_session(c, p, &text, f) < 0 ||
+	    change(c, r, (struct str){ buf_str(&text), text.n }, &changed, f) < 0)
+		return -1;
+	return session_write(c, p, (struct str){ buf_str(&changed), changed.n }, false, f);
+}
+
+static int edit_directly(struct file_call *c, const struct place *p, const struct request *r,
+			 struct fault *f)
 {
 	AUTO_BUF text = BUF_INIT(EDIT_MAX_BYTES), changed = BUF_INIT(EDIT_MAX_BYTES);
-	AUTO_PLACE p = { .top = -1 };
-	struct request r;
 	struct stat st;
 
+	if (load(c, p, &text, &st, f) < 0 ||
+	    change(c, r, (struct str){ buf_str(&text), text.n }, &changed, f) < 0)
+		return -1;
+	return store(c, p, &changed, &st, f);
+}
+
+int file_edit(struct file_call *c, struct fault *f)
+{
+	AUTO_PLACE p = { .top = -1 };
+	struct request r;
+
 	if (read_request(c, &r, f) < 0 || place_find(c, r.path, &p, f) < 0 ||
-	    place_check_writable(c, &p, f) < 0 || load(c, &p, &text, &st, f) < 0 ||
-	    change(c, &r, (struct str){ buf_str(&text), text.n }, &changed, f) < 0 ||
-	    store(c, &p, &changed, &st, f) < 0)
+	    place_check_writable(c, &p, f) < 0)
+		return -1;
+	if ((p.in_session ? edit_in_session(c, &p, &r, f) : edit_directly(c, &p, &r, f)) < 0)
 		return -1;
 	json_begin_object(c->w);
 	json_key_bool(c->w, "ok", true);

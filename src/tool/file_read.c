@@ -10,9 +10,11 @@
 #include "files/window.h"
 #include "tool/parameters.h"
 #include "tool/place.h"
+#include "tool/session_file.h"
 
 #define LINES_DEFAULT 2000
 #define LINES_MAX 10000
+#define PLACE_UNKNOWN UINT64_MAX /* where a line begins */
 #define CHUNK_BYTES 65536u
 #define SCAN_MAX_BYTES (256u << 20) /* text that is read in front of the first line; 0.1 s */
 
@@ -33,11 +35,24 @@ static int read_request(const struct file_call *c, struct request *r, struct fau
 	r->max_bytes =
 		parameters_int(&p, "max_bytes", FILE_RESULT_MAX_BYTES, 1, FILE_RESULT_MAX_BYTES);
 	r->base64 = parameters_second(&p, "encoding", "text", "base64");
-	r->byte_offset = parameters_int(&p, "byte_offset", 0, 0, INT64_MAX);
+	r->byte_offset = parameters_int(&p, "byte_offset", 0, 0, INT64_MAX / 2);
 	return parameters_end(&p);
 }
 
 /* --- a directory ----------------------------------------------------------------------------- */
+
+static void write_names(struct json_writer *w, struct str names, size_t total, const char *limit)
+{
+	json_begin_object(w);
+	json_key_bool(w, "ok", true);
+	json_key(w, "content");
+	json_strn(w, names.p, names.n);
+	json_key_bool(w, "is_directory", true);
+	json_key_int(w, "total", (int64_t)total);
+	json_key_bool(w, "truncated", limit != NULL);
+	json_key_str(w, "truncated_by", limit);
+	json_end_object(w);
+}
 
 static int read_directory(struct file_call *c, const struct place *p, int fd, struct fault *f)
 {
@@ -49,15 +64,10 @@ static int read_directory(struct file_call *c, const struct place *p, int fd, st
 	if (r < 0)
 		return place_error(c, p, r, f);
 	whole = listing_print(&l, FILE_RESULT_MAX_BYTES, &text);
-	json_begin_object(c->w);
-	json_key_bool(c->w, "ok", true);
-	json_key(c->w, "content");
-	json_strn(c->w, buf_str(&text), text.n);
-	json_key_bool(c->w, "is_directory", true);
-	json_key_int(c->w, "total", (int64_t)l.total);
-	json_key_bool(c->w, "truncated", !whole || l.too_many);
-	json_key_str(c->w, "truncated_by", !whole ? "bytes" : l.too_many ? "lines" : NULL);
-	json_end_object(c->w);
+	write_names(c->w, (struct str){ buf_str(&text), text.n }, l.total,
+		    !whole       ? "bytes"
+		    : l.too_many ? "lines"
+				 : NULL);
 	listing_done(&l);
 	return 0;
 }
@@ -83,36 +93,42 @@ static int read_part(int fd, int64_t offset, size_t n, struct buf *out)
 	return 0;
 }
 
+static void write_bytes(struct json_writer *w, const struct request *r, const struct buf *part,
+			int64_t size)
+{
+	AUTO_BUF text = BUF_INIT(2 * FILE_RESULT_MAX_BYTES);
+	int64_t end = r->byte_offset + (int64_t)part->n;
+
+	base64_encode(&text, buf_str(part), part->n);
+	json_begin_object(w);
+	json_key_bool(w, "ok", true);
+	json_key(w, "content");
+	json_strn(w, buf_str(&text), text.n);
+	json_key_str(w, "encoding", "base64");
+	json_key_int(w, "byte_offset", r->byte_offset);
+	json_key_int(w, "length", (int64_t)part->n);
+	json_key_int(w, "size_bytes", size);
+	json_key_bool(w, "has_more", end < size);
+	if (end < size)
+		json_key_int(w, "next_byte_offset", end);
+	else
+		json_key_null(w, "next_byte_offset");
+	json_key_int(w, "max_bytes", r->max_bytes);
+	json_end_object(w);
+}
+
 static int read_base64(struct file_call *c, const struct place *p, int fd, const struct request *r,
 		       struct fault *f)
 {
 	AUTO_BUF part = BUF_INIT(FILE_RESULT_MAX_BYTES);
-	AUTO_BUF text = BUF_INIT(2 * FILE_RESULT_MAX_BYTES);
 	struct stat st;
-	int64_t end;
 	int k = fstat(fd, &st) < 0 ? -errno : 0;
 
 	if (k == 0 && r->byte_offset < st.st_size)
 		k = read_part(fd, r->byte_offset, (size_t)r->max_bytes, &part);
 	if (k < 0)
 		return place_error(c, p, k, f);
-	base64_encode(&text, buf_str(&part), part.n);
-	end = r->byte_offset + (int64_t)part.n;
-	json_begin_object(c->w);
-	json_key_bool(c->w, "ok", true);
-	json_key(c->w, "content");
-	json_strn(c->w, buf_str(&text), text.n);
-	json_key_str(c->w, "encoding", "base64");
-	json_key_int(c->w, "byte_offset", r->byte_offset);
-	json_key_int(c->w, "length", (int64_t)part.n);
-	json_key_int(c->w, "size_bytes", st.st_size);
-	json_key_bool(c->w, "has_more", end < st.st_size);
-	if (end < st.st_size)
-		json_key_int(c->w, "next_byte_offset", end);
-	else
-		json_key_null(c->w, "next_byte_offset");
-	json_key_int(c->w, "max_bytes", r->max_bytes);
-	json_end_object(c->w);
+	write_bytes(c->w, r, &part, st.st_size);
 	return 0;
 }
 
@@ -146,11 +162,17 @@ static void write_content(const struct window *w, struct json_writer *to)
 		json_strn(to, buf_str(&w->content), w->content.n);
 		return;
 	}
-	buf_addf(&hint,
-		 "[Line %llu is longer than max_bytes (%zu bytes). Read it with encoding "
-		 "\"base64\" and "
-		 "byte_offset %llu, or use exec with cut or sed.]",
-		 (unsigned long long)w->line, w->max_bytes, (unsigned long long)w->at);
+	if (w->at == PLACE_UNKNOWN)
+		buf_addf(&hint,
+			 "[Line %llu is longer than max_bytes (%zu bytes). Use exec with cut or "
+			 "sed.]",
+			 (unsigned long long)w->line, w->max_bytes);
+	else
+		buf_addf(&hint,
+			 "[Line %llu is longer than max_bytes (%zu bytes). Read it with encoding "
+			 "\"base64\" and "
+			 "byte_offset %llu, or use exec with cut or sed.]",
+			 (unsigned long long)w->line, w->max_bytes, (unsigned long long)w->at);
 	json_str(to, buf_str(&hint));
 }
 
@@ -195,6 +217,67 @@ static int read_text(struct file_call *c, const struct place *p, int fd, const s
 	return k < 0 ? place_error(c, p, k, f) : 0;
 }
 
+/* --- in the sandbox -------------------------------------------------------------------------- */
+
+/* Writes the names that a shell listed: whole lines within the limit. */
+static void write_listed(struct json_writer *w, struct str text, size_t max)
+{
+	const char *limit = text.n > max ? "bytes" : NULL;
+	size_t total = 0;
+
+	if (limit)
+		text.n = max;
+	while (limit && text.n && text.p[text.n - 1] != '\n') /* the last name may be cut */
+		text.n--;
+	for (size_t i = 0; i < text.n; i++)
+		total += text.p[i] == '\n';
+	if (text.n)
+		text.n--; /* the last line feed */
+	write_names(w, text, total, limit);
+}
+
+static int read_lines_in_session(struct file_call *c, const struct place *p,
+				 const struct request *r, struct fault *f)
+{
+	AUTO_BUF part = BUF_INIT(SESSION_READ_MAX_BYTES + 1);
+	size_t max = (size_t)r->max_bytes;
+	struct window w;
+	bool directory;
+
+	/* one line and one byte more tell that there is more */
+	if (session_read_lines(c, p, r->offset, r->limit + 1, max + 1, &directory, &part, f) < 0)
+		return -1;
+	if (directory) {
+		write_listed(c->w, (struct str){ buf_str(&part), part.n }, max);
+		return 0;
+	}
+	window_init(&w, 1, (uint64_t)r->limit, max);
+	if (window_add(&w, buf_str(&part), part.n))
+		window_end(&w);
+	w.first_line = (uint64_t)r->offset;
+	w.line += w.first_line - 1;
+	w.at = PLACE_UNKNOWN;
+	write_window(&w, c->w);
+	window_done(&w);
+	return 0;
+}
+
+static int read_in_session(struct file_call *c, const struct place *p, struct request *r,
+			   struct fault *f)
+{
+	AUTO_BUF part = BUF_INIT(SESSION_READ_MAX_BYTES);
+	int64_t size;
+
+	if (r->max_bytes > SESSION_READ_MAX_BYTES)
+		r->max_bytes = SESSION_READ_MAX_BYTES;
+	if (!r->base64)
+		return read_lines_in_session(c, p, r, f);
+	if (session_read_bytes(c, p, r->byte_offset, (size_t)r->max_bytes, &size, &part, f) < 0)
+		return -1;
+	write_bytes(c->w, r, &part, size);
+	return 0;
+}
+
 int file_read(struct file_call *c, struct fault *f)
 {
 	AUTO_PLACE p = { .top = -1 };
@@ -204,6 +287,8 @@ int file_read(struct file_call *c, struct fault *f)
 
 	if (read_request(c, &r, f) < 0 || place_find(c, r.path, &p, f) < 0)
 		return -1;
+	if (p.in_session)
+		return read_in_session(c, &p, &r, f);
 	fd = beneath_open_kind(p.top, p.path, &kind);
 	if (fd < 0)
 		return place_error(c, &p, fd, f);

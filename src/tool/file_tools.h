@@ -3,7 +3,7 @@
  *
  * If the workspace is a directory of this machine, a tool handles its files directly. It opens the directory once and
  * reaches everything below it by descriptor, without following a link, because a command in the sandbox may change the
- * tree at any moment. Messages name files by their paths in the sandbox.
+ * tree at any moment. If the workspace exists in the sandbox only, read, write and edit run a shell there. Messages name files by their paths in the sandbox.
  */
 #pragma once
 
@@ -11,11 +11,14 @@
 #include "files/pattern.h"
 #include "service/boxspec.h"
 #include "service/fault.h"
+#include "service/way.h"
 
 #define FILE_RESULT_MAX_BYTES 51200u /* of the text in one result */
 
 struct file_call {
 	const struct box_spec *spec; /* of the session */
+	struct way *way;             /* runs commands in the session */
+	bool shared;                 /* the directories of the session are on this machine */
 	const struct json_value *parameters;
 	struct json_writer *w; /* gets the result, as an object */
 	const char *hint;      /* what the model can do after a failure, static, or NULL */

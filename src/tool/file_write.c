@@ -8,6 +8,7 @@
 #include "files/save.h"
 #include "tool/parameters.h"
 #include "tool/place.h"
+#include "tool/session_file.h"
 
 struct request {
 	struct str path, content;
@@ -42,13 +43,16 @@ static int decode(struct file_call *c, struct request *r, struct buf *bytes, str
 static int write_place(struct file_call *c, const struct place *p, struct str content, bool append,
 		       struct fault *f)
 {
-	const char *leaf = path_leaf(p->path);
-	AUTO_FREE char *parent = xstrndup(p->path, (size_t)(leaf - p->path));
+	const char *leaf = p->in_session ? "" : path_leaf(p->path);
+	AUTO_FREE char *parent = NULL;
 	AUTO_FD dir = -1;
 	int r;
 
+	if (p->in_session)
+		return session_write(c, p, content, append, f);
 	if (!*leaf)
 		return place_error(c, p, -EISDIR, f);
+	parent = xstrndup(p->path, (size_t)(leaf - p->path));
 	dir = beneath_make_dirs_unlinked(p->top, parent);
 	if (dir == -ENOTDIR) {
 		c->hint = "A part of the path is a file.";

@@ -73,10 +73,10 @@ int place_find(struct file_call *c, struct str path, struct place *ret, struct f
 	if (read_path(c, path, &ret->shown, f) < 0)
 		return -1;
 	m = find_mount(c->spec, ret->shown);
-	if (!m.host_path || m.mode == BOX_MODE_NONE) {
-		c->hint = "Use the tool exec to handle this file.";
-		return fault_set(f, FAULT_VALIDATION,
-				 "The workspace of this session exists in its sandbox only.");
+	ret->read_only = m.host_path && m.mode == BOX_MODE_RO;
+	if (!m.host_path || m.mode == BOX_MODE_NONE || !c->shared) {
+		ret->in_session = true;
+		return 0;
 	}
 	ret->top = open_top(m.host_path);
 	if (ret->top < 0)
@@ -84,14 +84,19 @@ int place_find(struct file_call *c, struct str path, struct place *ret, struct f
 				 strerror(-ret->top));
 	rest = ret->shown + strlen(m.at);
 	ret->path = xstrdup(*rest == '/' ? rest + 1 : rest);
-	ret->read_only = m.mode == BOX_MODE_RO;
 	return 0;
 }
 
 int place_open_tree(struct file_call *c, const struct place *p, mode_t *ret_kind, struct fault *f)
 {
-	int fd = beneath_open_kind(p->top, p->path, ret_kind);
+	int fd;
 
+	if (p->in_session) {
+		c->hint = "Use the tool exec with find or grep.";
+		return fault_set(f, FAULT_VALIDATION,
+				 "The workspace of this session exists in its sandbox only.");
+	}
+	fd = beneath_open_kind(p->top, p->path, ret_kind);
 	if (fd == -ENOENT || fd == -ENOTDIR) {
 		c->hint = "Read /workspace to see which directories exist.";
 		return fault_about(f, FAULT_VALIDATION, "Path not found: ", str_of(p->shown), "");

@@ -7,7 +7,8 @@
 #include "tool/file_tools.h"
 
 struct place {
-	int top; /* the mounted directory */
+	bool in_session; /* the file exists in the sandbox only, and TOP and PATH are not set */
+	int top;         /* the mounted directory */
 	bool read_only;
 	char *path;  /* relative to TOP, without `.` and `..`; "" is TOP itself */
 	char *shown; /* the path in the sandbox */

@@ -281,7 +281,10 @@ static int do_exec(struct call *c, struct fault *f)
 static int handle_files(struct call *c, struct fault *f)
 {
 	const struct file_tool *tool = file_tool_find(c->options->verb);
-	struct file_call call = { .parameters = argument(c), .w = &c->w };
+	struct file_call call = { .way = c->way,
+				  .shared = c->config.runtime.shares_filesystem,
+				  .parameters = argument(c),
+				  .w = &c->w };
 	struct box_spec s = { 0 };
 	int r = resolve_session(&c->config, &c->query, c->options->session, &s, f);
 

@@ -466,6 +466,53 @@ class BadInput(FileTest):
             thread.join()
 
 
+class InTheSandbox(FileTest):
+    """The workspace exists in the sandbox only: read, write and edit run a shell there."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags = ()
+
+    def test_files_are_written_read_and_edited(self):
+        self.assertEqual(self.use("write", path="/workspace/a b/it's", content="one\ntwo\n\n"),
+                         {"ok": True, "path": "/workspace/a b/it's"})
+        self.use("write", path="a b/it's", content="three", mode="append")
+        self.assertEqual(self.use("read", path="a b/it's")["content"], "one\ntwo\n\nthree")
+        self.use("edit", path="a b/it's", old_string="two", new_string="2")
+        got = self.use("read", path="a b/it's", offset=2, limit=1)
+        self.assertEqual((got["content"], got["start_line"], got["end_line"], got["next_offset"],
+                          got["truncated_by"]), ("2\n", 2, 2, 3, "lines"))
+        self.assertEqual(self.tool("cat \"a b/it's\"")["stdout"], "one\n2\n\nthree")
+        self.assertEqual(self.use("read", path="/workspace")["content"], "a b")
+
+    def test_a_read_returns_two_kibibytes(self):
+        self.use("write", path="long", content="x" * 99 + "\n" + ("y" * 99 + "\n") * 50)
+        got = self.use("read", path="long")
+        self.assertEqual((len(got["content"]), got["truncated_by"], got["max_bytes"], got["next_offset"]),
+                         (2000, "bytes", 2048, 21))
+        got = self.use("read", path="long", encoding="base64", byte_offset=5000)
+        self.assertEqual((got["length"], got["size_bytes"], got["has_more"]), (100, 5100, False))
+        self.use("write", path="line", content="z" * 3000)
+        self.assertTrue(self.use("read", path="line")["content"].startswith("[Line 1 is longer"))
+
+    def test_large_files_are_edited_in_pieces(self):
+        self.use("write", path="big", content="a" + "x" * 1048575)
+        self.use("edit", path="big", old_string="a", new_string="b")
+        self.assertEqual(self.tool("wc -c < big; head -c 2 big")["stdout"], "1048576\nbx")
+        self.assertEqual(self.use("edit", code=1, path="big", old_string="b", new_string="bb")["error"],
+                         "File exceeds the 1048576-byte edit limit.")
+
+    def test_failures_are_named(self):
+        self.tool("mkdir dir; mkfifo fifo")
+        self.refused("read", "File not found: /workspace/none", path="none")
+        self.refused("edit", "File not found: /workspace/none", path="none", old_string="a", new_string="b")
+        self.refused("read", "Not a regular file: /workspace/fifo", path="fifo")
+        self.refused("write", "Not a regular file: /workspace/fifo", path="fifo", content="x")
+        self.refused("write", "Path is a directory: /workspace/dir", path="dir", content="x")
+        self.refused("read", "Path must be under /workspace.", path="/etc/passwd")
+        self.refused("grep", "The workspace of this session exists in its sandbox only.", pattern="x")
+
+
 class SwappedDirectories(FileTest):
     """A command in the sandbox keeps swapping a directory for a link to a directory outside. The kernel lets it: the
     workspace is its own. No tool may reach what the link leads to."""
