@@ -89,7 +89,7 @@ static int take_group(const struct guest *g, const int *fds, unsigned *at)
 	if (payload == GUEST_GROUP_FD && fcntl(payload, F_SETFD, FD_CLOEXEC) < 0)
 		return -1;
 	if (!enter_group(payload, procs))
-		fd_closep(&payload); /* then scopes are marks */
+		fd_closep(&payload); /* pid 1 marks commands instead (guest/scope.h) */
 	return payload;
 }
 

@@ -30,7 +30,7 @@
 #include "guest/errand.h"
 #include "guest/seccomp.h"
 
-#define DEPUTY_TASKS_MAX 8 /* more would only take memory: a task takes 0.2 ms */
+#define DEPUTY_TASKS_MAX 8 /* a task takes 0.2 ms, so more tasks would only cost memory */
 #define TASK_PATIENCE_NS \
 	(2000 * NS_PER_MS) /* a slow disk needs less; a task that takes longer was stopped */
 #define KEPT_MAX (4 + EXEC_TASK_FDS_MAX) /* descriptors that the deputy keeps */
@@ -140,7 +140,7 @@ static void turn(struct deputy_state *o)
 	if (p[0].revents & POLLIN)
 		take_call(o);
 	else if (p[0].revents)
-		_exit(0); /* no process is left that could call */
+		_exit(0); /* no process that could make a call is left */
 }
 
 /* True if the file system of FD belongs to a user namespace of the sandbox: then privileges on it mean nothing outside.
@@ -283,7 +283,7 @@ int deputy_engage(struct deputy *d, struct err *e)
 	if (listener < 0 && errno == EINVAL)
 		listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 	if (listener < 0 && errno == EBUSY) {
-		fd_closep(&d->link); /* the deputy ends */
+		fd_closep(&d->link); /* closing the link ends the deputy */
 		return err_set(e, ERR_UNSUPPORTED,
 			       "a program above us is handed system calls already (seccomp), so "
 			       "directories of the host can only be shared read-only here");

@@ -26,7 +26,7 @@
 
 #include "base/raw.h"
 
-#define CAPABILITY_LAST 63 /* the loop ends at the first one that the kernel does not know */
+#define CAPABILITY_LAST 63 /* the loop ends at the first capability that the kernel does not know */
 #define REPORT_FD 3        /* the only descriptor besides 0, 1 and 2, until the exec closes it */
 
 long exec_join_cgroups(const struct exec_walls *w)
@@ -109,7 +109,9 @@ static long set_limits(const struct exec_job *j)
 	if (r >= 0 && w->nproc_limit)
 		r = set_limit(RLIMIT_NPROC, w->nproc_limit, w->nproc_limit);
 	for (size_t i = 0; r >= 0 && i < w->n_rlimits; i++)
-		if (!has_own_limit(j, w->rlimit[i].resource)) /* the command's may be higher */
+		if (!has_own_limit(
+			    j,
+			    w->rlimit[i].resource)) /* a limit of the command's own may be higher */
 			r = set_limit(w->rlimit[i].resource, w->rlimit[i].soft, w->rlimit[i].hard);
 	for (size_t i = 0; r >= 0 && i < j->n_rlimits; i++)
 		r = set_limit(j->rlimit[i].resource, j->rlimit[i].soft, j->rlimit[i].hard);

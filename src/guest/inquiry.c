@@ -254,7 +254,7 @@ void inquiry_feed(struct connection *c, uint32_t stream, struct str body)
 		connection_send_error(c, stream, &e);
 		return;
 	}
-	IGNORE(tell(g, m.id, &now)); /* again, because the input has changed the state */
+	IGNORE(tell(g, m.id, &now)); /* a second time, because the input has changed the state */
 	now.taken = (uint64_t)n;
 	answer(c, stream, &now);
 	connection_flush(c);

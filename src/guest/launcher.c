@@ -21,7 +21,8 @@
 #include "base/compat.h"
 #include "base/raw.h"
 
-#define ORDER_BYTES (128u << 10) /* with all strings; pid 1 starts longer commands itself */
+#define ORDER_BYTES \
+	(128u << 10) /* of one order with its strings; pid 1 starts longer commands itself */
 #define STACK_BYTES 32768
 #define CAP_BIT(c) (1u << (c))
 
@@ -29,7 +30,7 @@ struct order {
 	struct exec_job job;
 	struct exec_walls walls;
 	struct user user;
-	volatile pid_t pid; /* the command's; 0 while there is none */
+	volatile pid_t pid; /* of the command; 0 until it is cloned */
 	bool has_cpus;      /* the command runs on these CPUs, not on those of the launcher */
 	cpu_set_t cpus;
 	size_t used; /* bytes of text */
@@ -39,7 +40,7 @@ struct order {
 struct launcher {
 	pid_t pid;
 	int pidfd;
-	int go; /* eventfd */
+	int go; /* an eventfd that wakes the launcher */
 	struct order *order;
 };
 

@@ -48,8 +48,9 @@ pid_t report_sender(int sock)
 	len = sizeof(pidfd);
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) < 0) {
 		pidfd = -1;
-		return errno == ENOPROTOOPT ? peer.pid
-					    : 0; /* any other error: the process is gone */
+		return errno == ENOPROTOOPT
+			       ? peer.pid
+			       : 0; /* any other error means that the process is gone */
 	}
 	return is_our_child(pidfd) ? peer.pid : 0;
 }

@@ -21,7 +21,7 @@
 void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_walls *walls)
 {
 	*s = (struct scopes){ .payload = payload, .children = -1, .walls = walls };
-	/* without cgroup.kill (Linux 5.14) a group is no better than a mark */
+	/* without cgroup.kill (before Linux 5.14) groups have no advantage over marks */
 	if (payload >= 0 && faccessat(payload, "cgroup.kill", F_OK, 0) < 0)
 		fd_closep(&s->payload);
 	if (s->payload < 0 || watched) /* if the kernel lacks this file, no scope is used twice */
@@ -286,7 +286,7 @@ bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j, 
 
 struct launcher *scope_release_launcher(struct scopes *s, struct scope *c)
 {
-	fd_closep(&c->mark); /* the mark was the launcher's */
+	fd_closep(&c->mark); /* the mark belonged to the launcher */
 	s->n_launchers--;
 	return TAKE(c->launcher);
 }

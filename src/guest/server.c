@@ -113,7 +113,7 @@ void connection_send_error(struct connection *c, uint32_t stream, const struct e
 
 void connection_end(struct connection *c)
 {
-	if (c->out.n == 0) /* otherwise the client closes it after it has read the rest */
+	if (c->out.n == 0) /* else the client reads the rest and closes the connection */
 		connection_close(c, false);
 }
 

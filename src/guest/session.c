@@ -118,7 +118,7 @@ void session_free(struct session *s)
 	buf_done(&s->input);
 	words_done(&s->words);
 	background_free(&g->backgrounds,
-			s->background); /* not NULL only if the command never began */
+			s->background); /* the entry is left only if the command never began */
 	free(s);
 	quit_if_idle(g);
 }
@@ -250,11 +250,11 @@ static void on_began(void *arg)
 	struct session *s = arg;
 
 	s->begun = true;
-	fd_closep(&s->held[0]); /* so that the client sees when the command closes its input */
+	fd_closep(&s->held[0]); /* now a write fails once the command has closed its input */
 	if (s->asker)
 		session_send_started(s, TAKE(s->asker));
 	else if (s->connection)
-		connection_flush(s->connection); /* STARTED is queued there */
+		connection_flush(s->connection); /* sends the queued STARTED */
 	if (s->relay)
 		session_feed(s);
 }

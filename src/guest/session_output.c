@@ -22,7 +22,7 @@
 
 #define CHUNK_BYTES 16384
 #define TURNS 16
-#define LAST_TURNS 64 /* 1 MiB: more than a terminal, a socket or a pipe holds */
+#define LAST_TURNS 64 /* reads 1 MiB, which is more than a terminal, a socket or a pipe holds */
 static_assert(RING_BYTES <= FRAME_CREDIT_BYTES, "a new client can be sent the whole ring");
 
 static void on_outlet(void *arg, int fd, uint32_t events);
