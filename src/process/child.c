@@ -45,12 +45,16 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
+static long open_how(long dir, const char *path, unsigned long flags, unsigned long resolve)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC, .resolve = resolve };
+
+	return RAW4(SYS_openat2, dir, path, &how, sizeof(how));
+}
+
 static long in_root(const struct walker *w, const char *path, unsigned long flags)
 {
-	struct open_how how = { .flags = flags | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-
-	return RAW4(SYS_openat2, w->root, path, &how, sizeof(how));
+	return open_how(w->root, path, flags, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 
 static long set_attr(int fd, unsigned long set, unsigned recursive)
@@ -123,7 +127,9 @@ static long make_dir(const struct walker *w, const struct step *s)
 
 static long ensure(struct walker *w, const struct step *s, int is_dir)
 {
-	long fd = in_root(w, s->path, O_PATH | (is_dir ? O_DIRECTORY : 0));
+	const unsigned long how =
+		O_PATH | (is_dir ? O_DIRECTORY : 0u) | (s->flags & WAY_NO_LINK ? O_NOFOLLOW : 0u);
+	long fd = in_root(w, s->path, how);
 	long r;
 
 	if (fd == -ENOENT && w->parent >= 0) {
@@ -137,8 +143,9 @@ static long ensure(struct walker *w, const struct step *s, int is_dir)
 		}
 		if (r < 0 && r != -EEXIST)
 			return r;
-		fd = in_root(w, s->path, O_PATH | (is_dir ? O_DIRECTORY : 0));
-		if (fd == -ENOENT && s->flags) { /* replace a dangling link in our layer */
+		fd = in_root(w, s->path, how);
+		if (fd == -ENOENT && s->flags & WAY_REPLACE) {
+			/* replace a dangling link in our layer */
 			RAW3(SYS_unlinkat, w->parent, s->text, 0);
 			r = RAW4(SYS_openat, w->parent, s->text,
 				 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, s->mode);
@@ -173,23 +180,73 @@ static int is_writable(long fd)
 	return RAW2(SYS_fstatfs, fd, &fs) >= 0 && !(fs.f_flags & ST_RDONLY);
 }
 
-/* Refuses a target that is the root, to which a link in the image may lead. A mount there would cover
- * /proc and everything else that we need. */
-static long check_below(const struct walker *w, const struct step *s)
+/* Returns true if MOUNT is one of our own mounts. Pid 1 and the deputy trust these. */
+static int is_in_ours(const struct walker *w, uint64_t mount)
+{
+	static const char *const ours[] = { "/proc", "/dev", "/dev/pts", "/sys", "/.msb" };
+	int found = 0;
+
+	for (unsigned i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		long fd = in_root(w, ours[i], O_PATH);
+		struct statx st;
+
+		/* if we cannot compare, the answer is yes */
+		found |= fd < 0 || RAW5(SYS_statx, fd, "", AT_EMPTY_PATH_, STATX_MNT_ID, &st) < 0 ||
+			 st.stx_mnt_id == mount;
+		if (fd >= 0)
+			RAW1(SYS_close, fd);
+	}
+	return found;
+}
+
+/* Opens a path below a volume. Another sandbox that can write to the volume may have made links there,
+ * so none is followed. */
+static long open_in_volume(const struct walker *w, const struct step *s)
+{
+	long volume = in_root(w, s->data, O_PATH | O_DIRECTORY);
+	long fd = volume < 0 ? volume
+			     : open_how(volume, s->text, O_PATH,
+					RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+
+	if (volume >= 0)
+		RAW1(SYS_close, volume);
+	return fd;
+}
+
+/* Refuses a place that is the root or one of our own mounts, to which a link in the image may lead. A
+ * mount there would cover what we need. */
+static long check_place(const struct walker *w, const struct step *s, long fd, int linked)
 {
 	const unsigned wanted = STATX_INO | STATX_MNT_ID;
 	struct statx root, place;
-	long fd = in_root(w, s->path, O_PATH);
-	long r = fd < 0 ? fd : RAW5(SYS_statx, fd, "", AT_EMPTY_PATH_, wanted, &place);
+	long r = RAW5(SYS_statx, fd, "", AT_EMPTY_PATH_, wanted, &place);
 
 	r = r < 0 ? r : RAW5(SYS_statx, w->root, "", AT_EMPTY_PATH_, wanted, &root);
-	if (r >= 0 && s->flags && !is_writable(fd))
-		r = -EROFS;
-	if (fd >= 0)
-		RAW1(SYS_close, fd);
 	if (r < 0)
 		return r;
-	return place.stx_ino == root.stx_ino && place.stx_mnt_id == root.stx_mnt_id ? -EBUSY : 0;
+	if (place.stx_ino == root.stx_ino && place.stx_mnt_id == root.stx_mnt_id)
+		return -EBUSY;
+	if (linked && is_in_ours(w, place.stx_mnt_id))
+		return -EBUSY;
+	return s->flags && !is_writable(fd) ? -EROFS : 0;
+}
+
+/* The place that was checked becomes the target by its descriptor: another sandbox may change the path
+ * at any time. */
+static long take_place(struct walker *w, const struct step *s)
+{
+	long fd =
+		s->text ? open_in_volume(w, s)
+			: open_how(w->root, s->path, O_PATH, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+	int linked = fd == -ELOOP && !s->text;
+
+	if (linked)
+		fd = in_root(w, s->path, O_PATH);
+	if (fd < 0)
+		return fd;
+	close_fd(&w->target);
+	w->target = (int)fd;
+	return check_place(w, s, fd, linked);
 }
 
 static long mount_fs(struct walker *w, const struct step *s)
@@ -369,8 +426,8 @@ static long apply(struct walker *w, const struct step *s)
 		return ensure(w, s, 1);
 	case STEP_FILE:
 		return ensure(w, s, 0);
-	case STEP_BELOW:
-		return check_below(w, s);
+	case STEP_PLACE:
+		return take_place(w, s);
 	case STEP_TARGET:
 		return retarget(w, s->path);
 	case STEP_MOUNT:

@@ -80,8 +80,16 @@ static const char *hint_for(const struct step *step, int errnum)
 		return "the kernel's overlay cannot use this file system: make the directories on "
 		       "which "
 		       "other volumes are mounted in it";
-	if (step->op == STEP_BELOW && errnum == EBUSY)
-		return "a link in the image leads from there to its root: choose another target";
+	if (step->op == STEP_PLACE && errnum == EBUSY)
+		return "a link in the image leads from there to its root, or to a directory of the "
+		       "sandbox's own: choose another target";
+	if (step->op == STEP_PLACE && errnum == ELOOP && step->text)
+		return "a link in the volume leads from there to another place: remove the link, "
+		       "or "
+		       "choose another target";
+	if (step->op == STEP_DIR && errnum == ENOTDIR && step->flags & WAY_NO_LINK)
+		return "the image has a link or a file where the sandbox needs a directory of its "
+		       "own";
 	if (step->op == STEP_MOUNT && errnum == EPERM && strcmp(step->text, "proc") == 0)
 		return container_advice(CONTAINER_PROC);
 	if ((step->op == STEP_STAGE || step->op == STEP_PIVOT) && errnum == EACCES)

@@ -33,9 +33,10 @@ enum step_op {
 	STEP_DEVICE, /* file path becomes descriptor fd; STEP_FUSE sends it to the socket mode */
 	STEP_FUSE,   /* fuse on path with data, flags; then fd is closed */
 	STEP_ROOT,   /* path becomes the root all targets are resolved in */
-	STEP_DIR,    /* make sure directory path exists in root; text is its last component */
-	STEP_FILE,   /* same for an empty file */
-	STEP_BELOW,  /* path in root must not be the root itself; flags: it must be writable */
+	STEP_DIR,  /* make sure directory path exists in root; text is its last component; flags */
+	STEP_FILE, /* same for an empty file */
+	STEP_PLACE, /* path in root becomes the target, if a mount may be there; flags: it is writable;
+		     * text: the part of path below the volume data, where no link is followed */
 	STEP_TARGET, /* path in root becomes the target */
 	STEP_MOUNT,  /* file system text with data and flags on the target; then re-target path */
 	STEP_COVER, /* empty read-only directory over text in directory path of root, if we can reach it */
@@ -58,6 +59,12 @@ enum step_op {
 	STEP_CONFINE, /* dies with the parent; keeps capabilities flags; filter allows system calls */
 	STEP_EXEC,    /* execute fd with argv (NULL for pid 1's name alone) and envp */
 	STEP_OP_COUNT
+};
+
+/* Flags of STEP_DIR and STEP_FILE. */
+enum {
+	WAY_REPLACE = 1, /* a dangling link in our layer is replaced */
+	WAY_NO_LINK = 2, /* a link is refused, because the payload could replace it later */
 };
 
 struct step {

@@ -129,29 +129,37 @@ static void add_way(struct builder *b, const char *path, bool is_dir, bool may_r
 		s->path = plan_text(b->p, path, n);
 		s->text = plan_text(b->p, slash + 1, n - (size_t)(slash + 1 - path));
 		s->mode = next || is_dir ? 0755 : 0644;
-		s->flags = may_replace && !next;
+		s->flags = may_replace && !next ? WAY_REPLACE : 0;
 		slash = next;
 	}
 }
 
 /* Makes a mount point of ours if necessary. The base of the image `host` has all of them, other images may lack
- * some. */
-static void add_place(struct builder *b, const char *path)
+ * some. A link there is refused: the payload could replace it by a directory of its own, which pid 1 would then
+ * take for ours. */
+static void add_own_place(struct builder *b, const char *path)
 {
-	if (b->r->spec->image.kind != IMAGE_HOST)
-		add_way(b, path, true, false);
+	if (b->r->spec->image.kind == IMAGE_HOST)
+		return;
+	add_way(b, path, true, false);
+	b->p->step[b->p->n_steps - 1].flags = WAY_NO_LINK;
+}
+
+static void mount_on_target(struct builder *b, const char *path, const char *type,
+			    unsigned long flags, const char *data)
+{
+	struct step *s = add_path(b, STEP_MOUNT, path);
+
+	s->text = plan_str(b->p, type);
+	s->flags = flags;
+	s->data = data ? plan_str(b->p, data) : NULL;
 }
 
 static void add_mount(struct builder *b, const char *path, const char *type, unsigned long flags,
 		      const char *data)
 {
-	struct step *s;
-
 	add_path(b, STEP_TARGET, path);
-	s = add_path(b, STEP_MOUNT, path);
-	s->text = plan_str(b->p, type);
-	s->flags = flags;
-	s->data = data ? plan_str(b->p, data) : NULL;
+	mount_on_target(b, path, type, flags, data);
 }
 
 static void add_move(struct builder *b, const char *path, int tree)
@@ -223,7 +231,7 @@ static void add_dev(struct builder *b, int whole, const int trees[FIXTURE_NODES]
 {
 	char shm[64], pts[80];
 
-	add_place(b, "/dev");
+	add_own_place(b, "/dev");
 	if (whole >= 0)
 		add_move(b, "/dev", whole);
 	else
@@ -240,7 +248,7 @@ static void add_dev(struct builder *b, int whole, const int trees[FIXTURE_NODES]
 
 static void add_sys(struct builder *b, int whole, int cpu, int node)
 {
-	add_place(b, "/sys");
+	add_own_place(b, "/sys");
 	if (whole >= 0) {
 		add_move(b, "/sys", whole);
 	} else {
@@ -267,7 +275,8 @@ static void add_over(struct builder *b, const char *name, const char *path)
 	s = add_path(b, STEP_SOURCE, name);
 	s->tree = tree;
 	add_way(b, path, false, b->r->spec->image.kind != IMAGE_DIR);
-	add_move(b, path, tree);
+	add_path(b, STEP_PLACE, path);
+	plan_add(b->p, STEP_MOVE)->tree = tree;
 }
 
 static void add_msb(struct builder *b, int shell)
@@ -278,8 +287,8 @@ static void add_msb(struct builder *b, int shell)
 	snprintf(options, sizeof(options), "mode=755,size=%um,nr_inodes=4096", MSB_AREA_MIB);
 	/* other roots have this mount point in their lowest layer */
 	if (b->r->spec->image.root_disk.kind == ROOT_DISK_FLAT)
-		add_place(b, "/run/microsandbox");
-	add_place(b, "/.msb");
+		add_way(b, "/run/microsandbox", true, false);
+	add_own_place(b, "/.msb");
 	add_mount(b, "/.msb", "tmpfs", MS_NOSUID | MS_NODEV, options);
 	add_path(b, STEP_SUBDIR, "scripts")->mode = 0755;
 	for (size_t i = 0; i < b->r->spec->n_scripts; i++) {
@@ -365,14 +374,23 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 	return 0;
 }
 
-static void add_place_of_mount(struct builder *b, const struct spec_mount *m, bool is_dir)
+static void add_place_of_mount(struct builder *b, size_t mount, bool is_dir)
 {
+	const struct spec_mount *m = &b->r->spec->mount[mount];
+	size_t outer = spec_mount_above(b->r->spec, mount);
+	struct step *s;
+
 	add_way(b, m->guest, is_dir, false);
-	add_path(b, STEP_BELOW, m->guest);
+	s = add_path(b, STEP_PLACE, m->guest);
+	if (outer == SIZE_MAX || b->r->spec->mount[outer].kind == MOUNT_TMPFS)
+		return; /* no other sandbox writes to the directories above the place */
+	s->data = plan_str(b->p, b->r->spec->mount[outer].guest);
+	s->text = s->path + strlen(s->data) + 1;
 }
 
-static void add_tmpfs(struct builder *b, const struct spec_mount *m)
+static void add_tmpfs(struct builder *b, size_t mount)
 {
+	const struct spec_mount *m = &b->r->spec->mount[mount];
 	bool shared = strcmp(m->guest, "/tmp") == 0 || strcmp(m->guest, "/var/tmp") == 0;
 	unsigned long flags = MS_NODEV | (m->readonly ? MS_RDONLY : 0) |
 			      (m->noexec ? MS_NOEXEC : 0) |
@@ -382,18 +400,16 @@ static void add_tmpfs(struct builder *b, const struct spec_mount *m)
 	/* the kernel's default is half of the host's memory; the default here is half of the sandbox's */
 	memory_options(data, shared ? 01777 : 0755,
 		       m->size_mib ? m->size_mib : (b->r->spec->memory_mib + 1) / 2);
-	add_place_of_mount(b, m, true);
-	add_mount(b, m->guest, "tmpfs", flags, data);
+	add_place_of_mount(b, mount, true);
+	mount_on_target(b, m->guest, "tmpfs", flags, data);
 }
 
-/* Makes PATH a mount of its own, so that no process inside can rename it. */
-static void pin(struct builder *b, const char *path)
+/* Makes the target a mount of its own, so that no process inside can rename it. */
+static void pin_target(struct builder *b)
 {
-	struct step *s;
+	struct step *s = add_path(b, STEP_SOURCE, ".");
 	int tree = plan_tree(b->p, -1);
 
-	add_path(b, STEP_TARGET, path);
-	s = add_path(b, STEP_SOURCE, ".");
 	s->tree = tree;
 	s->flags = AT_RECURSIVE;
 	plan_add(b->p, STEP_MOVE)->tree = tree;
@@ -417,7 +433,8 @@ static void hide_state(struct builder *b, size_t mount)
 			AUTO_FREE char *way =
 				xasprintf("%s%.*s", m->guest, (int)(slash - below), below);
 
-			pin(b, way);
+			add_path(b, STEP_TARGET, way);
+			pin_target(b);
 		}
 		inside = xasprintf("%s%s", m->guest, below);
 		add_mount(b, inside, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
@@ -437,9 +454,9 @@ static void add_writable_places(struct builder *b)
 		add_way(b, l->v[i], true, false);
 		if (shared)
 			b->p->step[b->p->n_steps - 1].mode = 01777;
-		add_path(b, STEP_BELOW, l->v[i])->flags = 1;
+		add_path(b, STEP_PLACE, l->v[i])->flags = 1;
 		if (b->r->spec->read_only)
-			pin(b, l->v[i]);
+			pin_target(b);
 	}
 }
 
@@ -654,11 +671,11 @@ static void add_volumes(struct builder *b, const struct trees *t)
 		const struct spec_mount *m = &spec->mount[order[k]];
 
 		if (m->kind == MOUNT_TMPFS) {
-			add_tmpfs(b, m);
+			add_tmpfs(b, order[k]);
 			continue;
 		}
-		add_place_of_mount(b, m, t->volume_is_dir[order[k]]);
-		add_move(b, m->guest, t->volume[order[k]]);
+		add_place_of_mount(b, order[k], t->volume_is_dir[order[k]]);
+		plan_add(b->p, STEP_MOVE)->tree = t->volume[order[k]];
 		if (t->volume_is_dir[order[k]] && m->kind == MOUNT_BIND)
 			hide_state(b, order[k]);
 	}
@@ -717,7 +734,7 @@ int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 	for (size_t i = 0; i < r->n_owners; i++)
 		add_owner(&b, &r->owners[i]);
 	add_host_dirs(&b, t);
-	add_place(&b, "/proc");
+	add_own_place(&b, "/proc");
 	add_mount(&b, "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 	if (r->ids->mode == IDS_SINGLE)
 		close_sysctls(&b);

@@ -349,7 +349,7 @@ static void release(const struct home *h, const char *name, struct spec *spec)
 	/* if another directory has taken this path since, none of our mount points are in it */
 	if (spec && spec->image.kind == IMAGE_DIR &&
 	    identity_open(spec->image.reference, &spec->image.identity, &root, &ignored) == 0)
-		mount_points_reap(h, root);
+		mount_points_reap(h, root, LINKS_FOLLOWED);
 	if (spec)
 		nested_reap(h, spec);
 }

@@ -23,10 +23,12 @@
 #define LOCK_WAIT_NS NS_PER_SEC
 #define LOCK_RETRY_MS 1
 
-static int open_in_root(int root, const char *path)
+static int open_in_root(int root, const char *path, enum mount_points_links links)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+				.resolve = RESOLVE_IN_ROOT |
+					   (links == LINKS_REFUSED ? RESOLVE_NO_SYMLINKS
+								   : RESOLVE_NO_MAGICLINKS) };
 
 	return sys_openat2(root, path, &how);
 }
@@ -50,33 +52,46 @@ static int make_one(int parent, const char *name, bool is_dir)
 	return fd < 0 ? -errno : 0;
 }
 
-bool mount_points_has(int root, const char *path)
+bool mount_points_has(int root, const char *path, enum mount_points_links links)
 {
-	AUTO_FD fd = open_in_root(root, path);
+	AUTO_FD fd = open_in_root(root, path, links);
 
 	return fd >= 0;
+}
+
+static int explain(const struct mount_points *s, int errnum, const char *path, const char *where,
+		   struct err *e)
+{
+	err_sys(e, errnum, "mount point '%s' in '%s'", path + 1, where);
+	if (errnum == ELOOP && s->links == LINKS_REFUSED)
+		return err_hint(e, "a link in the volume leads from there to another place: remove "
+				   "the link, or choose another target");
+	return -1;
 }
 
 int mount_points_make_one(const struct mount_points *s, int root, const char *path, bool is_dir,
 			  const char *where, struct err *e)
 {
-	AUTO_FD parent = open_in_root(root, "/");
+	AUTO_FD parent = open_in_root(root, "/", s->links);
 
 	for (const char *at = path; at && *at;) {
 		const char *next = strchr(at + 1, '/');
 		size_t n = next ? (size_t)(next - path) : strlen(path);
 		AUTO_FREE char *prefix = xstrndup(path, n);
 		bool dir = next || is_dir;
-		int fd = open_in_root(root, prefix);
+		int fd = open_in_root(root, prefix, s->links);
 
 		if (fd < 0 && errno == ENOENT) {
+			const char *name = strrchr(prefix, '/') + 1;
 			struct stat st;
-			int r = make_one(parent, strrchr(prefix, '/') + 1, dir);
+			int r = make_one(parent, name, dir);
 
 			if (r < 0 && r != -EEXIST) /* another sandbox may have made it meanwhile */
 				return err_sys(e, -r, "make mount point '%s' in '%s'", prefix + 1,
 					       where);
-			fd = open_in_root(root, prefix);
+			/* what we made has this name in PARENT, even if PREFIX leads elsewhere by now */
+			fd = r == 0 ? openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC)
+				    : open_in_root(root, prefix, s->links);
 			if (r == 0 && fd >= 0 && fstat(fd, &st) == 0)
 				r = note(s, st.st_ino, prefix);
 			if (fd >= 0 && r < 0 && r != -EEXIST) {
@@ -85,7 +100,7 @@ int mount_points_make_one(const struct mount_points *s, int root, const char *pa
 			}
 		}
 		if (fd < 0)
-			return err_sys(e, errno, "mount point '%s' in '%s'", prefix + 1, where);
+			return explain(s, errno, prefix, where, e);
 		fd_closep(&parent);
 		parent = fd;
 		at = next;
@@ -97,7 +112,7 @@ static bool has_bundle(int root)
 {
 	size_t i = 0;
 
-	while (host_cas_places[i] && !mount_points_has(root, host_cas_places[i]))
+	while (host_cas_places[i] && !mount_points_has(root, host_cas_places[i], LINKS_FOLLOWED))
 		i++;
 	return host_cas_places[i];
 }
@@ -139,7 +154,7 @@ int mount_points_make(const struct mount_points *s, int root, const struct spec 
 	return r; /* after a failure, mount_points_leave() removes what is noted */
 }
 
-static void remove_one(int root, struct str line)
+static void remove_one(int root, struct str line, enum mount_points_links links)
 {
 	AUTO_FREE char *path = NULL;
 	struct str rest = line;
@@ -156,7 +171,7 @@ static void remove_one(int root, struct str line)
 	if (!slash)
 		return;
 	*slash = '\0';
-	parent = open_in_root(root, *path ? path : "/");
+	parent = open_in_root(root, *path ? path : "/", links);
 	if (parent < 0 || fstatat(parent, slash + 1, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    st.st_ino != ino)
 		return;
@@ -168,7 +183,7 @@ static void remove_one(int root, struct str line)
 }
 
 /* Removes what the notes list. No other sandbox uses the directory. */
-static void remove_all(int root, int notes)
+static void remove_all(int root, int notes, enum mount_points_links links)
 {
 	AUTO_BUF text = BUF_INIT(NOTES_MAX_BYTES);
 	size_t end;
@@ -182,7 +197,7 @@ static void remove_all(int root, int notes)
 
 		while (start > 0 && text.p[start - 1] != '\n')
 			start--;
-		remove_one(root, (struct str){ text.p + start, end - 1 - start });
+		remove_one(root, (struct str){ text.p + start, end - 1 - start }, links);
 		end = start;
 	}
 }
@@ -217,17 +232,19 @@ bool mount_points_noted(const struct home *h, int root)
 	return name_notes(root, name) && faccessat(h->fd, name, F_OK, 0) == 0;
 }
 
-void mount_points_enter(const struct home *h, int root_fd, struct mount_points *ret)
+void mount_points_enter(const struct home *h, int root_fd, enum mount_points_links links,
+			struct mount_points *ret)
 {
 	AUTO_FD root = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	*ret = MOUNT_POINTS_NONE;
+	ret->links = links;
 	if (root < 0 || !name_notes(root, ret->name))
 		return;
 	if (flock(root, LOCK_EX | LOCK_NB) == 0) {
 		AUTO_FD left = openat(h->fd, ret->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
-		remove_all(root, left);
+		remove_all(root, left, links);
 		/* an empty file of notes does no harm */
 		IGNORE(left >= 0 && unlinkat(h->fd, ret->name, 0) < 0);
 	}
@@ -243,7 +260,7 @@ void mount_points_enter(const struct home *h, int root_fd, struct mount_points *
 void mount_points_leave(const struct home *h, struct mount_points *s)
 {
 	if (s->root >= 0 && flock(s->root, LOCK_EX | LOCK_NB) == 0) {
-		remove_all(s->root, s->notes);
+		remove_all(s->root, s->notes, s->links);
 		IGNORE(unlinkat(h->fd, s->name, 0)); /* an empty file of notes does no harm */
 	}
 	fd_closep(&s->root);
@@ -260,10 +277,10 @@ int mount_points_confine(const struct mount_points *s, struct confine_files *f, 
 				   e);
 }
 
-void mount_points_reap(const struct home *h, int root)
+void mount_points_reap(const struct home *h, int root, enum mount_points_links links)
 {
 	struct mount_points points;
 
-	mount_points_enter(h, root, &points);
+	mount_points_enter(h, root, links, &points);
 	mount_points_leave(h, &points);
 }

@@ -14,17 +14,23 @@
 
 #define MOUNT_POINTS_NAME_BYTES 64
 
+/* An image may have links on the way to a mount point. In a volume links are refused: a sandbox that writes to the
+ * volume could lead us to directories in which it may change nothing. */
+enum mount_points_links { LINKS_FOLLOWED, LINKS_REFUSED };
+
 struct mount_points {
 	int root;                           /* the directory, which is locked; or -1 */
 	int notes;                          /* the file of notes, open for appending; or -1 */
 	char name[MOUNT_POINTS_NAME_BYTES]; /* path of the notes, below the home */
+	enum mount_points_links links;
 };
 #define MOUNT_POINTS_NONE ((struct mount_points){ .root = -1, .notes = -1 })
 
 /* Keeps other sandboxes from removing mount points in the directory ROOT_FD until
  * mount_points_leave(). If no other sandbox uses the directory, removes what killed sandboxes have
  * left. */
-void mount_points_enter(const struct home *h, int root_fd, struct mount_points *ret);
+void mount_points_enter(const struct home *h, int root_fd, enum mount_points_links links,
+			struct mount_points *ret);
 /* Makes the mount points below ROOT that SPEC needs. The identities of the mounts of SPEC must
  * be known. */
 MUST_USE int mount_points_make(const struct mount_points *s, int root, const struct spec *spec,
@@ -33,14 +39,14 @@ MUST_USE int mount_points_make(const struct mount_points *s, int root, const str
  * WHERE is the name of ROOT in messages. */
 MUST_USE int mount_points_make_one(const struct mount_points *s, int root, const char *path,
 				   bool is_dir, const char *where, struct err *e);
-bool mount_points_has(int root, const char *path);
+bool mount_points_has(int root, const char *path, enum mount_points_links links);
 /* Returns true if a sandbox of the home has made, or is about to make, mount points in ROOT. */
 bool mount_points_noted(const struct home *h, int root);
 /* Adds to F the files that mount_points_leave() needs. */
 MUST_USE int mount_points_confine(const struct mount_points *s, struct confine_files *f,
 				  struct err *e);
 /* Removes what killed sandboxes have left in ROOT, if no other sandbox uses it. */
-void mount_points_reap(const struct home *h, int root);
+void mount_points_reap(const struct home *h, int root, enum mount_points_links links);
 /* If no other sandbox uses the directory, removes the mount points that all sandboxes have made.
  * Does nothing if there are none. */
 void mount_points_leave(const struct home *h, struct mount_points *s);

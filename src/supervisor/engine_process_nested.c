@@ -66,7 +66,7 @@ static struct mount_points *enter(const struct home *h, const struct rootfs *r, 
 	if (!n->source)
 		n->source = xcalloc(r->spec->n_mounts, sizeof(*n->source));
 	if (entry[outer] == 0) {
-		mount_points_enter(h, r->volume_fd[outer], &n->source[n->n]);
+		mount_points_enter(h, r->volume_fd[outer], LINKS_REFUSED, &n->source[n->n]);
 		entry[outer] = ++n->n;
 	}
 	return &n->source[entry[outer] - 1];
@@ -80,7 +80,7 @@ static bool is_theirs(const struct home *h, const struct rootfs *r, size_t i, si
 	int source = r->volume_fd[outer];
 
 	return !mount_points_noted(h, source) &&
-	       mount_points_has(source, path_in(r->spec, i, outer)) &&
+	       mount_points_has(source, path_in(r->spec, i, outer), LINKS_REFUSED) &&
 	       !mount_points_noted(h, source);
 }
 
@@ -134,6 +134,6 @@ void nested_reap(const struct home *h, struct spec *spec)
 		AUTO_FD source = outer == SIZE_MAX ? -1 : open_source(h, &spec->mount[outer]);
 
 		if (source >= 0)
-			mount_points_reap(h, source);
+			mount_points_reap(h, source, LINKS_REFUSED);
 	}
 }

@@ -194,7 +194,7 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 		r->n_layers = 1;
 		/* a directory image is used in place: it has no writable layer, and we must make
 		 * its mount points */
-		mount_points_enter(&s->home, r->layer_fd[0], points);
+		mount_points_enter(&s->home, r->layer_fd[0], LINKS_FOLLOWED, points);
 		return mount_points_make(points, r->layer_fd[0], spec, e);
 	case IMAGE_OCI:
 		if (spec->image.root_disk.kind == ROOT_DISK_FLAT)

@@ -2279,3 +2279,88 @@ class FrozenLauncher(CordonTest):
         self.assertEqual(box.exec("echo", "fine").text, "fine\n")
         state.write_text("THAWED")
         self.assertEqual(first.wait(COMMAND_SECONDS), 0)
+
+
+class LinksToOurMounts(ImageMixin, AttackTest):
+    """Links in an image lead to /proc and the sandbox's other mounts, or stand in their places. Pid 1 and the deputy
+    trust what they read there."""
+
+    modes = ALL_MODES
+
+    def refused(self, image, said, *opts):
+        box = self.box()
+        got = self.cordon("create", "-q", "-n", box.name, *opts, image)
+        self.assertEqual(got.code, 1, got)
+        self.assertIn(said, got.errtext)
+        self.assertEqual(self.names(), [])
+
+    def test_a_link_in_the_place_of_a_mount(self):
+        """Root inside could replace such a link by a directory with forged files about its processes."""
+        for name in ("proc", "dev", "sys", ".msb"):
+            with self.subTest(name=name):
+                root = self.make_root()
+                shutil.rmtree(os.path.join(root, name), ignore_errors=True)
+                os.mkdir(os.path.join(root, "elsewhere"))
+                os.symlink("/elsewhere", os.path.join(root, name))
+                self.refused(root, "the image has a link or a file")
+        layer = Layer(self.path("layer")).dir("elsewhere").symlink("proc", "elsewhere").close()
+        self.refused(self.load_busybox(layer), "the image has a link or a file")
+
+    def test_no_volume_covers_our_mounts(self):
+        os.makedirs(self.path("ws"))
+        for to in ("/proc", "/dev", "/sys", "/.msb", "../../proc"):
+            with self.subTest(to=to):
+                root = self.make_root()
+                os.mkdir(os.path.join(root, ".msb"))
+                os.symlink(to, os.path.join(root, "work"))
+                said = "a link in the image leads from there"
+                self.refused(root, said, "-v", f"{self.path('ws')}:/work")
+                self.refused(root, said, "--tmpfs", "/work")
+        layer = Layer(self.path("layer")).symlink("work", "/dev/pts").close()
+        self.refused(self.load_busybox(layer), said, "-v", f"{self.path('ws')}:/work")
+
+    def test_no_file_of_ours_covers_proc(self):
+        layer = Layer(self.path("layer")).symlink("etc/hosts", "/proc/thread-self/children").close()
+        self.refused(self.load_busybox(layer), "a link in the image leads from there")
+
+
+class LinksInVolumes(AttackTest):
+    """One sandbox makes links in a volume, so that another sandbox mounts its next volume in the wrong place."""
+
+    modes = ALL_MODES
+
+    def setUp(self):
+        super().setUp()
+        for name in ("ws", "inner"):
+            os.mkdir(os.path.join(self.dir, name))
+        self.ws, self.inner = os.path.join(self.dir, "ws"), os.path.join(self.dir, "inner")
+        pathlib.Path(self.inner, "id").touch()
+
+    def opts(self, mode, place):
+        return "-v", f"{self.ws}:/w:{mode}", "-v", f"{self.inner}:/w/{place}"
+
+    def test_a_link_moves_no_mount(self):
+        attacker = self.create("-v", f"{self.ws}:/w")
+        # the directories make the path exist in the volume too
+        attacker.out("mkdir -p /w/root /w/srv/x; ln -s /root /w/a; ln -s /srv /w/b; ln -s ../root /w/c")
+        before = sorted(os.walk(self.ws))
+        for mode in ("rw", "ro"):
+            for place in ("a", "a/new", "b/x", "c", "c/new"):
+                with self.subTest(mode=mode, place=place):
+                    box = self.box()
+                    got = self.cordon("create", "-q", "-n", box.name, *self.opts(mode, place), "host")
+                    self.assertEqual(got.code, 1, got)
+                    self.assertIn("a link in the volume leads from there", got.errtext)
+                    self.assertEqual(sorted(os.walk(self.ws)), before)
+
+    def test_links_that_come_and_go_move_no_mount(self):
+        attacker = self.create("-v", f"{self.ws}:/w")
+        attacker.out("mkdir -p /w/d /w/root; ln -s /root /w/l")
+        swapping = attacker.popen("sh", "-c", "echo up; while :; do mv -T /w/d /w/e; mv -T /w/l /w/d; mv -T /w/d /w/l;"
+                                  " mv -T /w/e /w/d; done")
+        self.assertEqual(swapping.stdout.readline(), b"up\n")
+        for _ in range(30):
+            got = self.cordon("run", "-q", *self.opts("rw", "d"), "host", "--", "sh", "-c", "ls -A /root")
+            self.assertEqual(got.text, "", got)
+        swapping.kill()
+        swapping.wait()
