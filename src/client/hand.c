@@ -15,6 +15,7 @@
 #include "client/source_rules.h"
 #include "client/tree_size.h"
 #include "client/workspace.h"
+#include "spec/grammar.h"
 #include "state/places.h"
 
 #define WARNINGS_MAX_BYTES 65536
@@ -163,12 +164,17 @@ static int do_sweep(struct work *w, struct err *e)
 	return 0;
 }
 
-/* Checks PATH against the refused paths of the bounds. If PATH is not canonical, the task itself refuses it. */
+/* Checks PATH against the refused paths of the bounds. If PATH leads over a link, the task itself refuses it. */
 static int check_bounds(const struct hand_bounds *b, const char *path, struct err *e)
 {
 	const struct source_rules rules = { .refused = b->refused, .n_refused = b->n_refused };
+	AUTO_FREE char *normal = path_normalise(path);
 
-	return b->n_refused ? source_rules_check(&rules, path, e) : 0;
+	if (b->n_refused == 0)
+		return 0;
+	if (!normal || strcmp(normal, path) != 0)
+		return err_set(e, ERR_DENIED, "'%s' is not canonical", path);
+	return source_rules_check(&rules, path, e);
 }
 
 static int do_workspace(struct work *w, struct err *e)

@@ -308,6 +308,8 @@ class Requests(ServerTest):
             server.ask(f"create b {what}:{self.dir}/safe:/m",
                        f"failed create b denied '{self.dir}/safe' contains '{secret}', {refusal}")
         server.ask(f"size {secret}", f"failed size {secret} denied '{secret}' cannot be shared with a sandbox")
+        for path in (f"{free}/../safe/secret", f"{self.dir}//safe/secret", f"{self.dir}/./safe/secret"):
+            server.ask(f"size {path}", f"failed size {path} denied '{path}' is not canonical")
         none = "denied the sandbox is none that this server may have"
         for option in ("stays", f"dir:{tree}", "volume:v:/m"):
             with self.subTest(option):
