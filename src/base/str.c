@@ -17,6 +17,13 @@ struct str str_cut(struct str *rest, char sep)
 	return head;
 }
 
+bool path_is_within(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/' || n == 1);
+}
+
 int parse_u64_str(struct str s, uint64_t min, uint64_t max, uint64_t *ret)
 {
 	uint64_t v = 0;

@@ -28,6 +28,9 @@ static inline bool starts_with(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
+/* Returns true if PATH is DIR or lies below it. Both paths are canonical. */
+bool path_is_within(const char *path, const char *dir);
+
 /* Cuts REST at the first SEP: returns the part in front of it and leaves the part behind it. If
  * there is no SEP, returns all of REST and sets rest->p to NULL. */
 struct str str_cut(struct str *rest, char sep);

@@ -31,13 +31,6 @@ const char *const places_names[] = { "sandboxes", "volumes", "cache", "secrets",
 /* All directories below the home. */
 static const char *const parts[] = { "sandboxes", "volumes", "cache", "secrets", "run", "bin" };
 
-bool path_is_within(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/' || n == 1);
-}
-
 /* --- the current places ---------------------------------------------------------------------- */
 
 static bool is_link(const struct home *h, const char *name)

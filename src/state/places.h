@@ -27,5 +27,3 @@ extern const char *const places_names[];
 
 /* Makes PATH and the directories above it, mode 0700, as far as they are missing. */
 MUST_USE int path_make(const char *path, struct err *e);
-/* Returns true if PATH is DIR or lies below it. Both paths are canonical. */
-bool path_is_within(const char *path, const char *dir);
