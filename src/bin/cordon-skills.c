@@ -1,8 +1,9 @@
 /*
- * cordon-skills ROOT [SOURCE]: does the operations on skills for the process that started it.
+ * cordon-skills ROOT [SOURCE [REFUSED…]]: does the operations on skills for the process that started it.
  *
  * Standard input is a socket to that process (wire/skills.h). ROOT is the directory of all skills.
- * SOURCE is a directory to import from: a worker with a SOURCE serves one request.
+ * SOURCE is a directory to import from: a worker with a SOURCE serves one request. An empty SOURCE is none. ROOT and
+ * SOURCE must not be in a REFUSED directory, nor contain one.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -17,10 +18,10 @@
 #include "skills/serve.h"
 #include "skills/store.h"
 
-static int run(const char *root, const char *source, struct err *e)
+static int run(const char *root, const char *source, const char *const *refused, struct err *e)
 {
 	struct places p;
-	bool ready = places_open(root, source, &p, e) == 0 && skills_confine(&p, e) == 0;
+	bool ready = places_open(root, source, refused, &p, e) == 0 && skills_confine(&p, e) == 0;
 	int r = serve_hello(STDIN_FILENO, &p, ready ? NULL : e);
 
 	if (r < 0)
@@ -33,15 +34,16 @@ static int run(const char *root, const char *source, struct err *e)
 
 int main(int argc, char **argv)
 {
+	const char *source = argc > 2 && *argv[2] ? argv[2] : NULL;
 	struct err e;
 
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
 		printf("cordon-skills %s\n", CORDON_VERSION);
 		return 0;
 	}
-	if (argc < 2 || argc > 3 || !*argv[1]) {
-		fprintf(stderr,
-			"usage: cordon-skills ROOT [SOURCE], with a socket as standard input\n");
+	if (argc < 2 || !*argv[1]) {
+		fprintf(stderr, "usage: cordon-skills ROOT [SOURCE [REFUSED...]], "
+				"with a socket as standard input\n");
 		return 2;
 	}
 	/* a write to an owner that is gone, or beyond a limit, fails instead */
@@ -50,7 +52,7 @@ int main(int argc, char **argv)
 	sys_close_range(3, ~0u, 0);
 	say_set_plain(); /* a path in a message must not start a new line */
 	log_set("warn", "cordon-skills", false);
-	if (run(argv[1], argc > 2 ? argv[2] : NULL, &e) == 0)
+	if (run(argv[1], source, argc > 3 ? (const char *const *)argv + 3 : NULL, &e) == 0)
 		return 0;
 	err_wrap(&e, "cordon-skills");
 	say_error(&e);

@@ -2,14 +2,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "base/compat.h"
 #include "base/fdpass.h"
 #include "base/program.h"
 #include "base/spawn.h"
+#include "client/source_rules.h"
 #include "service/skills.h"
 
 struct skill_starter {
@@ -17,6 +20,7 @@ struct skill_starter {
 	int channel;
 	loop_id watch;
 	char *program;
+	int last; /* the pidfd of the newest worker, or -1 */
 };
 
 /* Splits a request of the server: a root and perhaps a source, each with its NUL. */
@@ -39,7 +43,8 @@ static int read_ask(const char *p, size_t n, const char **root, const char **sou
 static int start(const struct skill_starter *s, const char *root, const char *source,
 		 struct child *ret, int *ret_sock, struct err *e)
 {
-	const char *const argv[] = { "cordon-skills", root, source, NULL };
+	const char *argv[3 + SOURCE_RULES_SYSTEM + 1] = { "cordon-skills", root,
+							  source ? source : "" };
 	struct spawn p = {
 		.path = s->program, .argv = argv, .new_session = true, .tied = true, .cwd_fd = -1
 	};
@@ -52,6 +57,7 @@ static int start(const struct skill_starter *s, const char *root, const char *so
 		return err_sys(e, errno, "open '/dev/null'");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a socket for the skill worker");
+	memcpy(argv + 3, source_rules_system, sizeof(source_rules_system));
 	ours = pair[0];
 	theirs = pair[1];
 	p.fd[p.n_fds++] = (struct spawn_fd){ theirs, 0 };
@@ -62,19 +68,31 @@ static int start(const struct skill_starter *s, const char *root, const char *so
 	return 0;
 }
 
-static void answer(const struct skill_starter *s, const char *root, const char *source)
+/* A server uses one worker, and drops it before it asks for another one. A hijacked server may keep the old ones, and
+ * would fill the machine with them. */
+static void end_last(struct skill_starter *s)
+{
+	if (s->last >= 0)
+		IGNORE(sys_pidfd_send_signal(s->last, SIGKILL)); /* usually it has ended */
+	fd_closep(&s->last);
+}
+
+static void answer(struct skill_starter *s, const char *root, const char *source)
 {
 	struct child c = { -1, -1 };
 	AUTO_FD sock = -1;
 	struct err e;
-	int r;
+	ssize_t r;
 
+	end_last(s);
 	if (start(s, root, source, &c, &sock, &e) == 0)
-		r = fdpass_send(s->channel, SKILLS_WORKER, 1, (int[]){ sock, c.pidfd }, 2);
+		r = fdpass_try(s->channel, SKILLS_WORKER, 1, (int[]){ sock, c.pidfd }, 2);
 	else
-		r = fdpass_send(s->channel, e.msg, strlen(e.msg), NULL, 0);
-	IGNORE(r); /* if the server has ended, on_ask() sees it, and the worker ends */
-	fd_closep(&c.pidfd);
+		r = fdpass_try(s->channel, e.msg, strlen(e.msg), NULL, 0);
+	/* if the server has ended, on_ask() sees it. A server that does not read its answers gets none: the parent must
+	 * not wait for it. In both cases the worker ends */
+	IGNORE(r);
+	s->last = c.pidfd;
 }
 
 static void on_ask(void *arg, int fd, uint32_t events)
@@ -95,7 +113,7 @@ int skill_starter_new(struct loop *loop, int channel, struct skill_starter **ret
 {
 	struct skill_starter *s = xcalloc(1, sizeof(*s));
 
-	*s = (struct skill_starter){ .loop = loop, .channel = channel };
+	*s = (struct skill_starter){ .loop = loop, .channel = channel, .last = -1 };
 	s->watch = loop_add_fd(loop, channel, LOOP_READ, on_ask, s);
 	if (!s->watch || program_ours("cordon-skills", &s->program, e) < 0) {
 		if (!s->watch)
@@ -113,6 +131,7 @@ void skill_starter_free(struct skill_starter *s)
 		return;
 	loop_remove(s->loop, &s->watch);
 	fd_closep(&s->channel);
+	fd_closep(&s->last);
 	free(s->program);
 	free(s);
 }

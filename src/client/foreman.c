@@ -94,18 +94,19 @@ static int start(struct started *h, struct err *e)
 {
 	struct foreman *f = h->foreman;
 	AUTO_FD sock = -1;
-	int r;
+	ssize_t r;
 
 	if (spawn_hand(f, &h->child, &sock, e) < 0)
 		return -1;
 	h->watch = loop_add_fd(f->loop, h->child.pidfd, LOOP_READ, on_ended, h);
 	if (!h->watch)
 		out_of_memory();
-	r = fdpass_send(f->channel, "h", 1, (int[]){ sock, h->child.pidfd }, 2);
+	/* does not wait, because a hijacked server may kill hands and read nothing */
+	r = fdpass_try(f->channel, "h", 1, (int[]){ sock, h->child.pidfd }, 2);
 	/* if the server has ended, on_channel() sees the hang-up. If the server did not get the hand, the hand ends and
 	 * is restarted */
 	if (r < 0)
-		log_line(LOG_WARN, "a hand did not reach the server: %d", -r);
+		log_line(LOG_WARN, "a hand did not reach the server: %zd", -r);
 	return 0;
 }
 

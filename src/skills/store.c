@@ -17,8 +17,12 @@
 #include "base/log.h"
 #include "base/unicode.h"
 #include "base/beneath.h"
+#include "skills/bounds.h"
 #include "skills/name.h"
 
+/* The server keeps skills in this directory if it is not configured, also if the administrator has started it in a
+ * refused directory like /root. */
+#define OWN_PLACE "data/box"
 #define TENANTS "tenants"
 #define OURS ".cordon-" /* names with this prefix are no packages */
 #define OLD ".cordon-old-"
@@ -36,20 +40,6 @@ static char *absolute(const char *cwd, const char *path)
 	return path_normalise(str_of(joined));
 }
 
-/* Makes the absolute directory PATH and its parents. Errors are ignored: opening PATH afterwards reports them. */
-static void make_dirs(const char *path)
-{
-	AUTO_FREE char *way = xstrdup(path);
-
-	for (char *at = way + 1; *at; at++)
-		if (*at == '/') {
-			*at = '\0';
-			IGNORE(mkdir(way, 0755));
-			*at = '/';
-		}
-	IGNORE(mkdir(way, 0755));
-}
-
 static int open_dir(const char *path, char **ret_path)
 {
 	AUTO_FD fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -60,27 +50,44 @@ static int open_dir(const char *path, char **ret_path)
 	return *ret_path ? fd_take(&fd) : -ENAMETOOLONG;
 }
 
-int places_open(const char *root, const char *source, struct places *ret, struct err *e)
+static int open_root(const struct bounds *b, const char *root, struct places *p, struct err *e)
 {
+	p->root_named = absolute(p->cwd, root);
+	if (strcmp(p->root_named, "/") == 0)
+		return err_set(e, ERR_INVALID, "the skills root cannot be '/'");
+	if (bounds_make(b, p->root_named, e) < 0)
+		return -1;
+	p->root = open_dir(p->root_named, &p->root_path);
+	if (p->root < 0)
+		return err_sys(e, -p->root, "open the skills root '%s'", p->root_named);
+	/* judge what is held: a link may have come since bounds_make() */
+	return bounds_check(b, p->root_path, e) < 0 ? err_wrap(e, "the skills root") : 0;
+}
+
+static int open_source(const struct bounds *b, const char *source, struct places *p, struct err *e)
+{
+	/* trimmed as paths in requests are, because both are compared as text */
+	struct str s = unicode_trim(str_of(source));
+	AUTO_FREE char *trimmed = xstrndup(s.p, s.n);
+
+	p->source_named = absolute(p->cwd, trimmed);
+	p->source = open_dir(p->source_named, &p->source_path);
+	return p->source < 0 ? 0 : bounds_check(b, p->source_path, e);
+}
+
+int places_open(const char *root, const char *source, const char *const *refused,
+		struct places *ret, struct err *e)
+{
+	AUTO_FREE char *own = NULL;
+	struct bounds b = { .refused = refused };
+
 	*ret = (struct places){ .root = -1, .source = -1, .cwd = getcwd(NULL, 0) };
 	if (!ret->cwd)
 		return err_sys(e, errno, "find the working directory");
-	ret->root_named = absolute(ret->cwd, root);
-	if (strcmp(ret->root_named, "/") == 0)
-		return err_set(e, ERR_INVALID, "the skills root cannot be '/'");
-	make_dirs(ret->root_named);
-	ret->root = open_dir(ret->root_named, &ret->root_path);
-	if (ret->root < 0)
-		return err_sys(e, -ret->root, "open the skills root '%s'", ret->root_named);
-	if (source) {
-		/* trimmed as paths in requests are, because both are compared as text */
-		struct str s = unicode_trim(str_of(source));
-		AUTO_FREE char *trimmed = xstrndup(s.p, s.n);
-
-		ret->source_named = absolute(ret->cwd, trimmed);
-		ret->source = open_dir(ret->source_named, &ret->source_path);
-	}
-	return 0;
+	b.own = own = xasprintf("%s/" OWN_PLACE, ret->cwd);
+	if (open_root(&b, root, ret, e) < 0)
+		return -1;
+	return source ? open_source(&b, source, ret, e) : 0;
 }
 
 void places_done(struct places *p)

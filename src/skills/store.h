@@ -32,8 +32,10 @@ struct places {
 	char *source_path, *source_named; /* or NULL */
 };
 
-/* Opens ROOT and SOURCE. Makes ROOT if it is missing. SOURCE may be NULL. */
-MUST_USE int places_open(const char *root, const char *source, struct places *ret, struct err *e);
+/* Opens ROOT and SOURCE. Makes ROOT if it is missing. SOURCE may be NULL. REFUSED are the directories of
+ * skills/bounds.h. */
+MUST_USE int places_open(const char *root, const char *source, const char *const *refused,
+			 struct places *ret, struct err *e);
 void places_done(struct places *p);
 /* True if the root was deleted since it was opened. */
 bool places_gone(const struct places *p);

@@ -1,17 +1,23 @@
 """Attacks on cordon-box: by peers on the wire, by other users of the machine, by payloads, and by a process that reads
 peers and was taken over."""
 
+import ctypes
+import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import tempfile
+import termios
 
 import attack  # noqa: F401  (sets the path)
-from boxpeer import SECONDS, http_get
-from harness import Reader
+from boxpeer import SECONDS, BoxFault, http_get
+from harness import Reader, all_processes
 from test_box import INSTANCE, PROGRAM, BoxTest
 
 # Connects from the address in argv[2] and prints the status of the answer.
@@ -124,3 +130,78 @@ class Pipes(BoxTest):
                 self.assertEqual(self.sandboxes(), [])
                 if out is not subprocess.PIPE:
                     out.close()
+
+
+class Places(BoxTest):
+    """Directories of the host that a peer names for skills."""
+
+    def setUp(self):
+        super().setUp()
+        # in /dev, and every user may write to it
+        self.shm = tempfile.mkdtemp(prefix="box-siege", dir="/dev/shm")
+        self.addCleanup(shutil.rmtree, self.shm)
+
+    def test_the_skills_root_stays_out_of_system_directories(self):
+        os.symlink(self.shm, os.path.join(self.dir, "link"))
+        peer = self.server().legacy()
+        for root in (self.shm, os.path.join(self.shm, "new"), os.path.join(self.dir, "link", "new"), "/dev", "/etc"):
+            with self.subTest(root):
+                peer.call("box_init", {"local": {"skills_root": root}})
+                for action, data in (("box_list_skills", {}), ("box_create_skill", {"skill": {"name": "s"}})):
+                    with self.assertRaisesRegex(BoxFault, "the skills root: '.*' is blocked for security"):
+                        peer.call(action, data)
+        self.assertEqual(os.listdir(self.shm), [])
+
+    def test_no_skill_is_imported_from_a_system_directory(self):
+        with open(os.path.join(self.shm, "SKILL.md"), "w", encoding="utf-8") as f:
+            f.write("secret")
+        os.symlink(self.shm, os.path.join(self.dir, "link"))
+        peer = self.server(config={"local": {"host_root": os.path.join(self.dir, "box")}}).legacy()
+        for source in (self.shm, os.path.join(self.dir, "link"), "/dev", "/"):
+            for action, data in (("box_scan_skill_directory", {"path": source}),
+                                 ("box_create_skill", {"skill": {"name": "s", "package_root": source}})):
+                with self.subTest(source), self.assertRaisesRegex(BoxFault, "is blocked for security"):
+                    peer.call(action, data)
+        self.assertEqual(peer.call("box_list_skills"), {"skills": []})
+
+    def test_the_server_keeps_skills_where_it_was_started(self):
+        """Also in a directory that is refused otherwise."""
+        peer = self.server(preexec_fn=lambda: os.chdir(self.shm)).legacy()
+        peer.call("box_create_skill", {"skill": {"name": "s", "instructions": "x"}})
+        self.assertEqual(os.listdir(os.path.join(self.shm, "data", "box", "skills")), ["s"])
+
+
+class Hijacked(BoxTest):
+    """The test takes the channels of the process that reads peers, and asks the parent in its place."""
+
+    modes = ("root",)
+    PIDFD_GETFD = 438
+    SKILLS_FD = 5  # SERVE_FD_SKILLS
+
+    def channel(self, pid, fd):
+        """A copy of a descriptor of another process, as a socket."""
+        of = os.pidfd_open(pid)
+        got = ctypes.CDLL(None, use_errno=True).syscall(self.PIDFD_GETFD, of, fd, 0)
+        self.assertGreaterEqual(got, 0, os.strerror(ctypes.get_errno()))
+        os.close(of)
+        return self.keep(socket.socket(fileno=got))
+
+    def unread(self, channel):
+        """How many bytes the parent has not taken."""
+        return struct.unpack("i", fcntl.ioctl(channel, termios.TIOCOUTQ, b"\0" * 4))[0]
+
+    def test_workers_do_not_fill_the_machine(self):
+        """The server asks for workers, keeps them all, and reads no answer. Its parent goes on."""
+        server = self.server()
+        reader = server.reader()
+        channel = self.channel(reader.pid, self.SKILLS_FD)
+        os.kill(reader.pid, signal.SIGSTOP)
+        self.addCleanup(lambda: os.path.exists(f"/proc/{reader.pid}") and os.kill(reader.pid, signal.SIGCONT))
+        channel.settimeout(SECONDS)
+        for _ in range(400):
+            channel.send(os.path.join(self.dir, "skills").encode() + b"\0")
+        self.eventually(lambda: self.unread(channel) == 0, SECONDS)
+        self.eventually(lambda: sum(p.ppid == server.proc.pid and p.comm == "cordon-skills"
+                                    for p in all_processes().values()) <= 1, SECONDS)
+        os.kill(reader.pid, signal.SIGCONT)
+        server.stop()
