@@ -175,6 +175,7 @@ int blueprint_draw(const struct blueprint *p, const struct box_spec *b, const ch
 	s->name = xstrdup(sandbox);
 	s->ephemeral = true;
 	s->hostname = xstrdup("box");
+	s->engine = strcmp(p->backend, "nsjail") == 0 ? ENGINE_AUTO : p->engine;
 	s->log_disabled = !p->log_output;
 	s->metrics_disabled = true;
 	set_limits(s, b);

@@ -29,6 +29,7 @@ struct runtime {
 	const char *directory, *home;
 	struct model_texts roots; /* mounts must lie in one of these; empty means anywhere */
 	struct model_texts net;
+	enum spec_engine engine;
 	char *skills_root;
 	struct workplace workplace;
 	char *workspace_error; /* what is wrong with the default workspace, or NULL */
@@ -51,6 +52,7 @@ static int plan(void *arg, const struct box_spec *b, const char *sandbox, const 
 	struct str configured = box_config_text(&r->config, "cordon", "image");
 	struct blueprint p = {
 		.backend = backend_shown(r->backend),
+		.engine = r->engine,
 		.log_output = box_config_flag(&r->config, "cordon", "log_output", false),
 		.net = &r->net,
 		.instance = r->instance,
@@ -135,6 +137,18 @@ static int read_roots(const struct runtime *r, const struct box_config *c, struc
 	return 0;
 }
 
+static int read_engine(const struct box_config *c, enum spec_engine *ret, struct fault *f)
+{
+	struct str own = box_config_text(c, "cordon", "engine");
+	AUTO_FREE char *word = xstrndup(own.n ? own.p : "auto", own.n ? own.n : 4);
+	int i = word_index(spec_engine_words, word);
+
+	if (i < 0)
+		return fault_set(f, FAULT_VALUE, "box.cordon.engine must be auto, process or vm");
+	*ret = (enum spec_engine)i;
+	return 0;
+}
+
 /* Sets the directories of the skills and of the default workspace. */
 static void read_places(struct runtime *r)
 {
@@ -185,19 +199,21 @@ static int configure(struct runtime *r, const struct json_value *config, struct 
 {
 	struct model_texts roots = { 0 };
 	struct box_config next;
+	enum spec_engine engine = ENGINE_AUTO;
 	int64_t ceiling_mb;
 
 	box_config_copy(&r->config, &next);
 	if (box_config_merge(&next, config, f) < 0 ||
 	    box_config_int(&next, "cordon", "memory_ceiling_mb", CEILING_DEFAULT_BYTES >> 20, 16,
 			   1 << 20, &ceiling_mb, f) < 0 ||
-	    read_roots(r, &next, &roots, f) < 0) {
+	    read_engine(&next, &engine, f) < 0 || read_roots(r, &next, &roots, f) < 0) {
 		box_config_done(&next);
 		return -1;
 	}
 	box_config_done(&r->config);
 	r->config = next;
 	fit_limits(r);
+	r->engine = engine;
 	model_texts_done(&r->roots);
 	r->roots = roots;
 	r->ceiling->max = (size_t)ceiling_mb << 20;

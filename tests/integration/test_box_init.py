@@ -127,6 +127,7 @@ class Settings(Transports):
                 cases.append((f"box.limits.{name} must be between {low} and {high}", {"limits": {name: bad}}))
             for bad in (True, "5", 1.5, None):
                 cases.append((f"box.limits.{name} must be an integer", {"limits": {name: bad}}))
+        cases.append(("box.cordon.engine must be auto, process or vm", {"cordon": {"engine": "docker"}}))
         cases.append(("box.cordon.memory_ceiling_mb must be an integer", {"cordon": {"memory_ceiling_mb": "x"}}))
         cases.append(("box.local.allowed_mount_roots has more than 63 entries",
                       {"local": {"allowed_mount_roots": ["/x"] * 64}}))
