@@ -5,9 +5,11 @@ import json
 import os
 import resource
 import signal
+import socket
+import subprocess
 
-from boxpeer import SECONDS, http_get
-from harness import unique_number
+from boxpeer import SECONDS, Peer, StdioTransport, http_get
+from harness import MODE, unique_number
 from test_box import INSTANCE, BoxTest, Server
 
 NULL = r'''
@@ -119,3 +121,98 @@ class ColdStart(BoxTest):
         for hand in hands:
             os.kill(hand.pid, signal.SIGCONT)
         self.assertEqual(peer.exec("a", "echo here")["stdout"], "here")
+
+
+class Sandboxes(BoxTest):
+    """How the sandbox of a session looks from outside."""
+
+    def inspect(self, info):
+        return self.cordon("inspect", info["backend_session_id"], "--format", "json").json()
+
+    def test_labels_name_the_session_and_the_server(self):
+        info = self.server().legacy().call("box_create_session", {"session_id": "a b"})
+        labels = self.inspect(info)["config"]["labels"]
+        self.assertRegex(labels.pop("langbot.box.instance_id"), "^[0-9a-f]{12}$")
+        self.assertEqual(labels, {"langbot.box": "true", "langbot.session_id": "a b"})
+
+    def test_output_is_not_logged(self):
+        peer = self.server().legacy()
+        info = peer.call("box_create_session", {"session_id": "a"})
+        self.assertEqual(peer.exec("a", "echo printed")["stdout"], "printed")
+        self.assertEqual(self.cordon("logs", info["backend_session_id"]).text, "")
+
+    def test_the_engine_is_chosen_for_the_backend_cordon_only(self):
+        for backend, engine, want in (("cordon", "process", "process"), ("nsjail", "vm", "process")):
+            peer = self.server(config={"backend": backend, "cordon": {"engine": engine}}).legacy()
+            info = peer.call("box_create_session", {"session_id": "a"})
+            self.assertEqual((info["backend_name"], self.inspect(info)["engine"]), (backend, want))
+
+    def test_relay_traffic_counts_as_use(self):
+        server = self.server()
+        peer = server.legacy()
+        peer.call("box_create_session", {"session_id": "a"})
+        peer.call("box_start_managed_process", {"session_id": "a", "spec": {"process_id": "p", "command": "cat"}})
+        relay, used = server.relay("a", "p"), lambda: peer.call("box_get_session", {"session_id": "a"})["last_used_at"]
+        before = used()
+        relay.send_text("x")
+        self.assertEqual(relay.read_message(), "x")
+        self.eventually(lambda: used() > before)
+
+
+class HostPaths(BoxTest):
+    def test_mounts_below_a_read_only_host_path(self):
+        """The mount point is made in the sandbox's own layer, never in the host's directory."""
+        work, skill = os.path.join(self.dir, "work"), os.path.join(self.dir, "skill")
+        for path, name in ((work, "w"), (skill, "s")):
+            os.mkdir(path)
+            with open(os.path.join(path, name), "w", encoding="utf-8") as f:
+                f.write(name)
+        mounts = [{"host_path": skill, "mount_path": "/workspace/.skills/one"}]
+        for mode in ("ro", "rw"):
+            got = self.server().legacy().exec("a", "cat w .skills/one/s; touch .skills/one/new; touch n; true",
+                                              host_path=work, host_path_mode=mode, extra_mounts=mounts)
+            self.assertEqual((got["stdout"], got["exit_code"]), ("ws", 0), got)
+            self.assertEqual(sorted(os.listdir(skill)), ["new", "s"])
+            if mode == "ro":
+                self.assertEqual(os.listdir(work), ["w"])
+        self.assertIn("n", os.listdir(work))
+
+    def test_files_belong_to_the_owner_of_the_directory(self):
+        if MODE != "root":
+            self.not_run("needs root to act as another user")
+        work = os.path.join(self.dir, "work")
+        os.mkdir(work)
+        os.chown(work, 12345, 23456)
+        got = self.server().legacy().exec("a", "id -u; echo x > f; mkdir d; stat -c %u . f d", host_path=work)
+        self.assertEqual((got["stdout"].split(), got["exit_code"]), (["0", "0", "0", "0"], 0), got)
+        for name in ("f", "d"):
+            made = os.stat(os.path.join(work, name))
+            self.assertEqual((made.st_uid, made.st_gid), (12345, 23456))
+
+
+class Strangers(BoxTest):
+    modes = ("user",)
+
+    def test_connections_that_say_nothing_are_closed(self):
+        """At most 64 of them are held, each for at most 10 seconds, and peers that are inside go on."""
+        server = self.server()
+        peer = server.legacy()
+        silent = [socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) for _ in range(65)]
+        self.assertEqual(silent[64].recv(1), b"")  # closed at once
+        self.assertEqual(peer.exec("a", "echo here")["stdout"], "here")
+        for sock in silent[:64]:
+            self.assertNotIn(b" 101 ", sock.recv(4096))
+            sock.close()
+        silent[64].close()
+        self.assertEqual(server.legacy().call("__ping"), {})
+
+
+class Command(BoxTest):
+    modes = ("user",)
+
+    def test_cordon_box_serve_is_the_same_program(self):
+        proc = self.spawn("box", "serve", "--ws-control-port", "0", "-s", stdin=subprocess.PIPE)
+        peer = Peer(StdioTransport(proc))
+        self.assertEqual(peer.exec("a", "echo here")["stdout"], "here")
+        peer.close()
+        self.assertEqual(proc.wait(SECONDS), 0)
