@@ -2,8 +2,8 @@
  * Admission: in "grant enforced" mode a Workspace may use sandboxes only while it holds a grant, and only in the one
  * form that the policy prescribes.
  *
- * The functions use no clock and end no session: the time is an argument, and they return what the caller must do. Once the
- * mode is on, only a restart turns it off. A configuration that cannot be understood turns it on.
+ * No function here reads a clock or ends a session: the caller passes the time and ends the sessions. Once the mode is
+ * on, only a restart turns the mode off. A configuration that cannot be understood turns the mode on.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ struct admission_record {
 	uint64_t revision;
 	uint64_t expires_ns; /* real time */
 	int64_t max_sessions, max_managed_processes;
-	/* the highest values ever seen */
+	/* the highest values that this Workspace has ever had */
 	uint64_t highest_generation, highest_revision, revoked_revision;
 };
 
@@ -53,7 +53,8 @@ struct admission {
 
 void admission_init(struct admission *a, size_t max);
 void admission_done(struct admission *a);
-/* Applies the section `admission` of a configuration. NULL and JSON null mean that there is none. */
+/* Applies the section `admission` of a configuration. NULL and JSON null mean that the configuration has no such
+ * section. */
 void admission_configure(struct admission *a, const struct json_value *section);
 /* Returns 0, or -1 with a FAULT_READINESS in F if the configuration is wrong. */
 MUST_USE int admission_check_config(const struct admission *a, struct fault *f);
@@ -78,19 +79,20 @@ MUST_USE int admission_revocation_decode(const struct json_value *v, struct admi
 void admission_grant_done(struct admission_grant *g);
 
 enum admission_effect {
-	ADMISSION_NONE,          /* ignored: it only expires earlier than the grant in force */
+	ADMISSION_NONE, /* the new grant was ignored: it only expires earlier than the old one */
 	ADMISSION_KEEP_ONE,      /* end the Workspace's sessions except ADMISSION_SESSION */
 	ADMISSION_DROP_SESSIONS, /* end all sessions of the Workspace */
 };
 
 /* Installs a grant. FENCED is the highest generation of the Workspace that the fence has seen, or 0. Afterwards the
- * caller passes the grant's generation to fence_observe(). *RET_RECORD is the grant in force, for the receipt; it is
- * valid until the next call. Returns 0, or -1 with a fault in F. */
+ * caller passes the grant's generation to fence_observe(). *RET_RECORD is the grant in force, for the receipt. The
+ * record is valid until the next call. Returns 0, or -1 with a fault in F. */
 MUST_USE int admission_install(struct admission *a, const struct admission_grant *g,
 			       struct str trusted, uint64_t fenced, uint64_t now_ns,
 			       enum admission_effect *ret_effect,
 			       const struct admission_record **ret_record, struct fault *f);
-/* Revokes the grant of a Workspace. Returns 0, or -1 with a fault in F. On success the caller ends all its sessions. */
+/* Revokes the grant of a Workspace. Returns 0, or -1 with a fault in F. On success the caller ends all sessions of the
+ * Workspace. */
 MUST_USE int admission_revoke(struct admission *a, const struct admission_grant *g,
 			      struct str trusted, struct fault *f);
 /* Write the members of the receipts. */
@@ -109,17 +111,18 @@ uint64_t admission_next_expiry(const struct admission *a);
 
 enum admission_use { ADMISSION_SESSIONS, ADMISSION_PROCESSES, ADMISSION_RELAY };
 
-/* Checks that this tenant may use sandboxes now. The caller asks readiness first. Returns 0, or -1 with a FAULT_ADMISSION
- * in F. If the grant has expired, it is removed and *RET_EXPIRED is true: the caller ends the Workspace's sessions. */
+/* Checks that this tenant may use sandboxes now. The caller must check readiness before. Returns 0, or -1 with a
+ * FAULT_ADMISSION in F. If the grant has expired, it is removed and *RET_EXPIRED is true: the caller ends the
+ * Workspace's sessions. */
 MUST_USE int admission_require(struct admission *a, const struct tenant *t, enum admission_use use,
 			       uint64_t now_ns, bool *ret_expired, struct fault *f);
 /* Returns 0 if the Workspace, which has LIVE sessions, may have one more, or -1 with a FAULT_ADMISSION in F. */
 MUST_USE int admission_check_sessions(const struct admission *a, const struct tenant *t,
 				      size_t live, struct fault *f);
-/* Actions may only name ADMISSION_SESSION. Returns 0, or -1 with a FAULT_ADMISSION in F. */
+/* Checks that an action names ADMISSION_SESSION. Returns 0, or -1 with a FAULT_ADMISSION in F. */
 MUST_USE int admission_check_session_id(struct str session_id, struct fault *f);
-/* Brings a spec into the prescribed form. HOST_PATH is the Workspace's own directory. SKILL_ROOT is the directory of
- * the package that the spec names, or NULL if there is none. Returns 0, or -1 with a FAULT_ADMISSION in F; the caller
- * must not use the spec then. */
+/* Brings a spec into the prescribed form. HOST_PATH is the Workspace's own directory. SKILL_ROOT is the directory of the
+ * package that the spec names, or NULL if there is none. Returns 0. If the spec is refused, returns -1 with a
+ * FAULT_ADMISSION in F, and the caller must not use the spec. */
 MUST_USE int admission_rewrite(const struct admission *a, struct box_spec *s, const char *host_path,
 			       const char *skill_root, struct fault *f);

@@ -1,7 +1,7 @@
 /*
- * The backend that makes sandboxes: our own engine, under the name `nsjail` or `cordon`. It is available if a probe
- * could make a sandbox and run a command in it. The answer is kept until a sandbox cannot be made; the next question
- * then probes again.
+ * The backend that makes sandboxes: our own engine, under the name `nsjail` or `cordon`. The backend is available if a
+ * probe can make a sandbox and run a command in it. Success is remembered until a sandbox cannot be made. After a
+ * failure the next question probes again.
  */
 #pragma once
 
@@ -9,12 +9,12 @@
 
 enum backend_name { BACKEND_NONE, BACKEND_NSJAIL, BACKEND_CORDON };
 
-/* Returns the backend that `box.backend` names. BACKEND_NONE: it is not ours. */
+/* Returns the backend that `box.backend` names, or BACKEND_NONE for a name that is not ours. */
 enum backend_name backend_parse(const char *wanted);
 
 struct backend;
 
-/* Called with the answer. If no backend is available, WHY is the reason, borrowed. */
+/* Called with the answer. If no backend is available, WHY is the reason. WHY is borrowed. */
 typedef void backend_told_fn(void *arg, bool available, const char *why);
 
 struct backend *backend_new(struct loop *loop, struct sessions *sessions);
@@ -23,5 +23,5 @@ void backend_free(struct backend *b);
 void backend_select(struct backend *b, const char *wanted);
 const char *backend_shown(const struct backend *b); /* the name for peers, or NULL */
 void backend_ask(struct backend *b, backend_told_fn *fn, void *arg);
-/* Must be called when a sandbox could not be made: the next backend_ask() probes again. */
+/* Must be called when a sandbox could not be made. The next backend_ask() then probes again. */
 void backend_failed(struct backend *b);

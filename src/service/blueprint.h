@@ -1,6 +1,6 @@
 /*
  * Turns a BoxSpec into the spec of a sandbox. The two backends differ only in the image: `nsjail` always shows this
- * machine's programs, `cordon` takes any image.
+ * machine's programs, and `cordon` uses the image that the BoxSpec names.
  */
 #pragma once
 
@@ -18,12 +18,13 @@ struct blueprint {
 	const char *instance; /* the server's id, for a label */
 };
 
-/* Fills RET. SANDBOX is the sandbox's name, SHOWN the session's id for a label. Returns 0, or -1 with a fault in F. */
+/* Fills RET. SANDBOX is the sandbox's name. SHOWN is the session's id, which becomes a label. Returns 0, or -1 with a
+ * fault in F. */
 MUST_USE int blueprint_draw(const struct blueprint *p, const struct box_spec *b,
 			    const char *sandbox, const char *shown, struct spec *ret,
 			    struct fault *f);
 /* Fills RET with the limits of the sandbox for B while no managed process runs. */
 void blueprint_limits(const struct box_spec *b, struct limits_message *ret);
 /* Returns the host path of mount NUMBER of the sandbox for B, counted from 1, or NULL if there is no such mount.
- * *RET_EXTRA is true if it is an extra mount. */
+ * *RET_EXTRA is true if the mount is one of extra_mounts. */
 const char *blueprint_mount(const struct box_spec *b, uint64_t number, bool *ret_extra);

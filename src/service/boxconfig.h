@@ -1,8 +1,8 @@
 /*
  * The `box` section of LangBot's configuration, as the environment and the action box_init give it.
  *
- * A configuration is one JSON object. Each init replaces top-level keys: a section is replaced as a whole. Texts and
- * values that the functions return are borrowed and live until the next merge.
+ * A configuration is one JSON object. Each box_init replaces whole sections. Texts and values that the functions return
+ * are borrowed and live until the next merge.
  */
 #pragma once
 
@@ -33,14 +33,15 @@ const struct json_value *box_config_get(const struct box_config *c, const char *
 					const char *key);
 /* Returns a trimmed text as a slice. The slice is empty if the member is absent, blank or no text. */
 struct str box_config_text(const struct box_config *c, const char *section, const char *key);
-/* Returns a boolean, as python_bool() reads it, or FALLBACK if the member is absent or no boolean. */
+/* Returns what python_bool() makes of the member, or FALLBACK if the member is absent or no boolean. */
 bool box_config_flag(const struct box_config *c, const char *section, const char *key,
 		     bool fallback);
-/* Reads an integer within bounds, or FALLBACK if it is absent. Returns 0, or -1 with a FAULT_VALUE in F. */
+/* Reads an integer from MIN to MAX. If the member is absent, *RET is FALLBACK. Returns 0, or -1 with a FAULT_VALUE in
+ * F. */
 MUST_USE int box_config_int(const struct box_config *c, const char *section, const char *key,
 			    int64_t fallback, int64_t min, int64_t max, int64_t *ret,
 			    struct fault *f);
-/* Reads a list of texts, or one text with commas. Entries are trimmed, and blank entries are left out. The caller
- * releases *RET. If the member is absent, returns false and *RET is empty. */
+/* Reads a list of texts, or one text whose entries are separated by commas. Entries are trimmed, and blank entries are
+ * left out. The caller releases *RET. If the member is absent, returns false and *RET is empty. */
 bool box_config_list(const struct box_config *c, const char *section, const char *key,
 		     struct model_texts *ret);

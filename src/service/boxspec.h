@@ -1,8 +1,8 @@
 /*
- * BoxSpec: what a session shall be and which command it shall run, as a peer asks for it, with defaults and rules.
+ * BoxSpec: a peer's request for a session and for a command in it, with the defaults and rules of its fields.
  *
- * A spec owns its texts. A session keeps the spec that created it. A later spec for the same session must agree with
- * it in every field that box_spec_compare() compares.
+ * A spec owns its texts. A session keeps the spec that created it. A later spec for the same session must have the same
+ * values in every field that box_spec_compare() compares.
  */
 #pragma once
 
@@ -17,7 +17,8 @@
 #define BOX_DEFAULT_IMAGE "rockchin/langbot-sandbox:latest"
 #define BOX_DEFAULT_PLACE "/workspace"
 #define BOX_COMMAND_MAX_BYTES (1u << 20)
-#define BOX_MOUNTS_MAX 1024u /* LangBot sends one per skill, and a store has at most 1000 skills */
+#define BOX_MOUNTS_MAX \
+	1024u /* LangBot sends one mount per skill, and a store has at most 1000 skills */
 #define BOX_SKILL_NAME_MAX 64u /* characters */
 
 enum box_network { BOX_OFFLINE, BOX_ONLINE };
@@ -41,11 +42,11 @@ struct box_spec {
 	enum box_network network;
 	struct model_env env;
 	char *image;
-	char *host_path; /* or NULL */
+	char *host_path; /* NULL if the session has no directory of the host */
 	enum box_mode host_path_mode;
 	char *mount_path;
 	struct box_mounts extra_mounts;
-	char *skill_name; /* or NULL */
+	char *skill_name; /* NULL if the spec names no skill */
 	bool persistent;
 	double cpus;
 	int64_t memory_mb, pids_limit;
@@ -73,9 +74,9 @@ size_t box_spec_held_bytes(const struct box_spec *s);
 MUST_USE int box_spec_check_command(const struct box_spec *s, struct fault *f);
 /* Checks that no two mounts have the same target. Returns 0, or -1 with a FAULT_VALIDATION in F. */
 MUST_USE int box_spec_check_targets(const struct box_spec *s, struct fault *f);
-/* HAS created the session SHOWN_ID, and WANTS asks for it now. Returns 0 if they agree, or -1 with a
- * FAULT_SESSION_CONFLICT in F that names the first field in which they differ. */
+/* Compares HAS, the spec that created the session SHOWN_ID, with WANTS, a new spec for it. Returns 0 if they agree.
+ * Otherwise returns -1, and the FAULT_SESSION_CONFLICT in F names the first field in which they differ. */
 MUST_USE int box_spec_compare(const struct box_spec *has, const struct box_spec *wants,
 			      struct str shown_id, struct fault *f);
-/* Returns true if both have the same set of extra mounts. Mounts with mode none are ignored. */
+/* Returns true if A and B have the same set of extra mounts. Mounts with mode none are ignored. */
 bool box_spec_same_mounts(const struct box_spec *a, const struct box_spec *b);

@@ -1,8 +1,8 @@
 /*
- * What a command prints on one stream: a capture keeps the first bytes and counts the rest.
+ * A capture keeps the first bytes that a command prints on one stream, and counts the rest.
  *
- * A capture takes its memory from the server's ceiling as it grows. When the ceiling is nearly used up, a capture
- * stops before its limit, and says so in its text.
+ * A capture takes its memory from the server's ceiling as it grows. When the ceiling is nearly used up, a capture stops
+ * before its limit, and its text has a notice about that.
  */
 #pragma once
 
@@ -14,14 +14,14 @@
 #include "base/str.h"
 #include "service/ceiling.h"
 
-#define CAPTURE_LIMIT_BYTES (1u << 20) /* per stream; the Box protocol sets it */
+#define CAPTURE_LIMIT_BYTES (1u << 20) /* per stream; the Box protocol sets this limit */
 
 struct capture {
 	struct ceiling *ceiling; /* borrowed */
 	struct buf head;
 	size_t taken;     /* bytes taken from the ceiling */
 	uint64_t dropped; /* bytes that came and were not kept */
-	bool squeezed;    /* the ceiling, not the limit, stopped it */
+	bool squeezed;    /* the ceiling, not the limit, stopped the capture */
 };
 
 void capture_init(struct capture *c, struct ceiling *ceiling, size_t limit);

@@ -1,8 +1,9 @@
 /*
  * One ceiling for the memory that peers and payloads make a server hold.
  *
- * A holder takes bytes here before it keeps them, and gives them back later. A large holding may take only a part of
- * what is left, so that one noisy command or one long message leaves memory for the others.
+ * A holder takes bytes from the ceiling before it allocates memory, and gives the bytes back when the memory is free. A
+ * large holding may take only a part of what is left, so that one noisy command or one long message leaves memory for
+ * the others.
  */
 #pragma once
 
@@ -15,8 +16,8 @@
 
 struct ceiling {
 	size_t max, used; /* bytes */
-	/* Called when a holder needs more bytes than are left. Makes another holder give bytes back and returns true,
-	 * or returns false if none can. May be NULL. */
+	/* Called when a holder needs more bytes than are left. Makes another holder give bytes back and returns true, or
+	 * returns false if no holder can. May be NULL. */
 	bool (*relieve)(void *arg);
 	void *arg;
 };
@@ -24,7 +25,8 @@ struct ceiling {
 size_t ceiling_left(const struct ceiling *c);
 /* Takes N bytes. Returns false, and takes nothing, if fewer are left and `relieve` does not help. */
 bool ceiling_take(struct ceiling *c, size_t n);
-/* The same for holders that can work with less: also returns false if N is more than an eighth of what is left. */
+/* Works like ceiling_take(), for holders that can work with less. Also returns false if N is more than an eighth of what
+ * is left. */
 bool ceiling_take_share(struct ceiling *c, size_t n);
 void ceiling_give(struct ceiling *c, size_t n);
 

@@ -1,6 +1,6 @@
 /*
- * The context of an action: the instance, the Workspace and the generation that a peer speaks for. Actions about the
- * whole server need no context.
+ * The context of an action: the instance, the Workspace and the generation for which a peer requests the action. Actions
+ * about the whole server need no context.
  */
 #pragma once
 
@@ -17,10 +17,10 @@ struct context {
 	uint64_t generation;
 };
 
-/* V is NULL or JSON null if there is no context. Returns 0, or -1 with a FAULT_MODEL in F. */
+/* Reads a context. V is NULL or JSON null if the request has no context. Returns 0, or -1 with a FAULT_MODEL in F. */
 MUST_USE int context_decode(const struct json_value *v, struct context *ret, struct fault *f);
 void context_done(struct context *c);
-/* Sets the failure of a tenant's action without a context. Returns -1. */
+/* Sets the fault for an action that needs a tenant but has no context. Returns -1. */
 int context_missing(struct fault *f);
 /* Checks that the context allows the action. If OF_TENANT, the action belongs to a tenant, and *RET is that tenant.
  * TRUSTED is the instance that the server belongs to. Returns 0, or -1 with a FAULT_PERMISSION in F. */

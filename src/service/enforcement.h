@@ -1,6 +1,6 @@
 /*
- * How the limits of sessions are enforced on this machine, as the newest sandbox reported it. If a limit of a BoxSpec
- * cannot be enforced, that is no error. The log, box_status and /readyz show it.
+ * How the limits of sessions are enforced on this machine, as the newest sandbox reported it. A limit of a BoxSpec that
+ * cannot be enforced is no error, but the log, box_status and /readyz show it.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct enforcement_words {
 		layer[ENFORCEMENT_BYTES];
 };
 
-/* Takes the four lines of wire/leash.h. The first call logs which limits are not enforced. */
+/* Reads the four lines that wire/leash.h describes. The first call logs which limits are not enforced. */
 void enforcement_take(struct enforcement_words *e, const char *lines);
 /* Returns true if control groups enforce memory, CPU time and the number of processes. */
 bool enforcement_by_groups(const struct enforcement_words *e);

@@ -1,7 +1,7 @@
 /*
  * Finds out whether a server can do what it promises (service/readiness.h). In standard mode it asks the backend. If
- * grants are enforced, it also looks at the default workspace and runs a temporary sandbox, which writes a marker through
- * the bind mount and prints its namespaces. This result is kept for a while.
+ * grants are enforced, it also looks at the default workspace and runs a temporary sandbox, which writes a marker
+ * through the bind mount and prints its namespaces. The policy says for how many seconds this result is kept.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct examiner_parts {
 typedef void examiner_told_fn(void *arg, const struct readiness *r);
 
 struct examiner *examiner_new(const struct examiner_parts *parts);
-/* Waiting callers get no answer. */
+/* Callers that still wait get no answer. */
 void examiner_free(struct examiner *x);
 /* FN is called exactly once, perhaps before this returns. */
 void examiner_ask(struct examiner *x, examiner_told_fn *fn, void *arg);

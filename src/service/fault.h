@@ -1,9 +1,9 @@
 /*
  * A failure as a Box peer sees it: "ClassName: text".
  *
- * The peer finds the class by searching the whole message for class names. A fault therefore breaks class names
- * inside of its text, so that no session id can turn one failure into another. The text may quote what the peer sent,
- * of any length. A fault keeps at most FAULT_TEXT_MAX characters.
+ * The peer finds the class by searching the whole message for class names. A fault therefore breaks class names inside
+ * of its text, so that no session id can turn one failure into another. The text may quote long input of the peer, so a
+ * fault keeps at most FAULT_TEXT_MAX characters.
  */
 #pragma once
 
@@ -50,16 +50,18 @@ struct fault {
 void fault_done(struct fault *f);
 /* Replaces the fault in F. Returns -1, so that a function can end with `return fault_set(…);`. */
 int fault_set(struct fault *f, enum fault_class class, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* The same, with SUBJECT, a slice of what a peer sent, between two texts. The texts may be "". */
+/* Sets the text BEFORE SUBJECT BEHIND, where SUBJECT is a slice of what a peer sent. BEFORE and BEHIND may be "".
+ * Returns -1. */
 int fault_about(struct fault *f, enum fault_class class, const char *before, struct str subject,
 		const char *behind);
-/* Reads the MESSAGE of a runtime's failure: the first class of the table above that is named in it, or FAULT_BOX. A class
- * at its beginning is not repeated in the text. */
+/* Makes a fault of MESSAGE, the failure of a runtime. Its class is the first class of the enum above that MESSAGE names,
+ * or FAULT_BOX. If MESSAGE begins with the class, the text lacks it. */
 int fault_from_message(struct fault *f, struct str message);
 /* Moves the fault. FROM is empty afterwards. */
 void fault_move(struct fault *to, struct fault *from);
 
-/* Returns "BoxValidationError" for example, or "" for FAULT_BARE. The relay's 400 answers carry the name as a code. */
+/* Returns, for example, "BoxValidationError", or "" for FAULT_BARE. In the relay's answers with status 400 the name is
+ * the code. */
 const char *fault_class_name(enum fault_class class);
 /* Appends the whole message: class and text. */
 void fault_print(const struct fault *f, struct buf *out);

@@ -1,9 +1,9 @@
 /*
- * The generation fence: the highest generation that the server has seen of each Workspace.
+ * The generation fence stores the highest generation of each Workspace that the server has seen.
  *
- * A request of a lower generation is stale: its Workspace lives elsewhere now, or was restarted. A request of a
- * higher generation advances the fence, and the server then cancels and deletes what lower generations left. The
- * fence never forgets a Workspace, so their number is bounded.
+ * A request of a lower generation is stale: another server has the Workspace now, or the Workspace was restarted. A
+ * request of a higher generation advances the fence, and the server then cancels and deletes what lower generations
+ * left. The fence never forgets a Workspace, so the number of Workspaces is bounded.
  */
 #pragma once
 
@@ -26,17 +26,17 @@ enum fence_verdict {
 	FENCE_CURRENT,  /* the request's generation is the highest */
 	FENCE_ADVANCED, /* the request's generation is the highest from now on */
 	FENCE_STALE,
-	FENCE_FULL, /* the Workspace is new, and the fence already has max of them */
+	FENCE_FULL, /* the Workspace is new, and the fence already has `max` Workspaces */
 };
 
 void fence_init(struct fence *f, size_t max);
 void fence_done(struct fence *f);
 /* Must be called when a request begins. Returns FENCE_ADVANCED also for a Workspace that was never seen. */
 MUST_USE enum fence_verdict fence_observe(struct fence *f, const struct tenant *t);
-/* Returns the highest generation of T's Workspace, or 0 if it was never seen. */
+/* Returns the highest generation of T's Workspace, or 0 if the Workspace was never seen. */
 uint64_t fence_generation(const struct fence *f, const struct tenant *t);
-/* Returns true while T's generation is the highest that was seen. Only then may a relay be attached, or the result of
- * an action be returned. */
+/* Returns true while T's generation is the highest that was seen. The server may attach a relay or return the result of
+ * an action only if this is true. */
 bool fence_is_current(const struct fence *f, const struct tenant *t);
 /* Sets the failure for FENCE_STALE or FENCE_FULL. Returns -1. */
 int fence_fault(enum fence_verdict v, struct fault *f);

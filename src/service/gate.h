@@ -1,6 +1,6 @@
 /*
- * The gate in front of sandboxes if grants are enforced (service/admission.h). It takes grants, lets tenants pass, brings
- * their specs into the prescribed form, and ends the sessions of a Workspace that has lost its grant.
+ * The gate enforces grants (service/admission.h). It installs grants, admits tenants, brings their specs into the
+ * prescribed form, and ends the sessions of a Workspace that has lost its grant.
  */
 #pragma once
 
@@ -19,17 +19,18 @@ struct gate_parts {
 	struct workplace *workplace;
 	struct examiner *examiner;
 	struct fence *fence;
-	/* Ends the running sandbox actions of T's Workspace with this fault, or of all Workspaces if T is NULL. */
+	/* Ends the running sandbox actions of T's Workspace with the fault WHY. If T is NULL, ends those of all
+	 * Workspaces. */
 	void (*cut)(void *arg, const struct tenant *t, const struct fault *why);
 	/* Called when a grant has a higher generation. Ends the running actions of older generations. */
 	void (*advanced)(void *arg, const struct tenant *newer);
 	void *arg;
 };
 
-/* Called with the result. FAULT is NULL if the tenant may pass. */
+/* Called with the result. FAULT is NULL if the tenant may use sandboxes. */
 typedef void gate_told_fn(void *arg, const struct fault *fault);
 
-/* A is borrowed, like the parts. The owner keeps the rules, and the gate applies them. */
+/* A and the parts are borrowed. */
 struct gate *gate_new(struct admission *a, const struct gate_parts *parts);
 void gate_free(struct gate *g);
 bool gate_is_on(const struct gate *g);

@@ -16,7 +16,8 @@ struct box_limits {
 	int64_t completed_process_retention_sec;
 };
 
-/* V is NULL if there is no such section. Missing limits get their defaults. Returns 0, or -1 with a FAULT_VALUE in F. */
+/* Reads the section V, which is NULL if the configuration has no such section. Missing limits get their defaults.
+ * Returns 0, or -1 with a FAULT_VALUE in F. */
 MUST_USE int box_limits_decode(const struct json_value *v, struct box_limits *ret, struct fault *f);
 /* Lowers max_sessions if a server that may open so many DESCRIPTORS cannot serve that many sessions. Returns true if it
  * was lowered. */

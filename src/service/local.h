@@ -1,9 +1,9 @@
 /*
  * The runtime in our own process: sandboxes on this machine that outlive the caller.
  *
- * A session is a sandbox whose name is made from the session id, so the next call finds it. The sandbox keeps in a
- * label the spec that made it, and ends by itself after an idle time. The functions block, so they are for programs
- * that make one call.
+ * A session is a sandbox whose name is made from the session id, so the next call finds it. A label of the sandbox
+ * stores the spec that made it. The sandbox ends by itself after an idle time. The functions block, so they are for
+ * programs that make one call.
  */
 #pragma once
 
@@ -11,19 +11,20 @@
 #include "service/outcome.h"
 
 #define LOCAL_IDLE_SEC 300
-#define LOCAL_BACKEND "nsjail" /* as peers of a Box server know our engine */
+#define LOCAL_BACKEND "nsjail" /* the name of our engine for peers of a Box server */
 
 struct local_rules {
 	const char *const *root; /* mounts must lie in one of these directories */
 	size_t n_roots;
 };
 
-/* Runs the command of B in its session, and makes the session if it is missing. Starts the command at most once. */
+/* Runs the command of B in its session, and makes the session if it is missing. Never starts the command a second time,
+ * even if an answer is lost. */
 MUST_USE int local_exec(const struct local_rules *rules, const struct box_spec *b,
 			struct outcome *ret, struct fault *f);
-/* Ends a session. FAULT_SESSION_NOT_FOUND if there is none. */
+/* Ends a session. Fails with FAULT_SESSION_NOT_FOUND if there is no such session. */
 MUST_USE int local_end(const char *session_id, struct fault *f);
 /* Writes the sessions as items of an array. */
 MUST_USE int local_list(struct json_writer *w, struct fault *f);
-/* Ends all sessions. *RET_N is how many there were. */
+/* Ends all sessions. *RET_N is their number. */
 MUST_USE int local_end_all(size_t *ret_n, struct fault *f);

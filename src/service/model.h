@@ -1,9 +1,10 @@
 /*
- * Reads the members of a JSON object as the fields of a Box model: with a default, with Python's conversions
- * (service/python.h), with a rule, and with a message that names the field and the rule.
+ * Reads the members of a JSON object as the fields of a Box model: each field has a default, Python's conversions
+ * (service/python.h) and a rule. A fault names the field and the rule.
  *
- * A reader remembers the first failure: it fills the fault, and every later read returns its default. A decoder can
- * therefore read all its fields and check once, at the end. Texts are copies that the decoder owns. No text holds a NUL.
+ * A struct model remembers the first failure: this failure fills the fault, and every later read returns its default. A
+ * decoder can therefore read all its fields and check once, at the end. Texts are copies that the decoder owns. No text
+ * holds a NUL.
  */
 #pragma once
 
@@ -14,13 +15,13 @@
 #include "base/json.h"
 #include "service/fault.h"
 
-#define MODEL_INT_MAX INT32_MAX /* seconds and megabytes can then be multiplied in 64 bits */
+#define MODEL_INT_MAX INT32_MAX /* so that products of seconds or megabytes fit into 64 bits */
 #define MODEL_ENV_MAX 10000u    /* variables; the kernel's limit for arguments is lower */
 #define MODEL_TEXTS_MAX 100000u /* arguments of one command */
 
 struct model {
 	const struct json_value *v; /* an object; NULL reads as an empty object */
-	const char *inside; /* in front of field names in messages: "", or "extra_mounts[3]." */
+	const char *inside; /* prefix of field names in messages: "", or "extra_mounts[3]." */
 	enum fault_class class;
 	struct fault *f;
 	bool bad;
@@ -51,7 +52,7 @@ const struct json_value *model_get(const struct model *m, const char *field);
 /* Returns a copy of the text, trimmed if TRIM. If the member is absent, returns a copy of FALLBACK. If FALLBACK is
  * NULL, an absent member is a failure. */
 char *model_text(struct model *m, const char *field, const char *fallback, bool trim);
-/* The same for an optional field. Returns NULL if it is null or absent. */
+/* Works like model_text() for an optional field. Returns NULL if the member is null or absent. */
 char *model_text_or_null(struct model *m, const char *field, bool trim);
 /* Reads an integer of at least MIN and at most MODEL_INT_MAX. */
 int64_t model_int(struct model *m, const char *field, int64_t fallback, int64_t min);
@@ -61,7 +62,7 @@ bool model_bool(struct model *m, const char *field, bool fallback);
 /* Reads one of N words. Returns its index. */
 unsigned model_choice(struct model *m, const char *field, unsigned fallback,
 		      const char *const *words, unsigned n);
-/* Reads an object of texts. Its names must not be empty or hold a '='. */
+/* Reads an object of texts. The names of its members must not be empty or contain '='. */
 void model_env(struct model *m, const char *field, struct model_env *ret);
 /* Reads a list of texts. */
 void model_texts(struct model *m, const char *field, struct model_texts *ret);

@@ -1,4 +1,4 @@
-/* How a command of a model ended, and the result that the model reads. Every runtime fills the same struct. */
+/* How a command of a model ended, and the result that the model reads. Every runtime fills this struct. */
 #pragma once
 
 #include "base/buf.h"
@@ -14,5 +14,5 @@ struct outcome {
 
 void outcome_init(struct outcome *o);
 void outcome_done(struct outcome *o);
-/* Cuts each stream to LIMIT characters. */
+/* Writes the result. Cuts each stream to LIMIT characters. */
 void outcome_write(const struct outcome *o, int64_t limit, struct json_writer *w);

@@ -1,6 +1,7 @@
 /*
  * A managed process: a command of a session that runs until it is stopped, for instance an MCP server. Peers reach its
- * input and output through attachments. The first attachment has the process, and the others wait in line.
+ * input and output through attachments. Only the first attachment gets output and may send input. The other attachments
+ * wait in line.
  *
  * While no peer is attached, the output is not read, so the process blocks when its pipe is full. When the process has
  * ended, the rest of the pipe is kept for the next attachment. The last part of stderr is always kept.
@@ -29,10 +30,10 @@ struct process_owner {
 };
 
 struct attachment {
-	/* Takes one line of output without its newline, or the last piece at the end. Returns false to get no more lines
-	 * until attachment_resume(). */
+	/* Called with one line of output without its newline. The last piece may lack its newline. Returns false to get
+	 * no more lines until attachment_resume(). */
 	bool (*line)(void *arg, const char *p, size_t n);
-	/* Called when attachment_say() takes input again. */
+	/* Called when attachment_say() may be called again. */
 	void (*room)(void *arg);
 	/* The attachment has ended. CODE is a WebSocket close code: 1000, or 1009 if a line was too long. */
 	void (*over)(void *arg, unsigned code);
@@ -44,7 +45,7 @@ struct attachment {
 	bool blocked;
 };
 
-/* Starts the process over LINE. Takes SPEC, also if it fails. */
+/* Starts the process over LINE. Takes over SPEC, also after a failure. */
 MUST_USE int process_start(struct line *line, struct process_spec *spec,
 			   const struct process_owner *o, struct ceiling *ceiling,
 			   struct process **ret, struct err *e);
@@ -55,13 +56,13 @@ void process_free(struct process *p);
 struct process *process_next(const struct process *p);
 struct process **process_next_at(struct process *p);
 const char *process_id(const struct process *p);
-/* Returns the memory limit of the spec in megabytes, or 0 for the session's limit. */
+/* Returns the memory limit of the spec in megabytes. 0 means the session's limit. */
 int64_t process_memory_mb(const struct process *p);
 bool process_is_running(const struct process *p);
-/* Returns when it ended, by the monotonic clock, or 0 while it runs. */
+/* Returns the monotonic time at which the process ended, or 0 while it runs. */
 uint64_t process_ended_ns(const struct process *p);
 /* Closes the input, sends SIGTERM to everything that the process started, and SIGKILL after PROCESS_STOP_MS. Calls
- * `ended` at the end. */
+ * `ended` when the process is gone. */
 void process_stop(struct process *p);
 /* Writes a BoxManagedProcessInfo. SESSION_ID is the session's id as the peer knows it. */
 void process_write_info(const struct process *p, const char *session_id, struct json_writer *w);
@@ -69,8 +70,8 @@ void process_write_info(const struct process *p, const char *session_id, struct 
 void process_attach(struct process *p, struct attachment *a);
 /* Does nothing if the attachment has ended. */
 void process_detach(struct attachment *a);
-/* Must be called when `line` may be called again after it returned false. */
+/* Says that `line` may be called again after it returned false. */
 void attachment_resume(struct attachment *a);
-/* Sends N bytes and a newline to the process. If it returns false, the message is kept, and the caller must wait for
- * `room` before it sends another. Messages of a peer that waits in line are dropped, as the contract says. */
+/* Sends N bytes and a newline to the process. If it returns false, the message is queued, and the caller must wait for
+ * `room` before it sends another message. Messages of an attachment that waits in line are dropped. */
 bool attachment_say(struct attachment *a, const char *p, size_t n);

@@ -19,7 +19,7 @@ struct process_spec {
 	int64_t memory_mb; /* 0 means the session's limit */
 };
 
-/* Returns 0, or -1 with a FAULT_VALIDATION in F. Unknown members are ignored. */
+/* Reads a spec and ignores unknown members. Returns 0, or -1 with a FAULT_VALIDATION in F. */
 MUST_USE int process_spec_decode(const struct json_value *v, struct process_spec *ret,
 				 struct fault *f);
 void process_spec_done(struct process_spec *s);

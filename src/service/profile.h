@@ -20,7 +20,7 @@ struct profile {
 	bool locks_access; /* a call cannot change network, host_path_mode and read_only_rootfs */
 };
 
-/* Fails with a FAULT_VALIDATION that names all profiles. */
+/* Finds the profile NAME. Fails with a FAULT_VALIDATION that lists all profiles. */
 MUST_USE int profile_find(struct str name, const struct profile **ret, struct fault *f);
 /* Returns true if the profile replaces a call's own value of FIELD. */
 bool profile_locks(const struct profile *p, const char *field);

@@ -30,7 +30,8 @@ struct str python_first(struct str s, size_t n);
 /* Returns true if S consists of letters, digits, '-' and '_', or is empty. */
 bool python_is_name(struct str s);
 
-/* Convert a JSON value like a model's field. Return 0 or -EINVAL. They refuse null, NaN, infinities and too large integers. */
+/* Convert a JSON value as the fields of a Python model do. Return 0, or -EINVAL for null, NaN, infinities, integers that
+ * are too large and wrong types. */
 MUST_USE int python_int(const struct json_value *v, int64_t *ret);
 MUST_USE int python_float(const struct json_value *v, double *ret);
 MUST_USE int python_bool(const struct json_value *v, bool *ret);

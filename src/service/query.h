@@ -1,5 +1,5 @@
 /*
- * The question of a person that a model works on, with the fields that the service needs. All fields are optional:
+ * The question of a person that a model answers, with the fields that the service needs. All fields are optional:
  * {query_id, launcher_type, launcher_id, sender_id, variables{}, pipeline_config{}}.
  */
 #pragma once
@@ -16,7 +16,7 @@ struct query {
 MUST_USE int query_read(const struct json_value *v, struct query *ret, struct fault *f);
 /* Appends the query's id as a text, or `unknown`. */
 void query_id(const struct query *q, struct buf *out);
-/* Appends the session id. The template is FORCED if it is not empty, else the template of the query's pipeline, else
- * SESSION_TEMPLATE_DEFAULT. */
+/* Appends the session id. The id is made from the first template that exists: FORCED if it is not empty, the template of
+ * the query's pipeline, SESSION_TEMPLATE_DEFAULT. */
 MUST_USE int query_session_id(const struct query *q, struct str forced, struct buf *out,
 			      struct fault *f);

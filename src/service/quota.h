@@ -1,4 +1,5 @@
-/* The quota of a session's workspace: how much its directory of the host may hold before and after a command. */
+/* The quota of a session's workspace bounds what its directory of the host holds. It is checked before and after a
+ * command. */
 #pragma once
 
 #include "service/boxspec.h"

@@ -1,6 +1,6 @@
 /*
- * Whether a server can do what it promises. /readyz, box_health and the admission of sandboxes use it. In standard mode
- * only one check is needed. If grants are enforced, all checks are needed.
+ * The checks that tell whether a server can do what it promises. /readyz, box_health and the admission of sandboxes use
+ * the result. In standard mode one check must pass. If grants are enforced, all checks must pass.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ struct readiness {
 	bool passed[READY_CHECK_COUNT];
 	bool unsafe_storage;      /* the operator has switched off the four checks of storage */
 	const char *backend_name; /* borrowed; NULL if there is none */
-	const char *error;        /* borrowed; or NULL */
+	const char *error;        /* borrowed; NULL if there is no error */
 	/* writes the members of backend.details in strict mode; may be NULL */
 	void (*details)(void *arg, struct json_writer *w);
 	void *arg;
@@ -41,7 +41,7 @@ struct readiness {
 const char *readiness_check_name(enum readiness_check c);
 bool readiness_passed(const struct readiness *r, enum readiness_check c);
 bool readiness_is_ready(const struct readiness *r);
-/* Writes the members of the object. The caller opens and closes the object, and may add members. */
+/* Writes the members of the answer. The caller opens and closes the object, and may add members. */
 void readiness_members(const struct readiness *r, struct json_writer *w);
-/* Sets "Managed sandbox isolation is not ready (failed checks: a, b)". Returns -1. */
+/* Sets the fault "Managed sandbox isolation is not ready (failed checks: a, b)". Returns -1. */
 int readiness_fault(const struct readiness *r, struct fault *f);

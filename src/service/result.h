@@ -26,7 +26,7 @@ struct execution {
 	const char *backend_name;
 	bool timed_out;
 	int64_t timeout_sec; /* for the text after a time-out without output on stderr */
-	int exit_code;       /* has no meaning if timed_out */
+	int exit_code;       /* has no meaning if timed_out is set */
 	struct str out, err; /* rendered by service/capture */
 	uint64_t duration_ms;
 };

@@ -1,6 +1,6 @@
 /*
- * A Box runtime: sessions, skills and the backend behind them, as configured. It is independent of the transport. A reply
- * answers everything that takes time, exactly once.
+ * A Box runtime: sessions, skills and the backend behind them, as configured. It is independent of the transport.
+ * Functions that take time answer by calling their reply exactly once.
  */
 #pragma once
 
@@ -15,8 +15,8 @@ struct runtime;
 
 struct runtime_parts {
 	struct loop *loop;
-	struct hands *hands;     /* taken */
-	struct skills *skills;   /* taken */
+	struct hands *hands;     /* the runtime frees them */
+	struct skills *skills;   /* the runtime frees them */
 	struct ceiling *ceiling; /* borrowed */
 	const char *
 		directory; /* the working directory, for relative paths of the configuration; borrowed */
@@ -44,7 +44,8 @@ const struct box_limits *runtime_limits(const struct runtime *r);
 void runtime_configure(struct runtime *r, const struct json_value *config,
 		       const struct reply *reply);
 void runtime_backend_info(struct runtime *r, const struct reply *reply);
-/* In standard mode, answers like runtime_backend_info(). Else answers with the readiness or a failure. */
+/* In standard mode, answers like runtime_backend_info(). If grants are enforced, answers with the readiness or a
+ * failure. */
 void runtime_health(struct runtime *r, const struct reply *reply);
 /* Reads a marker that the peer has written to the default workspace. */
 void runtime_verify_volume(struct runtime *r, const struct json_value *data,

@@ -1,6 +1,7 @@
 /*
- * The script that a login shell in the sandbox runs for an exec or a process. It enters the directory, which it makes
- * if it is missing, and then runs the caller's command. It quotes paths and arguments, but not an exec's command.
+ * The script that a login shell in the sandbox runs for an exec or a process. The script makes the working directory if
+ * it is missing, enters it and runs the caller's command. Paths and arguments are quoted. The command of an exec is not
+ * quoted, because it is shell text itself.
  */
 #pragma once
 
@@ -11,12 +12,12 @@
 
 struct script {
 	struct buf text;
-	const char **argv, **env; /* the message points to them */
+	const char **argv, **env; /* the exec_message points to these arrays */
 	char **owned;
 	size_t n_owned;
 };
 
-/* Fills M. M points into S and into the spec. */
+/* Fill M, which then points into S and into the spec. */
 void script_for_command(struct script *s, const struct box_spec *b, struct exec_message *m);
 void script_for_process(struct script *s, const struct process_spec *p, struct exec_message *m);
 void script_done(struct script *s);

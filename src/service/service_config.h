@@ -10,27 +10,27 @@
 
 #define SERVICE_CONNECT_SEC 30 /* to connect to a runtime and to prepare it */
 #define SERVICE_EXEC_SEC 300   /* to wait for the answer to a command */
-#define SERVICE_PING_SEC 20    /* between two pings, and for the answer to one */
+#define SERVICE_PING_SEC 20    /* between two pings, and for the answer to a ping */
 #define SERVICE_WORKSPACE_ID "default"
-#define SERVICE_INSTANCE_ID "cordon-service"   /* the one that a runtime of our own is told */
+#define SERVICE_INSTANCE_ID "cordon-service"   /* our instance id for a Box server that we start */
 #define SERVICE_OUTPUT_LIMIT_MAX_CHARS 1000000 /* a model cannot use a longer text */
 
 enum runtime_kind {
 	RUNTIME_LOCAL,     /* in our own process */
 	RUNTIME_CHILD,     /* a Box server that we start, over its standard input and output */
-	RUNTIME_WEBSOCKET, /* a Box server that somebody else started */
+	RUNTIME_WEBSOCKET, /* a Box server that already runs */
 };
 
 /* Where the runtime is, and how to speak to it. */
 struct runtime_config {
 	enum runtime_kind kind;
-	char *endpoint;             /* of RUNTIME_WEBSOCKET: a URL */
-	struct model_texts command; /* of RUNTIME_CHILD; empty: our own server */
+	char *endpoint;             /* URL for RUNTIME_WEBSOCKET */
+	struct model_texts command; /* for RUNTIME_CHILD; if empty, cordon-box */
 	bool shares_filesystem;     /* the runtime sees the directories of this machine */
 	char *instance;             /* the id by which the runtime knows us, or NULL */
-	char *workspace;            /* the id of our Workspace there */
+	char *workspace;            /* the id of our Workspace in the runtime */
 	int64_t connect_sec, exec_sec, ping_sec;
-	/* the section box, for the runtime; borrowed from the configuration; NULL: empty */
+	/* the section `box`, which is sent to the runtime; borrowed; NULL if there is none */
 	const struct json_value *box;
 };
 
@@ -39,24 +39,24 @@ struct service_config {
 	struct runtime_config runtime;
 	char *backend;     /* box.backend, may be empty */
 	char *skills_root; /* real path, or NULL */
-	/* the skills that the runtime knows, an array; NULL: none. The caller sets it and owns it. */
+	/* the array of skills that the runtime has, or NULL. The caller sets and owns it. */
 	const struct json_value *skills;
 	const struct profile *profile;
 	char *image;                /* the image for calls that name no image, or NULL */
 	char *host_root;            /* real path, or NULL */
 	char *default_workspace;    /* real path, or NULL */
-	bool workspace_given;       /* the caller named the directory, so nobody makes it */
+	bool workspace_given;       /* the caller named default_workspace, so it is not made */
 	struct model_texts roots;   /* real paths below which calls may mount directories */
 	int64_t workspace_quota_mb; /* -1 if not configured */
-	char *forced_template;      /* or NULL */
+	char *forced_template;      /* NULL if no template is forced */
 	int64_t max_workspace_entries;
 	int64_t output_limit_chars;
 };
 
-/* Reads a configuration; V is an object or NULL and must live as long as *RET. STANDALONE says that LangBot's option
+/* Reads a configuration. V is an object or NULL and must live as long as *RET. STANDALONE is true if LangBot's option
  * --standalone-box was given. Fails with a FAULT_VALIDATION. */
 MUST_USE int service_config_read(const struct json_value *v, bool standalone,
 				 struct service_config *ret, struct fault *f);
 void service_config_done(struct service_config *c);
-/* Allows calls to mount PATH, a real path, and mounts it at the workspace by default. */
+/* Makes PATH, a real path, the default workspace, and allows calls to mount it. */
 void service_config_set_workspace(struct service_config *c, const char *path);

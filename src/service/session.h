@@ -2,7 +2,8 @@
  * One session and the work that waits for it. Only the files of service/ that handle sessions include this header.
  *
  * A slot belongs to one id of one tenant. It has the session, if there is one, and the queue of work. The first work of
- * the queue is active and may wait for a hand, a command or the end of a sandbox. An empty slot is freed.
+ * the queue is active and may wait for a hand, a command or the end of a sandbox. A slot with neither session nor work
+ * is freed.
  */
 #pragma once
 
@@ -17,13 +18,14 @@
 
 struct session {
 	struct slot *slot;
-	struct box_spec spec; /* as the session was created, without command and environment */
-	struct holding held;  /* bytes of the spec */
-	char *sandbox;        /* the name of the sandbox */
-	struct line *line;    /* NULL if the sandbox has ended */
+	struct box_spec
+		spec; /* the spec that created the session, without command and environment */
+	struct holding held; /* bytes of the spec */
+	char *sandbox;       /* the name of the sandbox */
+	struct line *line;   /* NULL if the sandbox has ended */
 	struct leash *leash;
-	bool gone;                         /* the leash has closed: the sandbox is gone */
-	struct process *process;           /* a list, oldest first */
+	bool gone;                         /* the leash was closed, so the sandbox is gone */
+	struct process *process;           /* list of managed processes, oldest first */
 	uint64_t created_ns, last_used_ns; /* real time, as peers see it */
 	uint64_t used_ns;                  /* last use by the monotonic clock, for the idle time */
 	loop_id timer; /* fires when the server stops waiting for the end of the sandbox */
@@ -46,12 +48,12 @@ struct work {
 	struct slot *slot;
 	enum work_kind kind;
 	enum work_stage stage;
-	bool unwanted; /* cancelled: no reply is sent */
+	bool unwanted; /* the work was cancelled, so no reply is sent */
 	struct reply reply;
 	struct box_spec spec;
 	struct process_spec process;
 	struct buf shown; /* the session id as a deletion's caller wrote it */
-	bool joins;       /* a deletion that waits for an earlier deletion */
+	bool joins;       /* this work is a deletion that waits for an earlier deletion */
 	size_t output_json_max;
 	/* only for an exec */
 	struct job *job;
@@ -71,7 +73,7 @@ struct slot {
 	struct session *session;
 	struct work *queue;
 	loop_id soon;
-	bool hidden; /* a trial (sessions_try()): peers and limits do not see it */
+	bool hidden; /* this is a trial (sessions_try()), which peers do not see and limits do not count */
 };
 
 struct sessions {
@@ -96,7 +98,7 @@ unsigned sessions_running_processes(const struct sessions *all);
 void sessions_trim_completed(struct sessions *all);
 
 /* session.c */
-/* Makes the session of a sandbox that is up. Takes the descriptors. */
+/* Makes the session of a sandbox that runs. Takes over the descriptors. */
 MUST_USE int session_new(struct slot *slot, const struct box_spec *b, int leash, int connection,
 			 struct err *e);
 const char *session_backend_name(const struct sessions *all);
@@ -109,12 +111,12 @@ void session_forget_process(struct session *n, struct process *p);
 /* Write the members of a BoxSessionInfo, and the whole object. */
 void session_write_members(const struct session *n, struct json_writer *w);
 void session_write_info(const struct session *n, struct json_writer *w);
-/* Takes SPEC. */
+/* Takes over SPEC. */
 MUST_USE int session_start_process(struct session *n, struct process_spec *spec,
 				   struct process **ret, struct err *e);
 
 /* work.c */
-/* Queues the end of S's session, whose sandbox has ended or which was idle for too long. */
+/* Queues the end of S's session. Its sandbox has ended, or the session was idle for too long. */
 void sessions_expire(struct slot *s);
 /* Must be called when the stage that the active work waited for is over. */
 void slot_continue(struct slot *s);
@@ -123,6 +125,6 @@ void slot_drop_work(struct slot *s);
 /* Answers and frees the active work. It succeeded if w->fault is empty. */
 void work_finish(struct work *w);
 
-/* execution.c: the exec of the active work, in a session that exists. */
+/* execution.c: runs the exec of the active work. The session must exist. */
 void execution_begin(struct work *w);
 void execution_cancel(struct work *w);

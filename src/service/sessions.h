@@ -1,13 +1,13 @@
 /*
  * The sessions of a Box server: sandboxes that are made on first use, with rules for reuse, conflicts, capacity, idle
- * time and deletion. This file is independent of the transport: callers pass plain structs, and a callback answers
+ * time and deletion. This file is independent of the transport: callers pass plain structs and a reply, which is called
  * exactly once.
  *
- * All work on one id is done in the order in which it came: execs, creations, deletions, starts and stops of processes.
- * Different ids never wait for each other.
+ * All work on one session id is done in the order in which it came: execs, creations, deletions, starts and stops of
+ * processes. Work on one id never waits for work on another id.
  *
  * A session holds the leash of its sandbox: when the server dies in any way, the kernel closes the leash and the sandbox
- * ends. If a sandbox ends by itself, the connection to pid 1 hangs up, and the next use of the session makes a new
+ * ends. If a sandbox ends by itself, the connection to its pid 1 closes, and the next use of the session makes a new
  * sandbox.
  */
 #pragma once
@@ -28,11 +28,13 @@
 struct sessions;
 struct work;
 
-#define SESSION_TTL_SEC 300   /* default idle time after which a session ends */
-#define SESSION_REAPER_SEC 30 /* between two searches for idle sessions, or the idle time if less */
+#define SESSION_TTL_SEC 300 /* default idle time after which a session ends */
+#define SESSION_REAPER_SEC \
+	30 /* between two searches for idle sessions; a shorter idle time replaces it */
 
 struct reply {
-	/* FAULT is NULL on success. DATA is a JSON object; the callee may take its memory. Both are borrowed. */
+	/* FAULT is NULL on success. DATA is a JSON object. Both are borrowed, but the callee may take over the memory of
+	 * DATA. */
 	void (*done)(void *arg, const struct fault *fault, struct buf *data);
 	void *arg;
 };
@@ -40,10 +42,10 @@ struct reply {
 /* How sandboxes are made. The configuration decides it. */
 struct session_engine {
 	const char *(*backend_name)(void *arg); /* the name that peers see */
-	/* Fills S from a BoxSpec. SANDBOX is the sandbox's name, and SHOWN is the session's id for a label. */
+	/* Fills S from a BoxSpec. SANDBOX is the sandbox's name. SHOWN is the session's id, which becomes a label. */
 	int (*plan)(void *arg, const struct box_spec *b, const char *sandbox, const char *shown,
 		    struct spec *s, struct fault *f);
-	/* Adds to Q the directories that mounts must lie in, if any are configured. They are borrowed. */
+	/* If the configuration names directories that mounts must lie in, adds them to Q. They are borrowed. */
 	void (*list_roots)(void *arg, struct hand_request *q);
 	/* Called when a sandbox was made. HELD says how its limits are enforced (wire/leash.h). */
 	void (*made)(void *arg, const char *held);
@@ -61,35 +63,36 @@ void sessions_free(struct sessions *all);
 void sessions_set_ttl(struct sessions *all, uint64_t seconds);
 uint64_t sessions_ttl_sec(const struct sessions *all);
 
-/* --- work: REPLY is called once, after the function returned; the handle is valid until then --- */
+/* --- work: R is called once, after the function has returned; the handle is valid until then --- */
 
-/* Takes B. */
+/* Takes over B. */
 struct work *sessions_create(struct sessions *all, const struct tenant *t, struct box_spec *b,
 			     const struct reply *r);
-/* Takes B. OUTPUT_JSON_MAX bounds the bytes of JSON that each output may take; 0 means no bound. */
+/* Takes over B. OUTPUT_JSON_MAX bounds the bytes of each output in the JSON. 0 means no bound. */
 struct work *sessions_exec(struct sessions *all, const struct tenant *t, struct box_spec *b,
 			   size_t output_json_max, const struct reply *r);
 struct work *sessions_delete(struct sessions *all, const struct tenant *t, const char *id,
 			     struct str shown, const struct reply *r);
 struct work *sessions_start_process(struct sessions *all, const struct tenant *t, const char *id,
-				    struct process_spec *p, const struct reply *r); /* takes P */
+				    struct process_spec *p,
+				    const struct reply *r); /* takes over P */
 struct work *sessions_stop_process(struct sessions *all, const struct tenant *t, const char *id,
 				   const char *process_id, const struct reply *r);
-/* Cancels work: REPLY will not be called. A running exec is interrupted, and its session stays. */
+/* Cancels work, whose reply is then never called. A running exec is interrupted, and its session stays. */
 void work_cancel(struct work *w);
 
-/* Ends every session for which MATCHES returns true, then calls REPLY. */
+/* Ends every session for which MATCHES returns true, then calls R. */
 typedef bool session_filter(void *arg, const struct tenant *t, const char *id);
 void sessions_drop(struct sessions *all, session_filter *matches, void *arg, const struct reply *r);
-/* A temporary sandbox that runs one command. No count and no limit includes it. */
+/* A temporary sandbox that runs one command. Counts and limits do not include it. */
 struct session_trial {
 	const char *id; /* one per purpose: two trials with the same id wait for each other */
 	const char *command;
-	const char *host_path; /* mounted at /workspace for writing; or NULL */
+	const char *host_path; /* mounted writable at /workspace; NULL for no mount */
 	unsigned seconds;
 };
-/* Makes the sandbox, runs the command and ends the sandbox. Fails if the command fails. The data of the reply is what the
- * command printed, not JSON. */
+/* Makes the sandbox, runs the command and ends the sandbox. Fails if the command fails. The data of the reply is the
+ * output of the command, not JSON. */
 void sessions_try(struct sessions *all, const struct session_trial *t, const struct reply *r);
 /* While REFUSE is set, no sandbox is made. */
 void sessions_refuse(struct sessions *all, bool refuse);

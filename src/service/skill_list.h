@@ -1,9 +1,9 @@
-/* The skills in a directory of this machine, for a program that does one call. */
+/* The skills in a directory of this machine, for a program that makes one call. */
 #pragma once
 
 #include "base/json.h"
 #include "service/fault.h"
 
-/* Gives an object with the array `skills`, as `box_list_skills` answers. A confined worker (cordon-skills) reads the
- * packages. ROOT may be NULL or missing: then there are none. */
+/* Gives an object with the array `skills`, like the answer of `box_list_skills`. A confined worker (cordon-skills) reads
+ * the packages. If ROOT is NULL or does not exist, the array is empty. */
 MUST_USE int skill_list(const char *root, struct json_doc **ret, struct fault *f);

@@ -1,4 +1,4 @@
-/* The mounts of skills: each skill that a query may see is a directory below /workspace/.skills. */
+/* The mounts of skills: each skill that a query may use is mounted below /workspace/.skills. */
 #pragma once
 
 #include "base/json.h"
@@ -7,7 +7,7 @@
 
 #define SKILL_MOUNTS_PLACE "/workspace/.skills"
 
-/* Writes the mounts as items of an array. A skill whose directory is missing on a shared file system is left out with
- * a warning. */
+/* Writes the mounts as items of an array. If the runtime shares this machine's file system and a skill's directory is
+ * missing, the skill is left out with a warning. */
 void skill_mounts_write(const struct service_config *c, const struct query *q,
 			struct json_writer *w);

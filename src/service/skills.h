@@ -1,10 +1,10 @@
 /*
- * Operations on skills. One worker (the program cordon-skills) does them for the whole server, one at a time. The server
- * is confined and can start no program, so it asks its parent for a worker on a channel (SKILLS_WORKER, below).
+ * Operations on skills. One worker (the program cordon-skills) does all operations of the server, one at a time. The
+ * server is confined and can start no program, so it asks its parent for a worker on a channel (SKILLS_WORKER, below).
  *
- * Every operation has a deadline, counted from the call of skills_ask(). If the operation is still queued then, it fails.
- * If a worker is still doing it, the worker is killed. If a worker ends, its current operation fails, and the next
- * operation gets a new worker.
+ * Every operation has a deadline, counted from the call of skills_ask(). An operation that is still queued at its
+ * deadline fails. If a worker is still doing the operation, the worker is killed. If a worker ends, its current
+ * operation fails, and the next operation gets a new worker.
  *
  * The channel is a unix socket of packets. The server sends a root and, for a worker that imports, a source: each is a
  * path and a NUL. The parent answers each packet with one packet: SKILLS_WORKER with two descriptors, the socket and the
@@ -27,19 +27,20 @@
 
 struct skills;
 
-/* An archive that a peer has uploaded. Its bytes are already taken from the ceiling. */
+/* An archive that a peer has uploaded. Its bytes already count against the ceiling. */
 struct skills_file {
 	int fd; /* -1 if there is none */
 	size_t bytes;
 };
 
-/* Takes CHANNEL. Returns 0 or -errno. */
+/* Takes over CHANNEL. Returns 0 or -errno. */
 MUST_USE int skills_new(struct loop *loop, int channel, struct ceiling *ceiling,
 			struct skills **ret);
-/* Waiting operations get no reply. */
+/* Operations that still wait get no reply. */
 void skills_free(struct skills *s);
-/* Sets the directory, an absolute path, for operations that have not begun. */
+/* Sets the skills root, an absolute path, for operations that have not begun. */
 void skills_set_root(struct skills *s, const char *root);
-/* Does OP (wire/skills.h) for the tenant. Takes FILE. Calls the reply exactly once, perhaps before this returns. */
+/* Does the operation OP (wire/skills.h) for the tenant. Takes over FILE. Calls the reply exactly once, perhaps before
+ * this returns. */
 void skills_ask(struct skills *s, const char *op, const struct tenant *t,
 		const struct json_value *data, struct skills_file file, const struct reply *reply);

@@ -1,8 +1,8 @@
 /*
  * The owner of the sessions and files that a request names.
  *
- * A tenant is one Workspace of one LangBot instance in one placement generation. Its names are made of a digest, so that
- * no id of a peer becomes a path or a name of ours. The legacy tenant belongs to peers without Workspaces: it has no
+ * A tenant is one Workspace of one LangBot instance in one placement generation. Its names are made from a digest, so
+ * that no peer's id becomes a path or a sandbox name. The legacy tenant belongs to peers without Workspaces: it has no
  * names, and its session ids are used as they are.
  *
  * A session is identified by its tenant and its id. Never compare physical ids alone: an id of the legacy tenant may look
@@ -36,13 +36,13 @@ struct tenant {
 void tenant_init(struct tenant *t, struct str instance, struct str workspace, uint64_t generation);
 void tenant_init_legacy(struct tenant *t);
 
-/* Appends the cleaned form of a peer's session id, which peers also see. Returns 0, or -1 with a FAULT_VALUE in F if
- * nothing is left of it. */
+/* Appends the cleaned form of a peer's session id. Peers see the cleaned id in answers. Returns 0, or -1 with a
+ * FAULT_VALUE in F if the cleaned id is empty. */
 MUST_USE int tenant_clean_id(const struct tenant *t, struct str id, struct buf *out,
 			     struct fault *f);
 /* Appends the physical id of a cleaned id. The URL path of a relay contains it. */
 void tenant_physical_id(const struct tenant *t, struct str cleaned, struct buf *out);
-/* Returns true if PHYSICAL is an id of this tenant. *RET_CLEANED is then a slice of it. */
+/* Returns true if PHYSICAL is an id of this tenant. *RET_CLEANED is then the cleaned id, a slice of PHYSICAL. */
 bool tenant_owns(const struct tenant *t, struct str physical, struct str *ret_cleaned);
 /* Writes 16 hex digits that identify this session of this tenant. The name of its sandbox ends with them. */
 void tenant_session_digest(const struct tenant *t, struct str cleaned,
@@ -50,7 +50,7 @@ void tenant_session_digest(const struct tenant *t, struct str cleaned,
 
 /* --- values of headers -------------------------------------------------------------------------- */
 
-/* Returns true for a letter or digit, followed by at most 127 letters, digits and "._:-". */
+/* Returns true if S is a letter or digit, followed by at most 127 letters, digits and characters of "._:-". */
 bool tenant_is_instance(struct str s);
 /* Returns true if S is not empty and has at most TENANT_WORKSPACE_MAX characters. */
 bool tenant_is_workspace(struct str s);

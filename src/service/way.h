@@ -1,8 +1,9 @@
 /*
- * A way to a runtime: a table of what the service asks of the runtime that makes its sandboxes. The runtime is in our
- * own process (way_open_local()), or it is a Box server (endpoint/way.h). Calls wait for their answers.
+ * A way to a runtime: the table of functions by which the service calls the runtime that makes its sandboxes. The
+ * runtime is in our own process (way_open_local()), or it is a Box server (endpoint/way.h). The functions block until
+ * the answer is there.
  *
- * A command is sent at most once. When an answer is lost, the call fails: the command may have run.
+ * A command is sent at most once. When an answer is lost, the call fails, although the command may have run.
  */
 #pragma once
 
@@ -14,19 +15,19 @@
 struct way;
 
 struct way_row {
-	/* Runs the command of a spec in its session, which is made if it is missing. */
+	/* Runs the command of a spec in its session. Makes the session if it is missing. */
 	int (*exec)(struct way *w, const struct box_spec *s, struct outcome *ret, struct fault *f);
 	/* Writes the sessions as items of an array. */
 	int (*list)(struct way *w, struct json_writer *out, struct fault *f);
-	/* Ends a session. FAULT_SESSION_NOT_FOUND if there is none. */
+	/* Ends a session. Fails with FAULT_SESSION_NOT_FOUND if there is no such session. */
 	int (*end)(struct way *w, const char *session_id, struct fault *f);
-	/* Ends all sessions of ours. *RET_N is their number. */
+	/* Ends all our sessions. *RET_N is their number. */
 	int (*end_all)(struct way *w, size_t *ret_n, struct fault *f);
-	/* Gives what `box_status` answers, an object with the member `backend`. */
+	/* Gives the answer of `box_status`, an object with the member `backend`. */
 	int (*status)(struct way *w, struct json_doc **ret, struct fault *f);
-	/* Gives what `box_list_skills` answers, an object with the array `skills`. */
+	/* Gives the answer of `box_list_skills`, an object with the array `skills`. */
 	int (*skills)(struct way *w, struct json_doc **ret, struct fault *f);
-	/* Returns the signal that ended the way early, or 0. */
+	/* Closes and frees the way. Returns the signal that ended a call early, or 0. */
 	int (*close)(struct way *w);
 };
 

@@ -1,6 +1,7 @@
 /*
  * The default workspace of a server: a directory of the host that the configuration names. A hand looks it up and makes
- * it, because the server has no access to files. The hand returns a canonical path. Later code follows no link in it.
+ * it, because the server has no access to files. The hand returns a canonical path. Code that opens this path later
+ * follows no link in it.
  */
 #pragma once
 
@@ -15,14 +16,14 @@
 
 struct workplace {
 	struct hands *hands;
-	char *path;                      /* as configured, absolute; NULL if none is configured */
-	const struct model_texts *roots; /* directories in which it may be made; borrowed */
+	char *path;                      /* absolute; NULL if no workspace is configured */
+	const struct model_texts *roots; /* the workspace may be made below these; borrowed */
 	char *found;                     /* canonical; NULL until a hand has found it */
 	bool usable;                     /* found, in a root, and we may read, write and enter it */
-	unsigned serial; /* of the configuration; answers to an older one are ignored */
+	unsigned serial; /* number of the configuration; answers for an older one are ignored */
 };
 
-/* Called with the result. FAULT is NULL if the directory is there, or if none is configured. */
+/* Called with the result. FAULT is NULL if the directory exists, or if no workspace is configured. */
 typedef void workplace_told_fn(void *arg, const struct fault *fault);
 /* Called with the result. FAULT is NULL on success. DIGEST is the SHA-256 of the marker in hex. */
 typedef void workplace_marker_fn(void *arg, const struct fault *fault, const char *digest,
@@ -30,9 +31,10 @@ typedef void workplace_marker_fn(void *arg, const struct fault *fault, const cha
 
 void workplace_init(struct workplace *w, struct hands *hands, const struct model_texts *roots);
 void workplace_done(struct workplace *w);
-/* Takes PATH, which may be NULL, and forgets the directory that was found before. */
+/* Takes over PATH, which may be NULL, and forgets the directory that was found before. */
 void workplace_configure(struct workplace *w, char *path);
-/* Looks the directory up. If it is missing and lies in a root, MAKE makes it. Calls FN once, perhaps before this returns. */
+/* Looks the directory up. If MAKE is true, a missing directory that lies in a root is made. Calls FN once, perhaps
+ * before this returns. */
 void workplace_find(struct workplace *w, bool make, workplace_told_fn *fn, void *arg);
 /* Reads a marker in the directory that was found, and removes it if ERASE. All faults are FAULT_READINESS. */
 void workplace_read_marker(struct workplace *w, const char *name, bool erase,
