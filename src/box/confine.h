@@ -1,7 +1,7 @@
 /*
- * What the process that reads peers gives up before it reads the first byte of a peer: every capability, every right on
- * files, and every system call that is not in tools/box.table. An attacker who takes it over can then do only what peers
- * may ask for.
+ * Before the server process reads the first byte of a peer, it gives up every capability, every right on files, and
+ * every system call that is not in tools/box.table. An attacker who controls the process can then do only what peers may
+ * ask for.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * The envelope of Box actions. A request names an action, its data and its context. A response repeats the request's
- * number and says success or failure. The peer is not trusted.
+ * The envelope of Box actions. A request names an action, its data and its context. A response repeats the number of the
+ * request and reports success or failure. The peer is not trusted.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "service/fault.h"
 
-#define ENVELOPE_ACTIONS_MAX 128u /* in flight on one connection */
+#define ENVELOPE_ACTIONS_MAX 128u /* that run at once on one connection */
 
 struct envelope_request {
 	struct json_doc *doc; /* owned; the other members point into it */
@@ -23,12 +23,12 @@ struct envelope_request {
 };
 
 enum envelope_kind {
-	ENVELOPE_IGNORED, /* no answer: not JSON, not an object, or a response */
+	ENVELOPE_IGNORED, /* the message is no JSON object, or is a response: it gets no answer */
 	ENVELOPE_REQUEST,
-	ENVELOPE_REFUSED, /* answer with envelope_put_refusal() */
+	ENVELOPE_REFUSED, /* the caller answers with envelope_put_refusal() */
 };
 
-/* Reads one message. The caller releases *RET by envelope_done(), except after ENVELOPE_IGNORED. */
+/* Reads one message. After any result but ENVELOPE_IGNORED the caller releases *RET by envelope_done(). */
 MUST_USE enum envelope_kind envelope_read(struct str text, struct envelope_request *ret,
 					  struct fault *f);
 void envelope_done(struct envelope_request *r);
@@ -42,6 +42,6 @@ void envelope_put_fault(struct json_writer *w, int64_t seq, const struct fault *
 void envelope_put_refusal(struct json_writer *w, const struct envelope_request *r,
 			  const struct fault *f);
 
-/* Failures of the connection itself. Each function returns -1. */
+/* Set the faults for requests that no action handles. Each function returns -1. */
 int envelope_unknown_action(struct str action, struct fault *f);
 int envelope_busy(struct fault *f);

@@ -1,10 +1,11 @@
 /*
- * Who may open a connection: what the headers of an HTTP request must say before it is upgraded.
+ * Decides by the headers of an HTTP request whether the peer may open a WebSocket.
  *
  * A current peer names its instance, and the shared secret if there is one. The server belongs to one instance: the
- * configured one, or the instance of the first peer on /rpc/ws. A legacy peer has no headers, so any process on the
- * machine could be one. It is let in only as the policy says, never with an Origin (a web page), and only under a host
- * name of ours (DNS rebinding).
+ * configured instance, or the instance of the first peer on /rpc/ws. A legacy peer sends no such headers, so any process
+ * on the machine could pose as a legacy peer. The policy (enum handshake_legacy) decides whether it is accepted. A
+ * request with an Origin comes from a web page and is refused. The Host of a legacy peer must be ours, because of DNS
+ * rebinding.
  */
 #pragma once
 
@@ -25,7 +26,7 @@ enum handshake_legacy {
 };
 
 struct handshake_trust {
-	char *token;     /* owned; NULL if there is none */
+	char *token;     /* the shared secret; owned; NULL if there is none */
 	char *instance;  /* owned; NULL until an instance is pinned */
 	bool configured; /* the instance is from the configuration, not from a peer */
 	bool admission;  /* grants are enforced, so legacy peers are refused */
@@ -36,16 +37,16 @@ struct handshake_trust {
 
 struct handshake_peer {
 	bool loopback;
-	bool own_user; /* our user owns its socket; only known on loopback */
+	bool own_user; /* our user owns the peer's socket; only known on loopback */
 };
 
 enum handshake_verdict { HANDSHAKE_REFUSED, HANDSHAKE_CURRENT, HANDSHAKE_LEGACY };
 
 void handshake_trust_done(struct handshake_trust *t);
-/* Sets the secret, trimmed. NULL and "" mean no secret. Returns 0, or -1 with ERR_INVALID if it is too short or has
- * blanks inside. */
+/* Trims and sets the secret. NULL and "" mean no secret. Returns 0, or -1 with ERR_INVALID if the secret is too short or
+ * contains blanks. */
 MUST_USE int handshake_set_token(struct handshake_trust *t, const char *text, struct err *e);
-/* Sets the configured instance. NULL and "" mean none. Returns 0, or -1 with ERR_INVALID. */
+/* Sets the configured instance. NULL and "" mean no instance. Returns 0, or -1 with ERR_INVALID. */
 MUST_USE int handshake_set_instance(struct handshake_trust *t, const char *text, struct err *e);
 /* Sets the policy from "auto", "1", "0", "true" …. NULL and "" mean auto. Returns 0, or -1 with ERR_INVALID. */
 MUST_USE int handshake_set_legacy(struct handshake_trust *t, const char *text, struct err *e);

@@ -6,5 +6,5 @@
 
 #include "box/settings.h"
 
-/* Runs until the server ends. Returns the exit status. The server gets ARGV too. */
+/* Runs until the server ends. Returns the exit status. The server process gets the same ARGV. */
 int parent(const struct settings *s, int argc, char **argv);

@@ -1,6 +1,6 @@
 /*
  * One TCP connection: an HTTP request, and perhaps a WebSocket after it. If a peer has not identified itself within ten
- * seconds, the server hangs up.
+ * seconds, the server closes the connection.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ struct peer;
 
 /* The user of an open WebSocket: the RPC, or the relay of a process. */
 struct peer_protocol {
-	/* Takes a whole message. Returns false to get no more messages until peer_resume(). */
+	/* Handles a whole message. Returns false to get no more messages until peer_resume(). */
 	bool (*message)(void *arg, enum websocket_opcode type, struct str payload);
 	void (*drained)(void *arg); /* the output queue is empty; may be NULL */
 	void (*pong)(void *arg);    /* may be NULL */
@@ -22,30 +22,30 @@ struct peer_protocol {
 	void *arg;
 };
 
-/* Takes FD. */
+/* Takes over FD. */
 void peer_new(struct server *s, int fd, bool from_loopback);
 /* Ends all connections. A WebSocket gets a close frame first. */
 void peers_close(struct server *s, enum websocket_code code, const char *reason);
-/* Hangs up on the peer with the longest output queue, and drops the queue. Returns false if no queue is long. */
+/* Closes the connection with the longest output queue, and drops the queue. Returns false if no queue is long. */
 bool peers_relieve(struct server *s);
 
 /* functions for the routes */
 const struct http_request *peer_request(const struct peer *p);
 struct server *peer_server(const struct peer *p);
 int peer_fd(const struct peer *p);
-bool peer_is_local(const struct peer *p); /* it connected over loopback */
-/* The answer comes later. GONE is called if the peer leaves before that. */
+bool peer_is_local(const struct peer *p); /* the peer connected over loopback */
+/* Says that the answer comes later. GONE is called if the peer leaves before the answer. */
 void peer_await(struct peer *p, void (*gone)(void *arg), void *arg);
-/* Answers and hangs up. */
+/* Answers and closes the connection. */
 void peer_answer(struct peer *p, unsigned status, const char *type, struct str body);
 /* Opens the WebSocket. SUBPROTOCOL may be NULL. */
 void peer_upgrade(struct peer *p, const char *subprotocol, const struct peer_protocol *protocol);
 
 void peer_send(struct peer *p, enum websocket_opcode type, const void *data, size_t n);
-/* The same, but all messages that one handler of the loop sends are written together. */
+/* Works like peer_send(), but messages that one handler of the loop sends are written together. */
 void peer_send_soon(struct peer *p, enum websocket_opcode type, const void *data, size_t n);
 size_t peer_queued(const struct peer *p);
 void peer_resume(struct peer *p);
 void peer_close(struct peer *p, enum websocket_code code, const char *reason);
-/* Hangs up without a close frame. */
+/* Closes the connection without a close frame. */
 void peer_drop(struct peer *p);

@@ -9,7 +9,8 @@
 #include "box/server.h"
 #include "service/context.h"
 
-/* The WebSocket library of legacy peers takes messages of 1 MiB. Each of the two outputs may take this much JSON. */
+/* The WebSocket library of legacy peers accepts messages of at most 1 MiB. So stdout and stderr may each have this many
+ * bytes of JSON. */
 #define RPC_LEGACY_OUTPUT_BYTES (500u << 10)
 
 struct rpc;
@@ -22,24 +23,26 @@ struct rpc_transport {
 /* One action that runs. */
 struct action {
 	struct action *next;
-	struct rpc *rpc; /* NULL if the connection is gone: no answer is sent */
+	struct rpc *rpc; /* NULL if the connection is gone, so that no answer is sent */
 	struct server *server;
 	const struct action_row *row;
 	struct envelope_request request;
 	struct holding held; /* bytes of the request and of copies from it */
 	bool legacy;
 	bool of_tenant;
-	bool of_sandbox;      /* it uses sandboxes, so it may need a grant */
-	struct tenant tenant; /* if of_tenant */
-	struct work *work;    /* the work that it waits for if that can be cancelled, or NULL */
+	bool of_sandbox;      /* the action uses sandboxes, so it may need a grant */
+	struct tenant tenant; /* only if of_tenant is set */
+	struct work
+		*work; /* the work that can be cancelled and that the action waits for, or NULL */
 };
 
 struct rpc *rpc_new(struct server *s, bool legacy, const struct rpc_transport *t);
 void rpc_free(struct rpc *r);
-/* Takes a whole message. Returns 0, or -EPROTO or -ENOMEM (no memory is left) if the connection must be dropped. */
+/* Handles a whole message. Returns 0. If the connection must be dropped, returns -EPROTO or, if no memory is left,
+ * -ENOMEM. */
 MUST_USE int rpc_take(struct rpc *r, struct str message);
 struct uploads *rpc_uploads(struct rpc *r);
-/* Returns how many bytes of JSON each output of an exec may take on this connection; 0 means no bound. */
+/* Returns how many bytes of JSON each output of an exec may have on this connection. 0 means no bound. */
 size_t rpc_output_max(const struct rpc *r);
 
 /* Answers and frees an action. If its connection is gone, no answer is sent. */
@@ -47,7 +50,7 @@ void action_succeed(struct action *a, struct str data);
 void action_fail(struct action *a, const struct fault *f);
 /* Frees an action without an answer. */
 void action_free(struct action *a);
-/* Ends all actions of older generations of this tenant's Workspace. They answer that they are stale. */
+/* Ends all actions of older generations of this tenant's Workspace with the fault of a stale generation. */
 void rpc_end_stale(struct server *s, const struct tenant *newer);
-/* Ends all sandbox actions of this tenant's Workspace with a fault, or of every Workspace if T is NULL. */
+/* Ends all sandbox actions of T's Workspace with the fault WHY. If T is NULL, ends those of every Workspace. */
 void rpc_cut(struct server *s, const struct tenant *t, const struct fault *why);

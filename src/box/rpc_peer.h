@@ -3,5 +3,6 @@
 
 #include "box/peer.h"
 
-/* Opens the RPC. The handshake must have allowed it. LEGACY says that the peer sends no headers. */
+/* Opens the RPC. The handshake must have accepted the peer. LEGACY says that the peer sent no
+ * instance header. */
 void rpc_peer_open(struct peer *p, bool legacy);

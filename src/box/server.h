@@ -1,6 +1,6 @@
 /*
  * The Box server: one thread on a loop that reads peers. It has no access to files, no capability and few system calls.
- * Hands and the skill worker do what needs more, over channels that were made before.
+ * Hands and the skill worker do what needs more rights. The parent made the channels to them before.
  */
 #pragma once
 
@@ -20,16 +20,16 @@ struct server {
 	struct loop *loop;
 	struct handshake_trust trust; /* the peers that may connect */
 	struct ceiling *ceiling;
-	int diag; /* for socket_owner_is(), or -1 */
+	int diag; /* descriptor for socket_owner_is(), or -1 */
 	unsigned uid;
 	int listener;
 	loop_id listen_watch;
-	loop_id listen_again; /* a timer: the server ran out of descriptors and will listen again */
+	loop_id listen_again; /* timer until the server listens again after it ran out of descriptors */
 	struct peer *peers;
 	unsigned n_peers, n_strangers;
 	struct rpc *rpcs;
 	struct runtime *runtime;
-	bool stopping; /* no new peer is let in */
+	bool stopping; /* the server accepts no new peer */
 	bool dropped;  /* all sessions have ended while stopping */
 };
 

@@ -20,7 +20,8 @@ struct settings {
 	bool help, version;
 };
 
-/* Fills S. Fails with ERR_USAGE for bad arguments and ERR_INVALID for a bad environment. WARNING gets a line or "". */
+/* Fills S. Fails with ERR_USAGE for bad arguments and ERR_INVALID for a bad environment. WARNING gets a line of text, or
+ * "". */
 MUST_USE int settings_read(struct settings *s, int argc, char **argv, char warning[256],
 			   struct err *e);
 void settings_done(struct settings *s);

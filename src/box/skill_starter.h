@@ -6,7 +6,7 @@
 
 struct skill_starter;
 
-/* Takes CHANNEL. */
+/* Takes over CHANNEL. */
 MUST_USE int skill_starter_new(struct loop *loop, int channel, struct skill_starter **ret,
 			       struct err *e);
 void skill_starter_free(struct skill_starter *s);

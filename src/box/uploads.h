@@ -1,6 +1,6 @@
 /*
- * Files that a peer uploads piece by piece before an action uses them. They are in memory, belong to the connection and
- * count against the ceiling of the process. An action takes a file by its key.
+ * Files that a peer uploads piece by piece before an action uses them. The files are in memory, belong to the connection
+ * and count against the server's ceiling. An action names the file that it takes over by a key.
  */
 #pragma once
 
@@ -22,9 +22,9 @@ struct uploads {
 
 void uploads_init(struct uploads *u, struct ceiling *ceiling, uint64_t max_bytes);
 void uploads_done(struct uploads *u);
-/* Takes a chunk. DATA is the data of the action. Returns 0, or -1 with a fault in F. */
+/* Adds a chunk. DATA is the data of the action. Returns 0, or -1 with a fault in F. */
 MUST_USE int uploads_add(struct uploads *u, const struct json_value *data, struct fault *f);
-/* Hands over the file that the data of an action names. Its bytes count against the ceiling until the taker gives them
- * back. */
+/* Hands over the file that DATA, the data of an action, names. Its bytes count against the ceiling until the new owner
+ * gives them back. */
 MUST_USE int uploads_take(struct uploads *u, const struct json_value *data, struct skills_file *ret,
 			  struct fault *f);

@@ -7,7 +7,7 @@
 struct candidate {
 	struct skill skill;
 	char *prefix; /* where the package lies in the archive, "" for its top */
-	char *source; /* the same place relative to the archive's base directory, for the peer */
+	char *source; /* the same place relative to the archive's base directory, shown to peers */
 	char *target; /* the directory in the store that an installation would make */
 };
 
@@ -21,14 +21,15 @@ struct candidates {
 /* The names in an upload request, from which the names of the skills are made. */
 struct upload_names {
 	const char *file;   /* as the peer named it, for messages */
-	const char *stem;   /* name_stem() of it */
+	const char *stem;   /* name_stem() of that name */
 	const char *suffix; /* may be empty */
 	struct str subdir;  /* the directory below the base to search, may be empty */
 };
 
-/* Finds all packages. A package that cannot be read is an error, and so is an archive without packages. */
+/* Finds all packages. Fails if a package cannot be read, or if the archive has no package. */
 MUST_USE int candidates_find(const struct zip *z, const struct upload_names *names,
 			     struct candidates *ret, struct why *y);
 void candidates_done(struct candidates *c);
-/* Turns a peer's path into the archive's form: trimmed, `\` replaced by `/`, no slash at either end. Allocated. */
+/* Turns a peer's path into the archive's form: trimmed, `\` replaced by `/`, no slash at either end. The result is
+ * allocated. */
 char *candidate_path(struct str raw);

@@ -4,7 +4,7 @@
 #include "skills/package.h"
 #include "skills/store.h"
 
-#define CATALOG_TEXT_MAX_BYTES (16u << 20) /* of all skills in a listing */
+#define CATALOG_TEXT_MAX_BYTES (16u << 20) /* for all skills of a listing together */
 
 struct catalog {
 	struct skill *skill; /* sorted, the last modified skill first */
@@ -13,12 +13,12 @@ struct catalog {
 
 #define AUTO_CATALOG __attribute__((cleanup(catalog_done))) struct catalog
 
-/* Packages that cannot be read are left out. */
+/* Loads all packages, except those that cannot be read. */
 MUST_USE int catalog_load(const struct store *s, struct catalog *ret, struct why *y);
 void catalog_done(struct catalog *c);
 /* Returns the skill called NAME, which belongs to C, or NULL. */
 struct skill *catalog_find(struct catalog *c, struct str name);
-/* Loads the skill called NAME; fails if there is none. */
+/* Loads the skill called NAME. Fails if there is no such skill. */
 MUST_USE int catalog_get(const struct store *s, struct str name, struct skill *ret, struct why *y);
 
 /* Opens the directory of K. */

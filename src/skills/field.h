@@ -21,7 +21,7 @@ static inline struct str text_str(const struct text *t)
 	return (struct str){ t->p, t->n };
 }
 
-/* Reads the field KEY as a text; a missing field is FALLBACK. Fails for arrays and objects. */
+/* Reads the field KEY as a text. A missing field has the value FALLBACK. Fails for arrays and objects. */
 MUST_USE int field_text(const struct json_value *data, const char *key, const char *fallback,
 			struct text *ret, struct why *y);
 /* Like field_text(), but a missing field fails with Python's KeyError. */

@@ -19,8 +19,9 @@ struct matter {
 #define AUTO_MATTER __attribute__((cleanup(matter_done))) struct matter
 
 void matter_done(struct matter *m);
-/* Fails with ERR_INVALID or ERR_LIMIT and the position of the fault, as yaml_to_json() does. A text without front
- * matter, or without its closing line, is all instructions. Front matter that is no mapping counts as empty. */
+/* Reads TEXT. Fails like yaml_to_json(), with ERR_INVALID or ERR_LIMIT and the position of the mistake. A text without
+ * front matter consists of instructions only, and so does a text whose front matter has no closing line. Front matter
+ * that is no mapping counts as empty. */
 MUST_USE int matter_read(struct str text, struct matter *ret, struct err *e);
 
 /* Appends the text to OUT. Leaves out blank and NULL fields, and the whole front matter if no field is left. */

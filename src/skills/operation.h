@@ -10,7 +10,7 @@
 
 struct operation {
 	const char *name;
-	/* true: a failure keeps the class in struct why; false: every failure is a BoxValidationError */
+	/* If true, peers see the class in struct why. If false, they see every failure as a BoxValidationError. */
 	bool own_class;
 	bool changes; /* the operation may leave something to erase (skills/sweep.h) */
 	int (*run)(const struct store *s, const struct json_value *data, int file,

@@ -9,9 +9,9 @@
 
 #define PACKAGE_ENTRY "SKILL.md"
 #define PACKAGE_TEXT_MAX_BYTES \
-	(1u << 20) /* of an entry file, and of any file that a peer reads or writes */
+	(1u << 20) /* of an entry file and of files that peers read or write */
 
-/* How many levels of directories a search for packages goes down. */
+/* How many levels of directories a search for packages descends: in what a peer names, and in a store. */
 #define PACKAGE_DEPTH_SCAN 2u
 #define PACKAGE_DEPTH_STORE 6u
 
@@ -25,7 +25,7 @@ extern const char *const package_project_files[PACKAGE_PROJECT_FILES];
 struct skill {
 	char *name, *display_name, *description, *instructions;
 	size_t instructions_n;
-	char *path;        /* relative to the searched directory, "" for that directory */
+	char *path; /* relative to the directory in which it was found, "" for that directory */
 	const char *entry; /* static */
 	bool python_project;
 	struct timespec changed, modified; /* ctime and mtime of the entry file */
@@ -34,8 +34,8 @@ struct skill {
 #define AUTO_SKILL __attribute__((cleanup(skill_done))) struct skill
 
 void skill_done(struct skill *s);
-/* Reads the text of an entry file. PATH is the path of the package. DIR_NAME becomes its name if the text names none.
- * The caller sets python_project and the times. */
+/* Reads the text of an entry file. PATH is the path of the package. If the text has no name, DIR_NAME becomes the
+ * skill's name. The caller sets python_project and the times. */
 MUST_USE int skill_read(struct str text, const char *entry, const char *path, const char *dir_name,
 			struct skill *ret, struct why *y);
 

@@ -1,4 +1,4 @@
-/* Reads requests (wire/skills.h) from the owner's socket and answers one at a time. */
+/* Reads requests (wire/skills.h) from the socket of the worker's owner, and answers one at a time. */
 #pragma once
 
 #include "base/err.h"

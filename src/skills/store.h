@@ -6,13 +6,13 @@
  *   STORE/.cordon-new-…       a package that is being made
  *   STORE/.cordon-old-…       a package that is being deleted
  *
- * One rename gives a package its name and one rename takes the name away, so a killed worker leaves no half-made
- * package under a name. A worker locks the package that it makes. Hidden packages without a lock are rubbish, which
- * skills/sweep.h erases.
+ * One rename publishes a finished package and one rename removes a package, so a killed worker leaves no half-made
+ * package under a visible name. A worker locks the package that it makes. Hidden packages without a lock are rubbish,
+ * which skills/sweep.h erases.
  *
  * When a worker starts, it resolves the root once and holds its descriptor. It may also hold a second directory, the
- * source, to import from. The worker compares paths in requests with these two as text, and opens files only below
- * their descriptors.
+ * source, to import from. The worker compares paths in requests with the paths of these two directories as text, and
+ * opens files only below their descriptors.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ struct places {
 	char *root_named;                 /* as the owner spelled it, made absolute */
 	char *cwd;                        /* relative paths in requests begin here */
 	int source;                       /* -1 if there is no source, or it cannot be opened */
-	char *source_path, *source_named; /* or NULL */
+	char *source_path, *source_named; /* NULL if there is no source */
 };
 
 /* Opens ROOT and SOURCE. Makes ROOT if it is missing. SOURCE may be NULL. REFUSED are the directories of
@@ -37,13 +37,13 @@ struct places {
 MUST_USE int places_open(const char *root, const char *source, const char *const *refused,
 			 struct places *ret, struct err *e);
 void places_done(struct places *p);
-/* True if the root was deleted since it was opened. */
+/* Returns true if the root was deleted after it was opened. */
 bool places_gone(const struct places *p);
 
 struct store {
 	const struct places *places; /* borrowed; outlives the store */
 	int fd;
-	char *path, *named; /* absolute; as in struct places */
+	char *path, *named; /* absolute; canonical, and as the owner spelled it */
 	bool tenant;
 };
 
@@ -55,7 +55,7 @@ MUST_USE int store_open(const struct places *p, const char *tenant, struct store
 void store_done(struct store *s);
 /* Returns the function that tells which names right below the store are no packages. */
 bool (*store_skip(const struct store *s))(const char *name);
-/* Makes an absolute path of PATH, which is relative to the store. Allocated. */
+/* Returns the allocated absolute path of PATH, which is relative to the store. */
 char *store_path(const struct store *s, const char *path);
 
 /* What a path in a request means. */
@@ -63,7 +63,7 @@ enum where {
 	WHERE_STORE,     /* something below the store */
 	WHERE_ROOT,      /* the store itself */
 	WHERE_SOURCE,    /* the directory to import from */
-	WHERE_ELSEWHERE, /* anything else, for instance a part of another store: refused */
+	WHERE_ELSEWHERE, /* anything else, for instance a part of another store; it is refused */
 };
 
 /* Classifies NAMED, a trimmed path from a peer. *RET_PATH is the same path, absolute and normalised. For a path in the

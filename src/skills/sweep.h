@@ -8,7 +8,7 @@
 #include "skills/store.h"
 
 #define SWEEP_STORES_MAX \
-	16u /* stores at a time; a store that finds no room is added by its next change */
+	16u /* stores at a time; if the list is full, the next change of the store adds it */
 
 struct sweep {
 	char *tenant[SWEEP_STORES_MAX]; /* "" means the store for peers without tenants */

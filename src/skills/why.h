@@ -1,8 +1,8 @@
 /*
  * The reason why an operation on skills failed, as the peer reads it.
  *
- * Such a text may have 4096 characters with lists of paths, which is too long for struct err (base/err.h). So the
- * functions of this room return -1 and fill a struct why.
+ * The text may list paths and have 4096 characters, which is too long for struct err (base/err.h). So the functions of
+ * this room return -1 and fill a struct why.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* The server shows 4096 characters of at most 4 bytes. The next character tells it that there were more. */
+/* The server shows 4096 characters of at most 4 bytes. One more character tells the server that the text was longer. */
 #define WHY_MAX_BYTES (4u * 4097u)
 
 #define WHY_VALUE "ValueError" /* the request asks for something that is not possible */
@@ -19,7 +19,7 @@
 
 struct why {
 	const char *class; /* one of the three above */
-	bool elsewhere;    /* the operation needs a directory that this worker has not opened */
+	bool elsewhere; /* set if the operation needs a directory that this worker has not opened */
 	struct buf text;
 };
 
@@ -29,7 +29,7 @@ struct why {
 #define AUTO_WHY __attribute__((cleanup(why_done))) struct why
 
 void why_done(struct why *y);
-/* Each sets the text and returns -1. Text beyond WHY_MAX_BYTES is cut. */
+/* Set the text and return -1. Text beyond WHY_MAX_BYTES is cut. why_sys() also adds the text of ERRNUM. */
 int why_set(struct why *y, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int why_sys(struct why *y, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Adds to the text. */

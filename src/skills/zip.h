@@ -2,8 +2,8 @@
  * Reads zip archives from untrusted peers.
  *
  * The directory at the end of the archive is read and checked as a whole before any byte is inflated: names, kinds,
- * sizes and ratios. An entry is inflated piece by piece, only from the bytes that the directory gives to it, and never
- * beyond its declared size. The archive is in memory and belongs to the caller; entries point into it.
+ * sizes and ratios. An entry is inflated piece by piece, only from the bytes that the directory names for it, and never
+ * beyond its declared size. The archive is in memory and belongs to the caller. Entries point into it.
  *
  * Entries may be stored or deflated, sizes may have 64 bits, and bytes may precede the archive. Archives on several
  * disks, encryption and other compression methods are refused.
@@ -49,6 +49,6 @@ MUST_USE int zip_open(struct str bytes, struct zip *ret, struct why *y);
 void zip_done(struct zip *z);
 
 /* Inflates an entry and passes each piece to TAKE, which returns 0 or -errno. If TAKE is NULL, the entry is only
- * checked. Fails if size or checksum differ from the declared ones, or if TAKE fails. */
+ * checked. Fails if TAKE fails, or if the size or checksum is not the declared one. */
 MUST_USE int zip_inflate(const struct zip_entry *entry,
 			 int (*take)(void *arg, const void *p, size_t n), void *arg, struct why *y);

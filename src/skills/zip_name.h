@@ -5,7 +5,8 @@
 
 #include "base/str.h"
 
-/* Converts RAW to UTF-8, allocated. If UTF8 is true, RAW should be UTF-8, and invalid bytes become U+FFFD. */
+/* Returns RAW as allocated UTF-8. If UTF8 is true, the archive says that RAW is UTF-8, and invalid bytes become
+ * U+FFFD. */
 char *zip_name_decode(struct str raw, bool utf8);
 /* Makes a normalised path of NAME, which is not empty, and replaces `\` by `/`. Returns NULL if the path leads out of
  * the archive or no file can have that name. *RET_IS_DIR tells whether the name ends with a slash. */

@@ -1,6 +1,6 @@
 /*
- * The last failures of calls, in a file of the home, so that separate programs share the list. The file has one JSON
- * object per line, oldest first.
+ * The last failures of calls. They are in a file below CORDON_HOME, so that separate programs share the list. The file
+ * has one JSON object per line, oldest first.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #define ERRORS_MAX 50u
 
-/* Adds a failure, and drops the oldest beyond ERRORS_MAX. Only logs if that fails. */
+/* Adds a failure, and drops the oldest failures beyond ERRORS_MAX. If the file cannot be written, only logs that. */
 void errors_add(const struct fault *f, const struct query *q);
 /* Writes all failures as items of an array. Returns their number. */
 size_t errors_write(struct json_writer *w);

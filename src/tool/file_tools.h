@@ -16,12 +16,12 @@
 #define FILE_RESULT_MAX_BYTES 51200u /* of the text in one result */
 
 struct file_call {
-	const struct box_spec *spec; /* of the session */
+	const struct box_spec *spec; /* spec of the session */
 	struct way *way;             /* runs commands in the session */
 	bool shared;                 /* the directories of the session are on this machine */
 	const struct json_value *parameters;
 	struct json_writer *w; /* gets the result, as an object */
-	const char *hint;      /* what the model can do after a failure, static, or NULL */
+	const char *hint;      /* static text: what the model can do after a failure; or NULL */
 };
 
 typedef int file_tool_fn(struct file_call *c, struct fault *f);

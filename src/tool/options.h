@@ -1,5 +1,5 @@
 /*
- * The command line of cordon-tool. `cordon tool` and `cordon service` run it:
+ * The command line of cordon-tool, which `cordon tool` and `cordon service` run:
  *
  *   cordon-tool tool [OPTIONS] NAME JSON
  *   cordon-tool service VERB [OPTIONS] [JSON]
@@ -14,8 +14,9 @@
 struct options {
 	const char *group; /* "tool" or "service" */
 	const char *verb;  /* the tool's name, or the verb of the service */
-	const char *json;  /* or NULL */
-	const char *config, *session, *query, *workspace, *output_limit, *format; /* or NULL */
+	const char *json;  /* NULL if the command line has no JSON */
+	const char *config, *session, *query, *workspace, *output_limit,
+		*format; /* NULL if the option is absent */
 	bool standalone; /* --standalone-box */
 };
 

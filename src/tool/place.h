@@ -16,10 +16,10 @@ struct place {
 
 #define AUTO_PLACE __attribute__((cleanup(place_done))) struct place
 
-/* Finds the place that PATH means. The path is only text so far: whatever it names is opened later, from TOP. */
+/* Finds the mount that PATH lies in, and opens it as TOP. Below TOP nothing is opened yet. */
 MUST_USE int place_find(struct file_call *c, struct str path, struct place *ret, struct fault *f);
 void place_done(struct place *p);
-/* Fails if nothing may be written there. */
+/* Fails if the place is read-only. */
 MUST_USE int place_check_writable(struct file_call *c, const struct place *p, struct fault *f);
 /* Turns -ERRNO of a call on the place into a message for a model. */
 int place_error(struct file_call *c, const struct place *p, int error, struct fault *f);

@@ -3,6 +3,7 @@
 
 #include "service/way.h"
 
-/* Writes the status as an object. WAY is NULL if the runtime is unavailable; then WHY says why. */
+/* Writes the status as an object. If the runtime is unavailable, WAY is NULL and WHY is the
+ * reason. */
 void status_write(const struct service_config *c, struct way *way, const struct fault *why,
 		  size_t recent_errors, struct json_writer *w);

@@ -1,4 +1,4 @@
-/* The answers of `cordon service` for people: tables instead of JSON. */
+/* Prints the answers of `cordon service` for people, as tables instead of JSON. */
 #pragma once
 
 #include "base/json.h"
