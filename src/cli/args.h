@@ -30,20 +30,20 @@ enum opt_kind {
 
 enum opt_mark {
 	OPT_HIDDEN = 1 << 0,      /* works, but help does not show it */
-	OPT_UNSUPPORTED = 1 << 1, /* known, refused with "--x is not supported yet", exit 1 */
+	OPT_UNSUPPORTED = 1 << 1, /* refused with "--x is not supported yet", exit 1 */
 	OPT_DASH_VALUE = 1 << 2,  /* the value may start with '-' (--init-arg) */
-	OPT_COMMA = 1 << 3,       /* OPT_LIST: one value may hold several, separated by commas */
+	OPT_COMMA = 1 << 3, /* OPT_LIST: a word may hold several values, separated by commas */
 };
 
 struct opt {
 	const char *name; /* "memory", without dashes */
-	char letter;      /* 'm', or 0 */
+	char letter;      /* 'm' for -m, or 0 */
 	enum opt_kind kind;
 	const char *value;          /* placeholder in help: "SIZE" */
 	const char *help;           /* one line, for -h */
 	const char *more;           /* further text for --help and the man page, or NULL */
 	const char *const *choices; /* closed set (exit 2 outside it), or NULL */
-	uint64_t min, max;          /* numbers */
+	uint64_t min, max;          /* bounds of numbers */
 	const char *alias;          /* second long name, accepted but not listed, or NULL */
 	unsigned marks;
 };
@@ -70,30 +70,28 @@ struct command {
 	const char *description;     /* paragraphs for --help and the man page, or NULL */
 	const char *usage;           /* positionals as help shows them: "NAME [-- COMMAND…]" */
 	const struct opt_set *sets;  /* ended by a NULL opt; or NULL */
-	unsigned min_args, max_args; /* positionals before -- ; a violation is exit 2 */
+	unsigned min_args, max_args; /* number of positionals before --; another number is exit 2 */
 	const char *instead;         /* option that may replace the positionals, or NULL */
-	bool takes_rest; /* words after -- are a command; otherwise they are positionals */
+	bool takes_rest; /* if set, words after -- are a command; if not, they are positionals */
 	enum word_kind words;
 	const char *const *word_choices; /* closed set of the first positional, or NULL */
-	/* Pairs of option names ended by { NULL, NULL }; a name in capitals means the positionals.
-	 */
-	const char *const (*conflicts)[2]; /* never both: exit 2 */
-	const char *const (*requires)[2];  /* the first needs the second: exit 2 */
+	/* Pairs of option names, ended by { NULL, NULL }. A name in capitals means the positionals. */
+	const char *const (*conflicts)[2]; /* if both are given: exit 2 */
+	const char *const (*requires)[2];  /* if the first is given without the second: exit 2 */
 	const struct command *sub;         /* subcommands, ended by a NULL name, or NULL */
-	/* The handler; returns the exit status. NULL for a group. If a command has a handler and
-	 * subcommands, a first word that names no subcommand is the handler's first positional. */
+	/* The handler, which returns the exit status; NULL for a group. If a command has a handler and subcommands, a
+	 * first word that names no subcommand is the handler's first positional. */
 	int (*run)(const struct args *a);
 };
 
 struct args {
 	const struct command *root;
 	const struct command *command;
-	const char *program; /* "cordon" or "msb": the name that messages and help use */
-	const char
-		*log_level; /* "error" … "trace" when one of the global flags was given, or NULL */
-	struct strv word;   /* positionals */
-	struct strv rest;   /* after -- */
-	bool has_rest;      /* the line has --, even if no word follows it */
+	const char *program;   /* "cordon" or "msb": the name that messages and help use */
+	const char *log_level; /* "error" … "trace" if such a global flag was given, or NULL */
+	struct strv word;      /* positionals */
+	struct strv rest;      /* after -- */
+	bool has_rest;         /* the command line has --, even if no word follows it */
 	struct args_values *values; /* private */
 };
 
@@ -117,9 +115,9 @@ int args_version(const struct args *a);
 
 /* --- for the other readers of the tables: help, completions, man pages, tests --------------- */
 
-/* --error … --trace, --tree, --help; accepted everywhere. */
+/* --error … --trace, --tree and --help, which every command accepts. */
 extern const struct opt_set args_global_sets[];
-/* Walks the options that help shows for a command, the global ones last:
+/* Walks the options that help shows for a command, the global options last:
  *     struct opt_iter it = { .set = c->sets };
  *     while ((o = args_next_opt(&it))) … */
 struct opt_iter {

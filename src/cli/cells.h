@@ -10,9 +10,9 @@
 const char *cell_image(const struct spec *s);
 /* Writes "512 MiB", or "2 GiB" for a whole number of GiB. */
 void cell_mib(struct buf *out, uint64_t mib);
-/* Writes "512 MiB / 1 GiB": the size and the ceiling it may grow to. */
+/* Writes "512 MiB / 1 GiB": the memory and the maximum to which it may grow. */
 void cell_memory(struct buf *out, const struct spec *s);
-/* Writes "0.5 / 2": the CPUs and their ceiling. */
+/* Writes "0.5 / 2": the CPUs and their maximum. */
 void cell_cpus(struct buf *out, const struct spec *s);
 /* Writes the command that the sandbox runs by itself, in double quotes, or "-". */
 void cell_command(struct buf *out, const struct spec *s);
@@ -21,5 +21,5 @@ void cell_port(struct buf *out, const struct spec_port *p);
 /* Writes an array of the published ports of the running sandbox. If the user left the choice of a
  * host port to us, the array shows the chosen port. */
 void cells_write_ports(struct json_writer *w, const struct record *r);
-/* Prints what -q shows: one name per line, on stdout. Returns as say_output() does. */
+/* Prints what -q shows: one name per line, on stdout. Returns what say_output() returns. */
 int cells_print_names(const struct record *r, size_t n);

@@ -1,4 +1,4 @@
-/* What differs between two configurations of a sandbox, as far as `modify` can change it. */
+/* The differences between two configurations of a sandbox that `modify` can make. */
 #pragma once
 
 #include <stdbool.h>

@@ -9,6 +9,6 @@
  * without starting a sandbox. */
 MUST_USE int creation_spec(const struct args *a, const struct home *h, struct spec *s,
 			   struct err *e);
-/* Stops and deletes a sandbox of that name if --replace says so. */
+/* If --replace was given, stops and deletes the sandbox NAME. */
 MUST_USE int creation_replace(const struct args *a, const struct home *h, const char *name,
 			      struct err *e);

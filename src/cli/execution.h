@@ -11,13 +11,14 @@ struct execution {
 	const char *
 		*argv; /* owned array with borrowed strings; NULL if the caller's words are used */
 	bool interactive;
-	bool shell; /* no command was given, and stdin is a terminal: run a shell, not the image's command */
+	bool shell; /* run a shell instead of the image's command: no command was given, and stdin is a terminal */
 };
 
 /* Reads and validates -e, -w, -u, -t, --timeout, --rlimit and the streams. */
 MUST_USE int execution_options(struct execution *x, const struct args *a, struct err *e);
 void execution_done(struct execution *x);
-/* Chooses the words to run: COMMAND, or else what the spec says. Returns false if there are none. */
+/* Chooses the words to run: COMMAND, or the command of the spec if COMMAND is empty. If there is no command, an
+ * interactive run gets a shell. Returns false if there are no words. */
 bool execution_command(struct execution *x, const struct spec *s, const struct strv *command,
 		       bool with_entrypoint);
 /* Runs the command over C, with our terminal and our signals. */

@@ -8,7 +8,8 @@
 
 /* Adds the mounts of the options. */
 MUST_USE int mounts_from_args(const struct args *a, struct spec *s, struct err *e);
-/* Reads --identity, which 'install' writes into its scripts: which objects the paths of S must be. */
+/* Reads --identity, which 'install' writes into its scripts. It says which file or directory each
+ * path of S must be. */
 MUST_USE int mounts_expect(const struct args *a, struct spec *s, struct err *e);
 /* Writes the value of --identity for PATH, which is canonical. */
 void mounts_write_identity(const struct identity *id, const char *path, struct buf *out);

@@ -5,8 +5,8 @@
 #include "spec/conf.h"
 #include "spec/spec.h"
 
-/* Fills the network of S: whether it has one, its policy and its ports. X holds the settings of
- * configuration files, or is NULL. Options override X, and their rules come first. */
+/* Fills the network of S: whether it is on, its policy and its ports. X holds the settings of
+ * configuration files, or is NULL. Options override X, and rules from options come first. */
 MUST_USE int network_from_args(const struct args *a, const struct conf_extra *x, struct spec *s,
 			       struct err *e);
 /* Applies the network options of `modify`, if there are any: replaces rules and defaults of S and

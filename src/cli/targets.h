@@ -1,11 +1,12 @@
-/* For commands that act on several sandboxes, chosen by name or label. They act on each in order,
- * even if it failed for another. */
+/* For commands that act on several sandboxes, chosen by name or label. Such a command acts on all
+ * of them in order, even if it fails for some. */
 #pragma once
 
 #include "cli/args.h"
 #include "client/sandbox.h"
 
-/* Acts on one sandbox. targets_each() prints its error and goes on. DATA is the caller's. */
+/* Acts on one sandbox. If it fails, targets_each() prints the error and goes on. DATA is passed
+ * from targets_each(). */
 typedef int target_fn(const struct args *a, const struct home *h, const char *name, void *data,
 		      struct err *e);
 /* Returns the exit status: 1 if FN failed for a sandbox. With QUIET_ERRORS, -q hides error texts. */

@@ -1,6 +1,6 @@
 /*
- * A token bucket that may go into debt: it counts everything that has arrived, and the sender waits
- * until the debt is paid. The caller passes the time.
+ * A token bucket whose count may become negative: all traffic that has arrived is counted, and the
+ * sender then waits until the count is positive again. The caller passes the time.
  */
 #pragma once
 
@@ -14,5 +14,5 @@ struct bucket {
 
 void bucket_init(struct bucket *b, const struct rate_limit *limit, uint64_t now_ns);
 void bucket_take(struct bucket *b, uint64_t amount);
-/* Returns how long the sender must wait; 0 if it may send now. */
+/* Returns how long the sender must wait, or 0 if it may send now. */
 uint64_t bucket_wait_ns(struct bucket *b, uint64_t now_ns);

@@ -1,5 +1,5 @@
 /*
- * The configuration of a gateway: one JSON object, which the supervisor sends first.
+ * The configuration of a gateway: one JSON object, which is the supervisor's first message.
  *
  *   {"type": "config",
  *    "lease":   lease_write_json(),
@@ -8,9 +8,9 @@
  *    "ports":   [{"host_bind": "127.0.0.1", "host_port": 8080, "guest_port": 80, "protocol": "tcp"}],
  *    "uid": 65534, "gid": 65534}
  *
- * host_addresses lead to this host although no interface has them, because a router translates them.
- * host_addresses, ports, uid and gid are optional. A gateway that was started as root changes to uid
- * and gid once its ports are bound.
+ * Packets to host_addresses reach this host although no interface has these addresses, because a
+ * router translates them. host_addresses, ports, uid and gid are optional. A gateway that was
+ * started as root changes to uid and gid once its ports are bound.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ struct gateway_config {
 	size_t n_host_addresses;
 	bool has_ids;
 	uint32_t uid, gid;
-	int resolv_conf; /* open file of the host's resolvers, or -1; not from the message */
+	int resolv_conf; /* descriptor of the host's resolv.conf, or -1; not a part of the message */
 };
 
 /* Initialises and fills C. The caller calls config_done() also after a failure. */

@@ -1,6 +1,7 @@
 /*
- * Reports each refusal once: the name or address, the rule that refused it, and the option that would
- * allow it. The table of reported refusals is bounded. When it is full, one last line says so.
+ * Reports each refusal once: the name or address, the rule that refused it, and the option that
+ * would allow it. The table of reported refusals is bounded. When the table is full, one last line
+ * says that.
  */
 #pragma once
 
@@ -17,7 +18,8 @@ struct denials {
 
 void denials_reset(struct denials *d);
 
-/* Each function returns true and fills TEXT if this refusal is new. NAME may be NULL. */
+/* Each function returns true and fills TEXT if the refusal was not reported before. NAME may be
+ * NULL. */
 bool denials_add_flow(struct denials *d, const struct policy *p, const struct addr_host *host,
 		      const struct policy_flow *f, struct verdict v, const char *name,
 		      char text[DENIAL_TEXT_BYTES]);
@@ -25,6 +27,6 @@ bool denials_add_query(struct denials *d, const struct policy *p, const char *na
 		       struct verdict v, char text[DENIAL_TEXT_BYTES]);
 bool denials_add_answer(struct denials *d, const char *name, const struct addr *a,
 			char text[DENIAL_TEXT_BYTES]);
-/* Reports that WHAT was refused for the reason WHY, and not by a rule. */
+/* Reports that WHAT was refused for the reason WHY. No rule refused it. */
 bool denials_add_other(struct denials *d, const char *what, const char *why,
 		       char text[DENIAL_TEXT_BYTES]);

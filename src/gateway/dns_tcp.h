@@ -1,9 +1,9 @@
 /*
  * A TCP server for DNS over TCP only, on port 53 of every address that the guest dials.
  *
- * libslirp would connect the guest to a real server, so it does not get these connections; they end here.
- * The link loses no packets and questions are short, so this TCP is the smallest correct one: in-order
- * data only, no option except MSS, one retransmission timer.
+ * These connections end here. libslirp does not get them, because it would connect the guest to a real server. The link
+ * loses no packets and questions are short, so this TCP is as small as possible: it takes only data that is in order,
+ * knows no option except MSS, and has one retransmission timer.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct dns_tcp;
 
 struct dns_tcp_ops {
 	void (*send)(void *arg, uint8_t *frame, size_t n);
-	/* Takes a whole message. The callee answers it later, by one call of dns_tcp_answer(). */
+	/* Called with a whole message. The callee answers later, by one call of dns_tcp_answer(). */
 	void (*query)(void *arg, const struct addr *server, unsigned conn, uint32_t generation,
 		      const uint8_t *p, size_t n);
 	void *arg;
@@ -30,7 +30,7 @@ struct dns_tcp_ops {
 struct dns_tcp *dns_tcp_new(const struct lease *lease, const struct dns_tcp_ops *ops);
 void dns_tcp_free(struct dns_tcp *d);
 
-/* Takes a segment of the guest to port 53. */
+/* Handles a segment of the guest to port 53. */
 void dns_tcp_input(struct dns_tcp *d, const struct packet *p, uint64_t now_ns);
 /* Sends an answer. Does nothing if the connection has ended. */
 void dns_tcp_answer(struct dns_tcp *d, unsigned conn, uint32_t generation, const uint8_t *p,

@@ -11,14 +11,14 @@ void firewall_from_guest(struct gateway *g, uint8_t *frame, size_t n);
 void firewall_from_stack(struct gateway *g, uint8_t *frame, size_t n);
 /* Ends the flows that may lead to a new address of the host. */
 void firewall_recheck(struct gateway *g);
-/* Gives the stack the resets and the bytes of holds that wait for it. Must not be called from inside
- * a callback of the stack. */
+/* Gives the stack the resets and the bytes of holds that wait for the stack. Must not be called from inside a callback
+ * of the stack. */
 void firewall_flush(struct gateway *g);
-/* Returns the two ends of a segment: from the guest to its peer if TO_STACK, else from the peer to
- * the guest. */
+/* Returns the source and destination of a segment. If TO_STACK, it goes from the guest to its peer, otherwise from the
+ * peer to the guest. */
 struct packet_ends firewall_ends(const struct gateway *g, const struct flow_key *k, bool to_stack);
-/* Ends a connection here and inside the stack. SEQ and ACK are its next numbers; a flow with a hold
- * uses the numbers of the hold instead. */
+/* Ends a connection in our table and inside the stack. SEQ and ACK are the next numbers of the connection. If the flow
+ * has a hold, the numbers of the hold are used instead. */
 void firewall_end_flow(struct gateway *g, struct flow *f, uint32_t seq, uint32_t ack);
 /* Sends the guest a frame that we made. */
 void firewall_send(struct gateway *g, uint8_t *frame, size_t n);

@@ -1,9 +1,8 @@
 /*
  * The flows that policy let through: one entry per TCP connection or UDP conversation.
  *
- * A packet that belongs to no flow and begins none is not passed on. The table follows TCP far enough to
- * know when a connection is over, so that --max-connections counts only live connections. The caller
- * passes the time.
+ * A packet that neither belongs to a flow nor begins a new flow is not passed on. The table follows TCP far enough to
+ * know when a connection is over, so that --max-connections counts only live connections. The caller passes the time.
  */
 #pragma once
 
@@ -23,14 +22,14 @@ struct flow {
 	bool open;        /* the peer has answered */
 	uint64_t last_ns; /* when the last packet passed, in either direction */
 	uint32_t start;   /* TCP: sequence number of the first SYN */
-	int dial; /* TCP: the socket with which the stack dials, or -1; borrowed until the flow is open */
+	int dial; /* TCP: the socket by which the stack connects, or -1; borrowed until `open` is set */
 	unsigned mss; /* TCP: the largest segment that the guest takes; 0 if unknown */
 	bool guest_fin, host_fin;
 	bool guest_fin_acked, host_fin_acked;
 	uint32_t guest_end, host_end; /* sequence number after the FIN */
 	bool minds_names;             /* UDP: a name in a datagram may change the verdict */
-	uint64_t probed_ns; /* TCP with a hold: when the stack was last asked how much it takes */
-	struct hold *hold;  /* owned; NULL if no name in the bytes matters */
+	uint64_t probed_ns;           /* TCP with a hold: when the stack's window was last probed */
+	struct hold *hold; /* owned; NULL if a name in the bytes cannot change the verdict */
 };
 
 #define FLOW_BUCKETS 1024u
@@ -57,5 +56,5 @@ void flow_remove(struct flow_table *t, struct flow *f);
 /* Removes the flows that were idle for too long. */
 void flow_expire(struct flow_table *t, uint64_t now_ns);
 
-/* Follows a segment of either side. Returns true if the connection ended with it. */
+/* Updates the flow by a segment of either side. Returns true if the segment ended the connection. */
 bool flow_track(struct flow *f, const struct packet *p, bool from_guest);

@@ -1,10 +1,10 @@
 /*
  * The gateway of one sandbox: everything between its link and the host's sockets.
  *
- * The firewall parses and judges each frame of the guest. It passes what is allowed to the stack
- * (libslirp), passes DNS questions to the resolver and refuses the rest. The frames that the stack and
- * the resolver make go out through the firewall too. There is one thread and one poll(2). The project's
- * epoll loop would not help, because libslirp names the sockets that it waits for anew in each turn.
+ * The firewall parses and judges each frame of the guest. It passes allowed frames to the stack (libslirp) and DNS
+ * questions to the resolver, and refuses the rest. Frames that the stack and the resolver make for the guest pass
+ * through the firewall, too. There is one thread and one poll(2). The project's epoll loop would not help, because
+ * libslirp passes a new list of sockets in each turn.
  */
 #pragma once
 
@@ -24,9 +24,10 @@
 #define GATEWAY_BATCH \
 	64u /* frames read from the link per turn, so that the rest of the turn is not delayed */
 #define GATEWAY_RESETS_MAX 256u /* resets that wait for the stack in one turn */
-#define GATEWAY_ECHO_PER_S 50u  /* echo requests; each holds a socket for a while */
+#define GATEWAY_ECHO_PER_S \
+	50u /* echo requests; the stack keeps a socket for each of them for a while */
 #define GATEWAY_SPARE_SOCKETS \
-	1024u /* sockets of the stack beyond live connections: closing ones, UDP, echo */
+	1024u /* sockets of the stack besides live connections: for UDP, echo and closing connections */
 
 struct counters {
 	uint64_t tx_bytes, tx_packets; /* sent by the guest */
@@ -74,11 +75,11 @@ struct gateway {
  * run before confine(). */
 MUST_USE int gateway_start(struct gateway *g, struct gateway_config *config, int link_fd,
 			   struct err *e);
-/* Serves until it is told to quit, or until the supervisor or the link is gone. */
+/* Serves until the supervisor sends `quit`, or until the supervisor or the link is gone. */
 MUST_USE int gateway_serve(struct gateway *g, struct err *e);
 void gateway_stop(struct gateway *g);
 
-/* Applies policy P to new connections. Takes over P's contents. */
+/* Applies the policy P to new connections. Takes over the contents of P. */
 void gateway_set_policy(struct gateway *g, struct policy *p);
 /* Returns true if this host has a route to the IPv6 internet. Asks the kernel every few seconds. */
 bool gateway_has_v6_route(struct gateway *g);

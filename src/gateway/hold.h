@@ -1,11 +1,10 @@
 /*
  * Holds the bytes that a guest sends on a connection until the names in them are judged.
  *
- * Root in the guest can write segments by hand: out of order, twice with different bytes, or with
- * checksums and acknowledgements that make the stack ignore the copy that we read. So the hold takes
- * each byte once and in order, and acknowledges it itself. It makes new segments of the bytes that were
- * judged, and gives the stack as many as its window takes. Until the hold is over, the stack gets no
- * other data of the guest.
+ * Root in the guest can write segments by hand: out of order, twice with different bytes, or with checksums and
+ * acknowledgements that make the stack ignore the copy that we read. So the hold takes each byte once and in order, and
+ * acknowledges it itself. It makes new segments from the bytes that were judged, and gives the stack as many as the
+ * stack's window allows. Until the hold is over, the stack gets no other data of the guest.
  */
 #pragma once
 
@@ -22,18 +21,17 @@ enum hold_step {
 	HOLD_GIVE, /* the caller gives the stack the bytes of hold_bytes(), then calls hold_gave() */
 };
 
-/* START is the sequence number of the first byte of data. If HTTP, the Host of requests is judged,
- * too. */
+/* START is the sequence number of the first byte of data. If HTTP is set, the Host of requests is judged, too. */
 struct hold *hold_new(uint32_t start, bool http);
 void hold_free(struct hold *g);
 
-/* Notes from a segment of the stack how far the stack has sent, and how much it takes. */
+/* Reads from a segment of the stack how far the stack has sent, and how large its window is. */
 void hold_hear_stack(struct hold *g, const struct packet *p);
-/* Changes a segment of the stack for the guest: it then acknowledges the bytes that the hold took,
- * and offers the room that the hold has. */
+/* Changes a segment from the stack to the guest: the segment then acknowledges the bytes that the hold took, and its
+ * window is the free space of the hold. */
 void hold_mark_to_guest(const struct hold *g, struct packet *p);
-/* Takes the data of a segment whose checksum is right. Does not take data that is out of order or
- * has no room; the guest will repeat it. Ignores an acknowledgement of bytes that were never sent. */
+/* Takes the data of a segment whose checksum is right. Drops data that is out of order or does not fit, and the guest
+ * sends it again. Ignores an acknowledgement of bytes that were never sent. */
 void hold_take(struct hold *g, const struct packet *p);
 enum hold_step hold_next(struct hold *g, struct hello *ret_hello);
 void hold_allow(struct hold *g, const struct hello *h);
@@ -42,10 +40,10 @@ void hold_gave(struct hold *g, size_t n);
 /* Notes that the stack got a FIN, which takes one sequence number. */
 void hold_gave_end(struct hold *g);
 
-/* Returns true if there are bytes that may pass, and the stack takes some. */
+/* Returns true if there are bytes that may pass, and the stack's window has room. */
 bool hold_can_give(const struct hold *g);
-/* Return true if the hold has any bytes; bytes that only wait for the stack; bytes that are not
- * judged yet. */
+/* Return true if the hold has, in this order: any bytes, bytes that only wait for the stack, bytes that are not judged
+ * yet. */
 bool hold_has_bytes(const struct hold *g);
 bool hold_is_passing(const struct hold *g);
 bool hold_is_unfinished(const struct hold *g);

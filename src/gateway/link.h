@@ -1,11 +1,11 @@
 /*
- * The wire to the guest: a tap device, or a packet socket on a veth. The supervisor passes its descriptor
- * to the gateway.
+ * The link to the guest: a tap device, or a packet socket on a veth. The supervisor passes the descriptor to the
+ * gateway.
  *
- * If the device was set up with a virtio header (IFF_VNET_HDR, PACKET_VNET_HDR), this file completes
- * checksums, and the guest's large TCP segments arrive whole. It marks segments to the guest that are
- * larger than its MSS, and the guest's kernel treats them as a train of ordinary segments. Without the
- * header, frames are passed as they are. Only this file knows the difference.
+ * If the device was set up with a virtio header (IFF_VNET_HDR, PACKET_VNET_HDR), this file completes checksums, and the
+ * guest's large TCP segments arrive whole. It marks segments to the guest that are larger than the guest's MSS, and the
+ * guest's kernel treats such a segment as a series of ordinary segments. Without the header, frames are passed as they
+ * are. Only this file knows the difference.
  */
 #pragma once
 
@@ -26,8 +26,7 @@ struct link {
 };
 
 MUST_USE int link_init(struct link *l, int fd, struct err *e);
-/* Returns 1 and a frame that is valid until the next call, 0 if there is none now, or -errno if the
- * link is gone. */
+/* Returns 1 and a frame that is valid until the next call, 0 if no frame has arrived, or -errno if the link is gone. */
 MUST_USE int link_read(struct link *l, uint8_t **ret_frame, size_t *ret_n);
 /* Sends a frame. If the guest's queue is full, the frame is lost, as on any wire. MSS is the most TCP
  * data that one frame to the guest may hold, or 0 if the frame is known to be small. */

@@ -26,9 +26,9 @@ enum packet_kind { PACKET_ARP, PACKET_TCP, PACKET_UDP, PACKET_ICMP4, PACKET_ICMP
 /* Why a frame was refused. The counters have the same names. */
 enum packet_fault {
 	FAULT_NONE,
-	FAULT_SHORT,   /* fewer bytes than its headers say */
+	FAULT_SHORT,   /* the frame has fewer bytes than its headers say */
 	FAULT_TYPE,    /* not ARP, IPv4 or IPv6 */
-	FAULT_HEADER,  /* version, header length, reserved bits */
+	FAULT_HEADER,  /* wrong version, header length or reserved bits */
 	FAULT_OPTIONS, /* IPv4 options, IPv6 extension headers */
 	FAULT_FRAGMENT,
 	FAULT_PROTOCOL, /* not TCP, UDP or ICMP */
@@ -62,7 +62,8 @@ unsigned packet_take_mss(struct packet *p, unsigned raise_to);
 void packet_set_ack(struct packet *p, uint32_t ack, uint16_t window);
 /* Returns true if the checksum of a TCP segment is right. */
 bool packet_checksum_ok(const struct packet *p);
-/* Finds the TCP or UDP flow of the guest that an ICMP "unreachable" quotes. Returns false if none. */
+/* Finds the TCP or UDP flow of the guest that an ICMP "unreachable" quotes. Returns false if it
+ * quotes no such flow. */
 bool packet_quoted_flow(const struct packet *p, enum packet_kind *ret_kind, struct addr *ret_peer,
 			uint16_t *ret_guest_port, uint16_t *ret_peer_port);
 /* Returns how many sequence numbers a segment takes. */

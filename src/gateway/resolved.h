@@ -1,9 +1,9 @@
 /*
  * Remembers which names this sandbox has resolved, and to which addresses.
  *
- * A rule about a name matches a connection only if this table has its address for that name, so it does
- * not match a hard-coded address. An entry outlives a short TTL, because programs keep addresses longer
- * than they should. The table is bounded: the entry that was unused for longest is removed first.
+ * A rule about a name matches a connection only if this table maps the name to the connection's address, so a hard-coded
+ * address does not match. An entry outlives a short TTL, because programs use addresses longer than they should. The
+ * table is bounded: the entry that was unused for longest is removed first.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #define RESOLVED_MAX 4096u
 #define RESOLVED_KEEP_NS \
-	(1800ull * 1000000000) /* half an hour after its last use, or the TTL if that is longer */
+	(1800ull * 1000000000) /* half an hour after the last use; a longer TTL replaces it */
 #define RESOLVED_TTL_MAX_S 86400u
 
 struct resolved;

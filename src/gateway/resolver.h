@@ -1,9 +1,9 @@
 /*
  * Asks the host's resolvers on behalf of the guest.
  *
- * It forwards questions that policy allowed, with ids of its own and from new sockets. It returns only
- * messages that answer the question. After a timeout or a refused connection it asks the next server. It
- * fetches truncated answers by TCP. The number of questions in flight and of kept answers is bounded.
+ * It forwards questions that policy allowed, with its own ids and from new sockets. It passes on only messages that
+ * answer the question. After a timeout or a refused connection it asks the next server. It fetches truncated answers by
+ * TCP. The number of questions in flight and of kept answers is bounded.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "policy/policy.h"
 #include "wire/dns.h"
 
-#define RESOLVER_ASKS_MAX 256u /* questions in flight; for more the guest gets SERVFAIL */
+#define RESOLVER_ASKS_MAX 256u /* questions in flight; a further question gets SERVFAIL */
 #define RESOLVER_CACHE_SLOTS 256u
 #define RESOLVER_CACHED_BYTES 4096u /* longer answers are not kept */
 #define RESOLVER_CACHE_MAX_S 300u   /* even if the TTL is longer, so that a change shows soon */
@@ -36,8 +36,8 @@ struct resolver;
 struct resolver *resolver_new(resolver_done_fn *done, void *arg);
 void resolver_free(struct resolver *r);
 
-/* Takes the servers from policy, or from /etc/resolv.conf if policy names none. It looks up host
- * names, so it must run before confine(). Fails with ERR_NOT_FOUND if a name does not resolve. */
+/* Takes the servers from policy, or from /etc/resolv.conf if policy names no server. Looks up host names, so it must run
+ * before confine(). Fails with ERR_NOT_FOUND if a name does not resolve. */
 MUST_USE int resolver_configure(struct resolver *r, const struct policy *p, int resolv_conf,
 				struct err *e);
 /* Removes the kept answers, because they were judged under another policy. */

@@ -1,10 +1,10 @@
 /*
  * Asks the kernel where it would send a packet: out, to the host itself, or nowhere.
  *
- * Only the kernel knows whether an address belongs to the host: it may be a secondary address, an
+ * Only the kernel knows whether an address belongs to the host: the address may be secondary, an
  * anycast address of a subnet's routers, or in a network that is routed to loopback. So we ask the
- * kernel once for each new flow, on a socket that we opened before confine(). On a second socket the
- * kernel reports when its answers may have changed.
+ * kernel once for each new flow, on a socket that we opened before confine(). On a second socket
+ * the kernel reports changes of routes and addresses.
  */
 #pragma once
 
@@ -18,10 +18,10 @@ struct route {
 };
 
 enum route_kind {
-	ROUTE_OUT,     /* to other machines, or no route at all: then connecting will fail */
+	ROUTE_OUT,     /* to other machines; or there is no route, and connecting will fail */
 	ROUTE_HOST,    /* to the host's own services */
 	ROUTE_MANY,    /* broadcast, multicast */
-	ROUTE_UNKNOWN, /* the kernel did not answer: do not send */
+	ROUTE_UNKNOWN, /* the kernel did not answer, so nothing is sent */
 };
 
 /* Must run before confine(). The caller calls route_done() also after a failure. */

@@ -1,9 +1,9 @@
 /*
- * The user-space TCP/IP stack: libslirp, behind the few calls that we use.
+ * The user-space TCP/IP stack: the few functions of libslirp that we use.
  *
- * It turns frames of the guest into sockets of ours, and back. It has no policy, and the firewall does
- * not trust it: the firewall judges each frame that the stack gets, and each frame that it makes. The
- * stack accepts a connection of the guest only after the host's connect() succeeded.
+ * The stack translates between frames of the guest and sockets of ours. It has no policy. The firewall does not trust
+ * the stack, and judges each frame that the stack gets or makes. The stack accepts a connection of the guest only after
+ * the host's connect() succeeded.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ void stack_free(struct stack *s);
 void stack_input(struct stack *s, const uint8_t *frame, size_t n);
 /* Returns the socket that the last input opened, or -1. */
 int stack_dialled(const struct stack *s);
-/* Adds the stack's sockets and deadlines to SET; if PAUSED, only the deadlines. */
+/* Adds the stack's sockets and deadlines to SET. If PAUSED, adds only the deadlines. */
 void stack_fill(struct stack *s, struct pollset *set, uint64_t now_ns, bool paused);
 void stack_poll(struct stack *s, const struct pollset *set);
 
@@ -41,5 +41,5 @@ struct published {
 	uint16_t guest_port;
 	bool udp;
 };
-/* Starts listening. Fails with ERR_BUSY if the port is taken; the message names it. */
+/* Starts listening. Fails with ERR_BUSY if the port is in use, and the message names the port. */
 MUST_USE int stack_publish(struct stack *s, struct published *p, struct err *e);

@@ -1,5 +1,5 @@
 /*
- * Verdicts on flows. Policy decides when the kernel has said where the flow leads, and again when the
+ * Verdicts on flows. Policy decides once the kernel has said where a flow leads, and again when the
  * client shows a name. Each refusal is reported to the supervisor.
  */
 #pragma once
@@ -9,7 +9,7 @@
 #define VERDICT_BY_NAME "connection allowed by name"
 #define VERDICT_NO_NAME "it shows no name, and --net-strict asks for one"
 
-/* Returns where the flow would end. For the gateway's own addresses only policy matters. */
+/* Returns where the flow would lead. For the gateway's own addresses only policy decides. */
 enum route_kind verdict_route(struct gateway *g, const struct policy_flow *f);
 /* Returns the verdict of policy. ROUTE is the result of verdict_route(). */
 struct verdict verdict_on_flow(struct gateway *g, const struct policy_flow *f,
@@ -19,6 +19,6 @@ bool verdict_is_by_name(const struct gateway *g, struct verdict v);
 /* Judges a flow again by the name that the client shows, as if the name had been known from the
  * start. Returns true if the flow is allowed. */
 bool verdict_on_hello(struct gateway *g, const struct flow_key *k, const struct hello *h);
-/* Judges a flow again after the host's addresses have changed. Returns true if the flow may stay: it
- * leads out as before, or policy lets the sandbox reach the host. */
+/* Judges a flow again after the host's addresses have changed. Returns true if the flow may stay:
+ * it still leads to another machine, or policy lets the sandbox reach the host. */
 bool verdict_still_allows(struct gateway *g, const struct flow *f);

@@ -1,13 +1,13 @@
 /*
- * What a container must be given so that sandboxes work in it. Each text says what is missing and names the setting of
- * Docker, Podman and Kubernetes. `cordon doctor`, the errors of the engine and the log of the Box server take their words
- * from here.
+ * The settings that a container needs so that sandboxes work in it. Each text says what is missing and names the setting
+ * of Docker, Podman and Kubernetes. `cordon doctor`, the errors of the engine and the log of the Box server take their
+ * words from here.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* as a literal, for texts that go on */
+/* a literal, so that longer texts can contain it */
 #define CONTAINER_FUSE_TEXT                                                                        \
 	"keep CORDON_HOME on a volume (Docker and Podman: -v, Kubernetes: emptyDir), or give the " \
 	"container --device /dev/fuse (Docker, Podman) and the package fuse-overlayfs"
@@ -24,7 +24,7 @@ enum container_need {
 const char *container_advice(enum container_need need);
 
 /* Returns true if this process was started under a system call filter. The first call asks the kernel, so a process that
- * sets a filter of its own must call this before. */
+ * sets its own filter must call this function before. */
 bool container_is_filtered(void);
 /* Returns true if the cgroups that this process sees are read-only. */
 bool container_has_readonly_cgroups(void);

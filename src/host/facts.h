@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 enum fact_id {
-	FACT_USER_NAMESPACE, /* two nested user namespaces, and the other namespaces inside the first */
+	FACT_USER_NAMESPACE, /* two nested user namespaces, with the other namespaces inside the first */
 	FACT_SUBIDS,         /* 65536 ids of the caller's own */
 	FACT_OVERLAY,        /* overlay can be mounted inside a user namespace */
 	FACT_OVERLAY_ON_DISK, /* overlay can have its writable layer in the directory DIR */
@@ -36,7 +36,7 @@ enum fact_id {
 struct fact {
 	bool yes;
 	int sys;                    /* errno of the operation that was tried, or 0 */
-	char text[FACT_TEXT_BYTES]; /* how, or why not: "ABI 7", "open '/dev/kvm': …" */
+	char text[FACT_TEXT_BYTES]; /* a detail or the reason: "ABI 7", "open '/dev/kvm': …" */
 	char fix[FACT_FIX_BYTES];   /* the command or setting that turns a no into a yes, or "" */
 };
 

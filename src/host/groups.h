@@ -11,7 +11,7 @@
 #define GROUPS_START_SECONDS 60 /* a start fills its group sooner than this */
 #define GROUPS_PREFIX "cordon-" /* a group's name is this prefix and the ID */
 
-/* Calls SEEN for every group of ours. IDLE: no process is in the group, and the group is older than
- * a start takes. A sandbox has groups in several hierarchies. Each is reported; the sandbox lives
- * as long as one of them is not idle. */
+/* Calls SEEN for every group of ours. IDLE means that no process is in the group, and that the
+ * group is older than GROUPS_START_SECONDS. A sandbox has groups in several hierarchies, and SEEN
+ * is called for each. The sandbox lives as long as one of them is not idle. */
 void groups_find(void (*seen)(void *arg, const char *id, bool idle), void *arg);

@@ -1,6 +1,6 @@
 /*
  * Where this process is in the control group hierarchies. Cgroups for sandboxes are made below our
- * own, so that limits set on us also hold for them. Finding the place makes and changes nothing.
+ * own, so that limits set on us also hold for them. These functions create and change nothing.
  *
  * A machine may have the controllers in version 1 hierarchies (one mount each, or several
  * together), in the unified version 2 hierarchy, or spread over both.
@@ -28,7 +28,7 @@
 enum controller { CONTROLLER_MEMORY, CONTROLLER_CPU, CONTROLLER_PIDS, CONTROLLER_COUNT };
 
 struct hierarchy_place {
-	unsigned version;              /* 1 or 2; 0 when we see no mount of it */
+	unsigned version; /* 1 or 2; 0 when this process sees no mount of the hierarchy */
 	char dir[HIERARCHY_DIR_BYTES]; /* the directory of our own cgroup */
 };
 
@@ -44,7 +44,7 @@ const char *controller_name(enum controller c);
 /* Reads the texts of /proc/self/cgroup and /proc/self/mountinfo. Version 2 controllers stay
  * unknown: only a file in the unified directory lists them. */
 void hierarchy_locate(struct str self, struct str mountinfo, struct hierarchy_layout *ret);
-/* Asks the running kernel, also for version 2 controllers. Returns 0 or -errno. */
+/* Finds our place in the running kernel, also for version 2 controllers. Returns 0 or -errno. */
 MUST_USE int hierarchy_find(struct hierarchy_layout *ret);
 /* Removes "/" HIERARCHY_CALLERS from the end of OWN, a path of /proc/self/cgroup. */
 struct str hierarchy_base(struct str own);

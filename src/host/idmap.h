@@ -26,9 +26,8 @@ struct idmap {
 MUST_USE int idmap_parse(struct str text, struct idmap *ret);
 /* Reads /proc/self/uid_map or gid_map. Returns 0 or -errno. */
 MUST_USE int idmap_read(const char *path, struct idmap *ret);
-/* Finds the longest run of inside ids from FROM upwards that a single line maps. A namespace of
- * ours takes its range from such a run, because a line of a child's map may not span two lines of
- * its parent's. */
+/* Finds the longest run of inside ids from FROM upwards that a single line maps. Our namespaces use
+ * such a run, because a line of a child's map may not span two lines of its parent's map. */
 MUST_USE int idmap_longest_run(const struct idmap *m, uint32_t from, struct idmap_line *ret);
 /* Returns true if every id of the machine is mapped: we are not in a container's user namespace. */
 bool idmap_is_whole(void);

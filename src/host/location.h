@@ -38,7 +38,8 @@ void mounts_done(struct mounts *m);
 
 /* Gives the location of the file or directory that FD has open. */
 MUST_USE int mounts_locate(const struct mounts *m, int fd, struct location *ret, struct err *e);
-/* Calls FOUND with every path below the directory FD (beginning with a slash) that shows WHAT or
- * something below it, through the directory's own file system or through a mount below it. */
+/* Calls FOUND with every path below the directory FD that shows WHAT or something below WHAT,
+ * through the directory's own file system or through a mount below the directory. BELOW begins with
+ * a slash. */
 MUST_USE int mounts_find(const struct mounts *m, int fd, const struct location *what,
 			 void (*found)(void *arg, const char *below), void *arg, struct err *e);

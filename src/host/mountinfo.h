@@ -22,7 +22,8 @@ struct mountinfo {
 	struct str super;  /* options of the file system */
 };
 
-/* Takes the next well-formed line off REST and skips others. Returns false at the end. */
+/* Removes lines from the front of REST up to the first well-formed line, and parses that line.
+ * Returns false at the end. */
 bool mountinfo_next(struct str *rest, struct mountinfo *ret);
 /* Undoes the kernel's octal escapes of blanks and backslashes. Returns 0, -ENAMETOOLONG when OUT is
  * too small, or -EINVAL for a NUL, which no path has. */

@@ -22,9 +22,9 @@ struct subid {
 	char newuidmap[SUBID_PROGRAM_BYTES], newgidmap[SUBID_PROGRAM_BYTES]; /* absolute */
 };
 
-/* Finds the first range of at least WANT ids that TEXT grants to USER (may be NULL) or to UID in
- * digits. Returns 0; -ENOENT when nothing is granted; -ERANGE when every granted range is shorter.
- * Skips lines that are not NAME:START:COUNT, as newuidmap does. */
+/* Finds the first range of at least WANT ids that TEXT grants to USER (which may be NULL) or to UID
+ * in digits. Returns 0, -ENOENT when no range is granted, or -ERANGE when every granted range is
+ * shorter. Skips lines that are not NAME:START:COUNT, as newuidmap does. */
 MUST_USE int subid_pick(struct str text, const char *user, uid_t uid, uint32_t want,
 			struct subid_range *ret);
 /* Finds ranges and programs for UID. Fails with ERR_UNSUPPORTED and the command that helps. */

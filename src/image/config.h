@@ -1,7 +1,7 @@
 /*
  * An image's configuration: the members that OCI and Docker have in common.
  *
- * A struct image_config owns everything it points to. Strings hold no NUL; members that the
+ * A struct image_config owns everything it points to. Strings hold no NUL. Members that the
  * document lacks are NULL or empty lists.
  */
 #pragma once
@@ -18,7 +18,7 @@
 #define IMAGE_USER_MAX_BYTES 256u           /* name:group, two of the longest login names */
 #define IMAGE_LAYERS_MAX 256u               /* twice Docker's limit, half of overlayfs's limit */
 
-/* NULL-terminated, as execve needs it; v is NULL when n is 0. */
+/* V ends with NULL, as execve needs it. V itself is NULL when n is 0. */
 struct image_strings {
 	char **v;
 	size_t n;
@@ -30,7 +30,7 @@ struct image_label {
 
 struct image_config {
 	char *architecture, *variant, *os;
-	char *created;            /* RFC 3339, as the document has it */
+	char *created;            /* RFC 3339 text, as it is in the document */
 	struct image_strings env; /* each is KEY=VALUE */
 	struct image_strings entrypoint, cmd;
 	char *user;        /* looked up in the image's own passwd */
@@ -43,7 +43,7 @@ struct image_config {
 	struct image_strings diff_ids; /* valid digests, lowest layer first */
 };
 
-/* Fails with ERR_INVALID that says which member is wrong. */
+/* Fails with ERR_INVALID. The message says which member is wrong. */
 MUST_USE int image_config_parse(const char *p, size_t n, struct image_config *ret, struct err *e);
 void image_config_done(struct image_config *c);
 

@@ -1,8 +1,8 @@
 /*
  * Digests as registries write them: "sha256:" and 64 lower-case hex digits.
  *
- * Other algorithms are refused: no registry in use answers with another algorithm, and a store
- * keyed by one algorithm cannot hold the same content twice.
+ * Other algorithms are refused: no known registry uses another algorithm, and a store that uses one
+ * algorithm cannot hold the same content under two names.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
  * Directories that a layer of an image only implies: its tar has entries below them but no entry
- * for them. Their owner and mode should come from a lower layer, but overlayfs shows those of the
- * topmost layer. Unpacking marks implied directories (store.h). The image's root is the most
- * frequent case.
+ * for them. Their owner and mode should come from a lower layer, but overlayfs shows owner and mode
+ * of the topmost layer. Unpacking marks implied directories (store.h). The most frequent implied
+ * directory is the image's root.
  *
  * The search looks into each layer for each directory, so it is done once, when an image comes into
  * the store. The result is kept beside the image's topmost layer.
@@ -30,7 +30,7 @@ struct image_implied {
 size_t image_implied_find(const int *layer_fd, size_t n_layers,
 			  struct image_implied out[IMAGE_IMPLIED_MAX]);
 
-/* The file of the list, relative to HOME, and its format. */
+/* Write the path of the list's file, relative to HOME, and the content of the file. */
 void image_implied_path(const struct image_record *r, char out[IMAGE_PATH_BYTES]);
 void image_implied_write(const struct image_implied *p, size_t n, struct buf *out);
 /* Returns the number of entries, or -EBADMSG. */

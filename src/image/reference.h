@@ -1,9 +1,9 @@
 /*
  * Image references: [host[:port]/]path[:tag][@digest].
  *
- * Parsing fills in what was left out (default registry, `library/` for its short names, tag
- * `latest`), so two spellings of one image compare equal by reference_key(). Programs that show a
- * reference keep the user's own text, which is not stored here.
+ * Parsing adds what was left out (default registry, `library/` for its short names, tag `latest`),
+ * so two spellings of one image have the same reference_key(). The user's own text, which messages
+ * show, is not stored here.
  */
 #pragma once
 
@@ -25,10 +25,11 @@ struct reference {
 
 #define REFERENCE_KEY_BYTES (2 * REFERENCE_NAME_MAX_BYTES + REFERENCE_TAG_MAX_BYTES + DIGEST_BYTES)
 
-/* Fails with ERR_INVALID that names the reference and says what is wrong with it. */
+/* Fails with ERR_INVALID. The message names the reference and says what is wrong with it. */
 MUST_USE int reference_parse(const char *s, struct reference *ret, struct err *e);
 /* Writes "registry/repository:tag", or "…@digest" if there is a digest. Equal keys mean the same
  * image. */
 void reference_key(const struct reference *r, char out[REFERENCE_KEY_BYTES]);
-/* Returns the part after /manifests/ in a registry's address: the digest, else the tag. */
+/* Returns the part after /manifests/ in a registry's URL: the digest if there is one, otherwise the
+ * tag. */
 const char *reference_target(const struct reference *r);

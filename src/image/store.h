@@ -15,11 +15,13 @@
  *   cache/tmp                  work in progress; everything elsewhere is complete
  *
  * Each entry appears by rename when it is complete; blobs and layers appear before the record that
- * names them. So a reader needs no lock. To keep an image, a reader holds the lock shared until its
- * sandbox's configuration, which names the manifest's digest, is written.
+ * names them. So a reader needs no lock. A reader that creates a sandbox holds the lock shared
+ * until the sandbox's configuration is written. The configuration names the manifest's digest, and
+ * this protects the image from removal.
  *
- * Trees are named by the blob's digest and not by diff_id. A process that parses nothing checks the
- * blob's digest, so a hostile layer that takes over its unpacker can spoil only its own tree.
+ * Trees are named by the blob's digest and not by diff_id. The process that checks the blob's
+ * digest parses nothing, so a hostile layer that takes over its unpacker can spoil only its own
+ * tree.
  *
  * All functions take HOME as a directory descriptor. Records own what they point to.
  */
@@ -46,7 +48,7 @@ struct image_layer {
 };
 
 struct image_record {
-	char *reference; /* as the user wrote it; image_store_find_digest() gives NULL */
+	char *reference; /* the user's text; NULL in records of image_store_find_digest() */
 	char manifest_digest[DIGEST_BYTES];
 	char config_digest[DIGEST_BYTES];
 	char *media_type; /* media type of the manifest */
@@ -60,8 +62,8 @@ struct image_record {
 /* Fails with ERR_NOT_FOUND "image not found: REF". */
 MUST_USE int image_store_find(int home_fd, const char *reference, struct image_record *ret,
 			      struct err *e);
-/* Finds an image by its manifest's digest: a sandbox keeps the digest, because its reference may
- * mean another image later. */
+/* Finds an image by its manifest's digest. A sandbox's configuration has the digest, because the
+ * reference may mean another image later. */
 MUST_USE int image_store_find_digest(int home_fd, const char *manifest_digest,
 				     struct image_record *ret, struct err *e);
 /* Lists all records, newest first. Leaves damaged records out. */
@@ -74,7 +76,7 @@ void image_records_free(struct image_record *r, size_t n);
 #define IMAGE_LAYER_TREE "root"
 #define IMAGE_LAYER_NAMED "served"
 #define IMAGE_PATH_BYTES 128
-/* Paths relative to HOME, for openat. DIGEST is the blob's (image_layer.digest). */
+/* Paths relative to HOME, for openat. DIGEST is the digest of the blob (image_layer.digest). */
 void image_blob_path(const char *digest, char out[IMAGE_PATH_BYTES]);
 /* Writes the name of the flat form in cache/flat. All images with the same layers share it. */
 void image_flat_hex(const struct image_record *r, char out[DIGEST_HEX_CHARS + 1]);
@@ -93,8 +95,8 @@ MUST_USE int image_store_open_layers(int home_fd, const struct image_record *r,
 /* An extended attribute on implied directories, for which the layer's tar has no entry: their owner
  * and mode come from a lower layer. Overlayfs hides attributes of that name. */
 #define IMAGE_IMPLIED_XATTR "user.overlay.implied"
-/* An extended attribute on a layer's root: the paths of its implied directories, each with its
- * terminator; as many as fit. */
+/* An extended attribute on a layer's root: as many paths of its implied directories as fit, each
+ * with its terminator. */
 #define IMAGE_IMPLIED_LIST_XATTR "user.overlay.implied_list"
 #define IMAGE_IMPLIED_LIST_MAX_BYTES 3072u /* a file's attributes must fit into a block of ext4 */
 /* The root of a sandbox gets at least this mode: pid 1 is an ordinary user there and must be able
@@ -124,7 +126,7 @@ uint64_t image_store_flat(int home_fd, const struct image_record *r, uint64_t *r
 MUST_USE int image_store_layer_info(int home_fd, const char *digest, struct image_layer_info *ret,
 				    struct err *e);
 
-/* Takes HOME/cache/lock and waits for it. Closing the descriptor gives the lock back. */
+/* Waits for HOME/cache/lock and takes it. Closing the descriptor releases the lock. */
 MUST_USE int image_store_lock(int home_fd, bool exclusive, int *ret_fd, struct err *e);
 
 /* The formats on disk. Only the room store writes them, but each format is kept in one file. */

@@ -10,16 +10,17 @@
 #include "base/str.h"
 #include "state/execlog.h"
 
-#define ENTRY_LINE_MAX_BYTES (2u << 20) /* twice what a writer makes; readers skip longer lines */
+#define ENTRY_LINE_MAX_BYTES \
+	(2u << 20) /* twice the longest line of a writer; longer lines are skipped */
 
 struct entry {
 	struct str line; /* the line in the log, without its line feed; borrowed */
 	uint64_t t_ns;
 	const char *time; /* the time in the log */
 	enum execlog_source source;
-	uint64_t id;     /* 0: no id */
+	uint64_t id;     /* 0 if the record has no id */
 	struct str body; /* the bytes that were printed */
-	/* owned: what the slices above point into */
+	/* owned memory that the slices above point into */
 	struct json_doc *doc;
 	struct buf bytes;
 	char stamp[CLOCK_RFC3339_BYTES];
@@ -29,6 +30,6 @@ void entry_init(struct entry *e);
 void entry_done(struct entry *e);
 /* Returns 0, or -EINVAL for a line that is no record. E may hold an earlier record. */
 MUST_USE int entry_parse(struct entry *e, struct str line);
-/* Makes a system record from a line of plain text. Its time is the one at the start of the line, or
- * else T_NS. */
+/* Makes a system record from a line of plain text. Its time is the time at the start of the line,
+ * or T_NS if the line has none. */
 void entry_from_text(struct entry *e, struct str line, uint64_t t_ns);

@@ -19,5 +19,5 @@ struct filter {
 /* Compiles the expression. Fails with ERR_INVALID and the place of the mistake. */
 MUST_USE int filter_grep(struct filter *f, const char *pattern, struct err *e);
 void filter_done(struct filter *f);
-/* Returns 1 if X passes, 0 if not, or -1 if the expression takes too long on it. */
+/* Returns 1 if X passes, 0 if X does not pass, or -1 if the expression takes too long for X. */
 MUST_USE int filter_passes(const struct filter *f, const struct entry *x, struct err *e);

@@ -1,6 +1,6 @@
 /*
- * What has been logged so far: an index of the records that pass a filter, oldest first. Old log files can be
- * large, so the index holds offsets and not texts. It takes 24 bytes a record.
+ * What has been logged so far: an index of the records that pass a filter, oldest first. Old log files can be large, so
+ * the index holds offsets and not texts. The index needs 24 bytes for each record.
  */
 #pragma once
 
@@ -10,14 +10,14 @@
 #define HISTORY_INDEX_MAX_BYTES (512u << 20)  /* 20 million records; the files hold fewer */
 
 struct history {
-	int fd[HISTORY_FILES]; /* -1: no such file; exec.log is the last but one */
+	int fd[HISTORY_FILES]; /* -1 if the file is missing; exec.log is the last but one */
 	uint64_t text_ns;      /* when runtime.log was last written: the time of its lines */
 	struct buf index;
 	uint64_t end; /* offset in exec.log of the first record that is not indexed */
 };
 #define HISTORY_LIVE_FILE (HISTORY_FILES - 2)
 
-/* Reads the files in LOGS_DIR, which may have none. Call history_done() in any case. */
+/* Reads the log files in LOGS_DIR. Missing files are no error. Call history_done() also after a failure. */
 MUST_USE int history_load(struct history *h, int logs_dir, const struct filter *f, struct err *e);
 void history_done(struct history *h);
 size_t history_count(const struct history *h);

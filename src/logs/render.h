@@ -1,15 +1,14 @@
-/* Renders records as text or as JSON lines. Text is what commands printed, joined again: a line
- * that begins in one record goes on in the next. */
+/* Renders records as text or as JSON lines. Text output joins what commands printed: a line that
+ * begins in one record continues in the next record. */
 #pragma once
 
 #include "logs/entry.h"
 
 /* What happens to the bytes that commands printed. */
 enum render_bytes {
-	RENDER_STRIP,    /* escape sequences are taken out, for a file or another program */
-	RENDER_RAW,      /* everything passes */
-	RENDER_TERMINAL, /* as STRIP; other bytes that drive a terminal are shown as \\xNN, and a
-			  * carriage return begins a new line */
+	RENDER_STRIP, /* escape sequences are taken out, for a file or another program */
+	RENDER_RAW,   /* everything passes */
+	RENDER_TERMINAL, /* like STRIP; other control bytes are shown as \\xNN, and a carriage return begins a new line */
 };
 
 struct render {
@@ -28,9 +27,9 @@ struct render {
 void render_entry(struct buf *out, struct render *r, const struct entry *e);
 /* Removes terminal escape sequences from BODY: CSI, OSC, similar ones and two-byte sequences. */
 void render_strip(struct buf *out, struct str body);
-/* Renders BODY for a terminal, as above. */
+/* Renders BODY like RENDER_TERMINAL. */
 void render_clean(struct buf *out, struct str body);
 /* Cleans a line of JSON for a terminal: control characters that JSON allows become \\u escapes. */
 void render_clean_json(struct buf *out, struct str line);
-/* Adds LINE of JSON and a line feed; cleaned if R is for a terminal. */
+/* Adds LINE, which is JSON, and a line feed. If R is for a terminal, cleans the line. */
 void render_json_line(struct buf *out, const struct render *r, struct str line);

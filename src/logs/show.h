@@ -7,8 +7,8 @@
 struct show {
 	struct filter filter;
 	struct render render;
-	uint64_t tail; /* how many of the last records to show; UINT64_MAX: all */
-	bool follow; /* until the sandbox stops, STOP_FD is readable, or the reader of our output leaves */
+	uint64_t tail; /* how many of the last records to show; UINT64_MAX means all */
+	bool follow; /* show new records until the sandbox stops, STOP_FD is readable or our reader leaves */
 	int stop_fd; /* borrowed, or -1 */
 };
 

@@ -2,9 +2,9 @@
  * An event loop with one thread and one level-triggered epoll.
  *
  * Descriptors, timers, children (by pidfd) and signals (by signalfd) arrive as callbacks. An id holds a slot and a
- * generation, never a pointer. An event for something that was removed earlier in the same turn does not match and is
- * dropped, so a callback may remove anything. Callbacks do bounded work and never block. The loop owns no descriptor:
- * the caller removes the watch, then closes the descriptor.
+ * generation, never a pointer. An event for an entry that was removed earlier in the same turn has an old generation and
+ * is dropped, so a callback may remove any entry. Callbacks do bounded work and never block. The loop owns no
+ * descriptor: the caller removes the watch, then closes the descriptor.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ typedef void loop_signal_fn(void *arg, int sig);
 
 #define LOOP_READ 0x001u     /* EPOLLIN */
 #define LOOP_WRITE 0x004u    /* EPOLLOUT */
-#define LOOP_HANGUP 0x010u   /* EPOLLHUP, reported always */
+#define LOOP_HANGUP 0x010u   /* EPOLLHUP, which is always reported */
 #define LOOP_EDGE (1u << 31) /* EPOLLET: reported only when something new arrives */
 
 MUST_USE int loop_new(struct loop **ret); /* 0 or -errno */
@@ -43,8 +43,8 @@ void loop_remove(struct loop *l, loop_id *id);
 MUST_USE int loop_run(struct loop *l);
 void loop_stop(struct loop *l);
 
-/* Returns how many slots the loop has looked at so far. A test uses it to show that the cost of adding, removing and
- * a turn does not grow with the number of idle entries (for timers: only with its logarithm). */
+/* Returns how many slots the loop has looked at so far. A test uses this count. It shows that the cost of adding, of
+ * removing and of a turn does not grow with the number of idle entries, or for timers only with its logarithm. */
 uint64_t loop_looked_at(const struct loop *l);
 
 /* For tests: called if a handler gave up the CPU by itself, which means that it waited for a lock, a disk, a

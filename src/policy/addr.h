@@ -1,6 +1,6 @@
 /*
- * Internet addresses as rules see them: one type for both families, prefixes, and the groups people
- * write rules about.
+ * Internet addresses for rules: one type for both families, prefixes, and the groups that rules can
+ * name.
  *
  * An IPv4 address in IPv6 form (::ffff:a.b.c.d) is stored as IPv4, so the longer spelling cannot
  * evade a rule. Parsing is strict: four decimal octets without leading zeros, RFC 4291 text without
@@ -42,7 +42,7 @@ enum addr_group {
 	GROUP_COUNT
 };
 
-/* The addresses that count as "the host" for one sandbox; either may be absent. */
+/* The addresses that mean "the host" for one sandbox. Either address may be absent. */
 struct addr_host {
 	bool has_v4, has_v6;
 	struct addr v4, v6;
@@ -62,13 +62,14 @@ void addr_format(const struct addr *a, char out[ADDR_TEXT_BYTES]);
 
 /* Reads "a.b.c.d/len", "v6/len" or an address alone; clears the host bits. Returns 0 or -EINVAL. */
 MUST_USE int cidr_parse(struct str s, struct cidr *ret);
-/* Writes "10.0.0.0/8"; a single address without its length. */
+/* Writes "10.0.0.0/8", or only the address if the prefix covers a single address. */
 void cidr_format(const struct cidr *c, char out[CIDR_TEXT_BYTES]);
 /* Returns true if the prefix covers one address only. */
 bool cidr_is_single(const struct cidr *c);
 bool cidr_has(const struct cidr *c, const struct addr *a);
 
-/* Sets *RET to the IPv4 address that a translator (NAT64, 6to4) makes of A, or returns false. */
+/* Sets *RET to the IPv4 address to which a translator (NAT64, 6to4) would send A. Returns false if
+ * A has no such address. */
 bool addr_carried(const struct addr *a, struct addr *ret);
 /* If HOST is NULL, no address is in GROUP_HOST. */
 enum addr_group addr_group_of(const struct addr *a, const struct addr_host *host);

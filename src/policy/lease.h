@@ -3,7 +3,7 @@
  *
  * Every sandbox has a network namespace and a gateway of its own, so two sandboxes may have the
  * same addresses. The addresses of one sandbox must not change, so they are derived from its name:
- * a /30 of the IPv4 pool (gateway first, guest second), a /64 of the IPv6 pool, and two locally
+ * a /30 of the IPv4 pool with the gateway before the guest, a /64 of the IPv6 pool, and two locally
  * administered MAC addresses.
  */
 #pragma once

@@ -19,7 +19,7 @@
 
 enum name_kind {
 	NAME_HOST,  /* a name that a rule may have */
-	NAME_QUERY, /* a name in a DNS question: also underscores, as in _https._tcp */
+	NAME_QUERY, /* a name in a DNS question, which may have underscores: _https._tcp */
 };
 
 /* Returns 0 or -EINVAL. */

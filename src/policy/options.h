@@ -2,7 +2,7 @@
  * Makes a policy from the network options of the command line.
  *
  * The caller fills struct policy_options with the values that the user wrote, in the user's order.
- * Conflicts are ERR_USAGE, bad values ERR_INVALID, and every message names its flag.
+ * Conflicts are ERR_USAGE, and bad values are ERR_INVALID. Every message names its flag.
  */
 #pragma once
 
@@ -24,15 +24,15 @@ struct policy_options {
 	bool multi_tenant; /* --deployment-profile multi-tenant */
 	bool no_rebind_protection;
 	struct policy_strings nameservers; /* --dns-nameserver */
-	uint64_t query_timeout_ms;         /* 0: not given */
-	const char *ipv4_pool, *ipv6_pool; /* NULL: not given */
-	uint64_t max_connections;          /* 0: not given */
-	/* BYTES[/DURATION], BYTES, N[/DURATION], N; NULL: not given */
+	uint64_t query_timeout_ms;         /* 0 if not given */
+	const char *ipv4_pool, *ipv6_pool; /* NULL if not given */
+	uint64_t max_connections;          /* 0 if not given */
+	/* in this order: BYTES[/DURATION], BYTES, N[/DURATION], N; NULL if not given */
 	const char *egress_bandwidth, *egress_bandwidth_burst, *egress_ops, *egress_ops_burst;
 	const char *ingress_bandwidth, *ingress_bandwidth_burst, *ingress_ops, *ingress_ops_burst;
 };
 
 /* Initialises P. */
 MUST_USE int policy_from_options(const struct policy_options *o, struct policy *p, struct err *e);
-/* Applies only rules and defaults, as `modify` gives them; the rest of P stays. */
+/* Applies only the rules and defaults of O, for `modify`. The rest of P stays. */
 MUST_USE int policy_change_rules(const struct policy_options *o, struct policy *p, struct err *e);

@@ -2,8 +2,8 @@
  * What a sandbox may reach, and which peers may reach it.
  *
  * A policy is a default per direction and an ordered list of rules. The first matching rule
- * decides. Deciding is a pure function: no clock, no sockets, no allocation. It asks the caller for
- * the one thing it cannot know: which names this sandbox has resolved to which address.
+ * decides. Deciding is a pure function: no clock, no sockets, no allocation. The caller tells which
+ * names this sandbox has resolved to which address.
  *
  * The struct also carries the other members of the `network` object that shape traffic (resolver,
  * address pools, limits), because they belong together: options build the struct, the sandbox's
@@ -19,7 +19,7 @@
 #include "policy/rule.h"
 
 #define POLICY_RULES_MAX 512u       /* more than people write; bounds the time of a decision */
-#define POLICY_NAMESERVERS_MAX 8u   /* the gateway tries each in turn, with a timeout */
+#define POLICY_NAMESERVERS_MAX 8u   /* the gateway tries one after the other, each with a timeout */
 #define POLICY_NAMESERVER_BYTES 264 /* HOST:PORT */
 #define POLICY_MAX_CONNECTIONS 256u /* --max-connections by default */
 #define POLICY_CONNECTIONS_LIMIT 16384u
@@ -28,11 +28,11 @@
 #define POLICY_IPV4_POOL "172.16.0.0/12"
 #define POLICY_IPV6_POOL "fd42:6d73:62::/48"
 
-/* A token bucket; amount 0: no limit. */
+/* A token bucket. Amount 0 means no limit. */
 struct rate_limit {
 	uint64_t amount; /* bytes or packets per interval */
 	uint32_t interval_ms;
-	uint64_t burst; /* the bucket's size; 0: the same as amount */
+	uint64_t burst; /* the bucket's size; 0 means the same as amount */
 };
 
 struct policy_rates {
@@ -47,7 +47,7 @@ struct policy {
 	uint32_t max_connections;
 
 	char nameserver[POLICY_NAMESERVERS_MAX][POLICY_NAMESERVER_BYTES];
-	size_t n_nameservers; /* 0: the host's nameservers */
+	size_t n_nameservers; /* 0 means the host's nameservers */
 	uint32_t query_timeout_ms;
 	bool rebind_protection;
 
@@ -58,7 +58,7 @@ struct policy {
 /* Makes a policy that denies everything and has defaults for the rest. */
 void policy_init(struct policy *p);
 void policy_done(struct policy *p);
-/* ERR_LIMIT beyond POLICY_RULES_MAX. */
+/* Fails with ERR_LIMIT beyond POLICY_RULES_MAX. */
 MUST_USE int policy_add_rule(struct policy *p, const struct rule *r, struct err *e);
 
 /* --- deciding ------------------------------------------------------------------------------- */
@@ -74,8 +74,8 @@ struct policy_flow {
 	enum policy_direction direction; /* EGRESS or INGRESS */
 	enum policy_proto proto;         /* exactly one of the bits */
 	struct addr peer;                /* egress: the destination; ingress: the source */
-	uint16_t port;                   /* the guest's port for ingress, else the destination's */
-	const char *authority;           /* the name the client showed (SNI, Host), or NULL */
+	uint16_t port;         /* egress: the destination's port; ingress: the guest's port */
+	const char *authority; /* the name the client showed (SNI, Host), or NULL */
 };
 
 #define POLICY_BY_DEFAULT (-1)
@@ -96,7 +96,7 @@ struct verdict policy_decide_query(const struct policy *p, enum policy_proto pro
 bool policy_allows_answer(const struct policy *p, const struct addr_host *host,
 			  const struct addr *a);
 
-/* Returns true if no packet can ever pass in either direction: no interface is needed. */
+/* Returns true if no packet can ever pass in either direction, so that no interface is needed. */
 bool policy_is_closed(const struct policy *p);
 /* Returns true if V, the verdict about F by its address, may change once the client shows a name.
  * That is so if a rule about a name gave V, or if an earlier rule denies a name. */

@@ -42,8 +42,8 @@ struct rule {
 	enum addr_group group;      /* TARGET_GROUP */
 	struct cidr cidr;           /* TARGET_CIDR */
 	char name[NAME_TEXT_BYTES]; /* TARGET_DOMAIN, TARGET_SUFFIX; normalised */
-	unsigned protocols;         /* enum policy_proto bits; 0: any */
-	unsigned n_ports;           /* 0: any */
+	unsigned protocols;         /* enum policy_proto bits; 0 means any */
+	unsigned n_ports;           /* 0 means any port */
 	struct port_range port[RULE_PORTS_MAX];
 };
 

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 
-/* limit for each of realm, service and scope; the longest seen has 150 bytes */
+/* limit for each of realm, service and scope; the longest that we saw has 150 bytes */
 #define CHALLENGE_FIELD_BYTES 1024
 
 enum challenge_kind { CHALLENGE_BASIC, CHALLENGE_BEARER };

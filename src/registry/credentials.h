@@ -1,11 +1,11 @@
 /*
  * The user name and password that we send to a registry. The first of these sources that has a
  * login for the host is used: the options of this command, the login that `registry login` stored,
- * config.json, Docker's configuration (a login, or the helper that it names). Without a login,
+ * config.json, Docker's configuration (its stored login or its credential helper). Without a login,
  * requests are anonymous.
  *
  * Logins are kept in HOME/secrets/registries.json, 0600 in a 0700 directory. No function here
- * prints or logs a secret, and memory that held one is wiped.
+ * prints or logs a secret, and memory that held a secret is wiped.
  */
 #pragma once
 
@@ -19,16 +19,17 @@
 #define CREDENTIAL_HELPER_SECONDS 30 /* a helper answers at once unless it asks the user */
 
 struct credentials {
-	char *username; /* NULL: anonymous */
+	char *username; /* NULL for anonymous requests */
 	/* a password, or (if TOKEN is set) an identity token for the token server */
 	char *password;
 	bool token;
-	const char *source; /* "given", "login", "config", "docker"; NULL: anonymous */
+	const char *source; /* "given", "login", "config", "docker", or NULL */
 };
 
 MUST_USE int credentials_find(int home_fd, const struct settings *s, const char *host,
 			      struct credentials *ret, struct err *e);
-/* Takes the login from the command's options. The variable VARIABLE has the password. */
+/* Takes the login from the command's options. The environment variable VARIABLE holds the
+ * password. */
 MUST_USE int credentials_given(const char *username, const char *variable, struct credentials *ret,
 			       struct err *e);
 void credentials_done(struct credentials *c);

@@ -2,10 +2,10 @@
  * A registry (distribution API v2) as one or more endpoints: first its mirrors, then the registry
  * itself.
  *
- * Each endpoint keeps its scheme, our login there and the last token it gave us. A request follows
- * redirects to other hosts but sends them no credentials. Every request uses TLS, also after a
- * redirect, unless the user asked for plain HTTP. Requests obey the usual proxy variables and are
- * repeated after errors that are likely to be temporary.
+ * A struct endpoint holds the scheme, our login and the last token of the endpoint. A request
+ * follows redirects to other hosts but sends them no credentials. Every request uses TLS, also
+ * after a redirect, unless the user asked for plain HTTP. Requests obey the usual proxy variables
+ * and are repeated after errors that are likely to be temporary.
  *
  * Credentials go to the endpoint itself and to the token server that the endpoint names (its
  * realm). If an endpoint redirected us to another server, that server cannot name a token server:
@@ -43,14 +43,14 @@ struct endpoint {
 	bool plain; /* the user asked for plain HTTP */
 	struct credentials credentials;
 	bool basic;  /* the server asked for a password with each request */
-	char *token; /* bearer, or NULL */
+	char *token; /* bearer token, or NULL */
 };
 
 struct registry {
 	struct reference reference;
 	struct endpoint endpoint[REGISTRY_MIRRORS_MAX + 1];
 	size_t n_endpoints;
-	const char *ca_certs; /* borrowed from options or settings; NULL: only the system's */
+	const char *ca_certs; /* borrowed; NULL if only the system's certificates count */
 };
 
 struct registry_options {
@@ -79,8 +79,8 @@ enum registry_verdict {
 	REGISTRY_AGAIN,  /* try again after *RET_PAUSE_MS */
 	REGISTRY_FAILED, /* E is filled */
 };
-/* Decides about attempt N_TRIES (the first is 1) at a transfer that ended with RESULT. After a
- * 401 it gets a token and returns REGISTRY_AGAIN. */
+/* Decides what follows a transfer that ended with RESULT. N_TRIES is the number of attempts so far.
+ * After a 401 it gets a token and returns REGISTRY_AGAIN. */
 enum registry_verdict registry_judge(struct registry *r, size_t endpoint, CURL *easy,
 				     CURLcode result, unsigned n_tries, bool *authenticated,
 				     unsigned *ret_pause_ms, struct err *e);

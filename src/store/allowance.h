@@ -1,8 +1,8 @@
 /*
- * What an image may still put on the disk. The limits hold for all layers of an image together,
- * including layers that are in the store already. Each worker learns at its start what is left.
- * Workers that run side by side can therefore exceed a limit together; the parent notices when
- * they end and removes their trees.
+ * How much an image may still put on the disk. The limits hold for all layers of an image together,
+ * including layers that are in the store already. Each worker gets at its start what is left.
+ * Parallel workers can therefore exceed a limit together. The parent notices this when they end,
+ * and removes their trees.
  */
 #pragma once
 
@@ -23,13 +23,13 @@ struct allowance {
 };
 
 void allowance_init(struct allowance *a);
-/* Each function subtracts from what is left, or fails with ERR_LIMIT and names the limit. */
+/* Each function subtracts from the allowance, or fails with ERR_LIMIT and names the limit. */
 MUST_USE int allowance_take_entries(struct allowance *a, uint64_t n, struct err *e);
 MUST_USE int allowance_take_names(struct allowance *a, uint64_t n, struct err *e);
 MUST_USE int allowance_take_layer(struct allowance *a, const struct image_layer_info *i,
 				  struct err *e);
 
-/* The text is an argument of a worker: three numbers, each followed by a comma. The reader returns
- * 0 or -EINVAL. */
+/* Write and read the allowance as an argument of a worker: three numbers, each followed by a comma.
+ * allowance_read() returns 0 or -EINVAL. */
 void allowance_write(const struct allowance *a, struct buf *out);
 MUST_USE int allowance_read(const char *text, struct allowance *ret);

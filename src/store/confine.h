@@ -1,10 +1,10 @@
 /*
- * The walls around a worker. The worker raises them after its start, before it reads a hostile
+ * The restrictions of a worker. The worker sets them after its start, before it reads a hostile
  * byte:
  *
  *   root         DIR_FD is the worker's root directory; `..` cannot lead above READ_FD
  *   files        Landlock: the worker opens files beneath DIR_FD only and, if READ_FD is a directory,
- *                reads files beneath it (without Landlock the only wall is openat2 with
+ *                reads files beneath it (without Landlock the only restriction is openat2 with
  *                RESOLVE_IN_ROOT in the code that uses the names)
  *   privilege    the worker keeps only the capabilities that set owners, modes and attributes
  *   calls        a list of allowed calls without sockets, processes or mounts

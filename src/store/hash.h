@@ -21,5 +21,5 @@ void hash_end(struct hash *h, char out[DIGEST_BYTES]);
 void hash_done(struct hash *h);
 
 void hash_bytes(const void *p, size_t n, char out[DIGEST_BYTES]);
-/* Hashes FD from its beginning to its end and leaves the offset there. Returns 0 or -errno. */
+/* Hashes FD from its beginning to its end. The offset is then at the end. Returns 0 or -errno. */
 MUST_USE int hash_fd(struct hash *h, int fd, uint64_t *ret_n);

@@ -1,7 +1,7 @@
 /*
- * Reads the plain tar in a blob. gzip and zstd are recognised by their first bytes; everything
- * else is passed through unchanged. The digest of the plain bytes (diff_id) is computed on the
- * way.
+ * Reads the plain tar in a blob. gzip and zstd are recognised by their first bytes. Everything else
+ * is passed through unchanged. The digest of the plain bytes (diff_id) is computed at the same
+ * time.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct inflate {
 	bool ended;
 };
 
-/* BLOB_BYTES is the length of the blob and sets the limit; 0 when unknown. */
+/* BLOB_BYTES is the length of the blob and sets the limit. 0 means that the length is unknown. */
 MUST_USE int inflate_open(struct inflate *p, int fd, uint64_t blob_bytes, struct err *e);
 /* Returns the next piece, which is valid until the next call. *RET_N is 0 at the end. */
 MUST_USE int inflate_read(struct inflate *p, const void **ret, size_t *ret_n, struct err *e);

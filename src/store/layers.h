@@ -1,9 +1,10 @@
 /*
  * A queue of layers to be unpacked, several at once, each by its own worker.
  *
- * Processes share layers: if another process is unpacking a layer, this one waits for it.
- * Finished trees become visible together, after one syncfs. Before a process waits for another
- * one it publishes its own finished layers, so two processes never wait for each other.
+ * Processes share layers: if another process is unpacking a layer, this process waits for the
+ * result. Finished trees become visible together, after one syncfs. Before a process waits for
+ * another process, it publishes its own finished layers, so two processes never wait for each
+ * other.
  */
 #pragma once
 

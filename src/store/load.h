@@ -1,6 +1,6 @@
 /*
- * Loads images from archives: what `docker save` writes (manifest.json) and OCI layouts
- * (index.json). An archive is a tar, plain or compressed, from a file or a pipe.
+ * Loads images from archives: archives of `docker save` (with manifest.json) and OCI layouts (with
+ * index.json). An archive is a tar, plain or compressed, from a file or a pipe.
  */
 #pragma once
 

@@ -8,5 +8,5 @@
 #include "base/json.h"
 #include "image/store.h"
 
-/* The worker `merge`: ARG is the list of layers, stdin the directory that holds them. */
+/* The worker `merge`. ARG is the list of layers, and stdin is the directory that holds them. */
 int merge_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e);

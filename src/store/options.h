@@ -8,7 +8,7 @@
  *
  *   pull REF         --quiet --force --update --insecure --ca-certs FILE
  *                    --username USER --password-env VARIABLE
- *   flatten REF      --quiet                  the flat form of an image that is in the store
+ *   flatten REF      --quiet                  (makes the flat form of an image in the store)
  *   load             --quiet --input FILE --tag REF…
  *   save REF…        --quiet --format docker|oci --output FILE
  *   list             --quiet --format json
@@ -19,9 +19,9 @@
  *   logout HOST      --quiet
  *   registries
  *
- * --report-fd N writes an error as {"code","error","hint"} to that descriptor instead of stderr.
- * `pull` without --update or --force asks no registry if the store has the image. --update asks the
- * registry and fetches what changed; --force also checks every blob again.
+ * --report-fd N writes an error as {"code","error","hint"} to that descriptor instead of stderr. If
+ * the store has the image, `pull` asks no registry. With --update it asks the registry and fetches
+ * what changed. With --force it also checks every blob again.
  */
 #pragma once
 

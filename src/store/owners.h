@@ -1,7 +1,7 @@
 /*
- * Which host ids own the files of an ordinary user's images: id 0 is the caller, 1–65536 are the
- * range that host/subid.h finds for the caller. The engine that mounts the layers uses the same
- * rule.
+ * Which host ids own the files of an ordinary user's images: id 0 means the caller, and ids 1–65536
+ * mean the range that host/subid.h finds for the caller. The engine that mounts the layers uses the
+ * same rule.
  */
 #pragma once
 
@@ -17,6 +17,6 @@
 /* Runs newuidmap and newgidmap to map the caller's ids into the user namespace that process PID has
  * just entered. Returns false if that fails. */
 bool owners_map(pid_t pid);
-/* Maps id 0 of this process to the caller and no other id. Used if owners_map() returned false.
+/* Maps id 0 of this process to the caller and no other id. Used after owners_map() returned false.
  * Returns 0 or -errno. */
 MUST_USE int owners_map_self(uid_t uid, gid_t gid);

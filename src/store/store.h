@@ -18,7 +18,7 @@
 
 struct store {
 	int home_fd, cache_fd, tmp_fd, blobs_fd, layers_fd, images_fd, flat_fd;
-	/* cache/lock: held shared while we add content, so that no sweep removes it */
+	/* cache/lock: held shared while we add content, so that no sweep removes the content */
 	int lock_fd;
 };
 #define STORE_INIT                             \
@@ -69,5 +69,5 @@ MUST_USE int blob_part_restart(struct blob_part *p, struct err *e);
  * that the next try starts clean. */
 MUST_USE int blob_part_commit(const struct store *store, struct blob_part *p, uint64_t size_bytes,
 			      struct err *e);
-/* Closes without committing: the part stays for the next try. */
+/* Closes the part without committing it. The part stays for the next try. */
 void blob_part_done(struct blob_part *p);

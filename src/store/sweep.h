@@ -1,8 +1,8 @@
 /*
  * Removes content from the store that no reference and no sandbox uses.
  *
- * The caller holds the store's lock exclusively. A process that adds content or creates a sandbox
- * from it holds the lock shared until it has written the record that refers to the content.
+ * The caller holds the store's lock exclusively. A process that adds content, or creates a sandbox
+ * from it, holds the lock shared until the record that refers to the content is written.
  */
 #pragma once
 

@@ -20,8 +20,8 @@ int tree_open(int root_fd, const char *path, int flags);
  * IMAGE_IMPLIED_XATTR). If a link leads to a missing directory, that directory is made. *RET_MADE
  * counts the directories made. Returns a descriptor or -errno. */
 int tree_make_path(int root_fd, const char *path, unsigned *ret_made);
-/* Sets an attribute of ours. A file system that does not support it is no error. Returns 0 or
- * -errno. */
+/* Sets an attribute of ours. Succeeds also if the file system does not support the attribute.
+ * Returns 0 or -errno. */
 int tree_mark(int fd, const char *name, const void *value, size_t n);
 /* Returns true for an attribute that an image may give its files. All others would be instructions
  * to the host's overlayfs or security modules. */

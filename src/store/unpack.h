@@ -7,8 +7,8 @@
  * overlayfs would read as instructions (`user.overlay.*`).
  *
  * Files get the owners that the image names, up to OWNERS_ID_MAX; larger ids become
- * OWNERS_ID_SQUASHED. Where owners cannot be set, files belong to the caller. A file that gets
- * another owner than the image names loses setuid and setgid.
+ * OWNERS_ID_SQUASHED. If owners cannot be set, files belong to the caller. A file that gets another
+ * owner than the image names loses setuid and setgid.
  *
  * A whiteout (`.wh.NAME`, which deletes a file of a lower layer) becomes a character device 0:0,
  * which every user may make. A directory that hides the directories of lower layers gets

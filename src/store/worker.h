@@ -1,7 +1,7 @@
 /*
  * A worker parses hostile bytes. It is this same program, executed again with `--worker OP` and the
- * few descriptors that it needs. After its start it can reach nothing else (confine.h). It answers
- * with one JSON object and exits.
+ * few descriptors that it needs. After its start it can reach nothing but these descriptors
+ * (confine.h). It answers with one JSON object and exits.
  *
  *   unpack ARG  reads a layer's blob on stdin, writes its tree to DIR/root, answers as layer.json;
  *               ARG is the image's allowance (allowance.h) and the blob's length
@@ -30,7 +30,7 @@
 struct worker_job {
 	const char *op;
 	const char *arg;           /* argument of the operation, or NULL */
-	int in_fd, out_fd, dir_fd; /* -1: /dev/null */
+	int in_fd, out_fd, dir_fd; /* -1 means /dev/null */
 };
 
 struct worker {
@@ -43,8 +43,8 @@ MUST_USE int worker_start(const struct worker_job *j, struct worker *ret, struct
 /* Reads what has arrived, without waiting. Returns true when the answer is complete; then call
  * worker_finish(). */
 bool worker_advance(struct worker *w);
-/* Waits until the worker exits. Its error, if any, is copied to E. RET may be NULL when the
- * answer does not matter. */
+/* Waits until the worker exits. If the worker reports an error, fails with that error. RET may be
+ * NULL when the answer does not matter. */
 MUST_USE int worker_finish(struct worker *w, struct json_doc **ret, struct err *e);
 /* Kills the worker if it still runs, and reaps it. */
 void worker_stop(struct worker *w);

@@ -16,7 +16,8 @@ struct place {
 
 #define AUTO_PLACE __attribute__((cleanup(place_done))) struct place
 
-/* Finds the mount that PATH lies in, and opens it as TOP. Below TOP nothing is opened yet. */
+/* Finds the mount that PATH lies in. If the mount is a directory of this machine, opens it as TOP. Nothing below TOP is
+ * opened yet. */
 MUST_USE int place_find(struct file_call *c, struct str path, struct place *ret, struct fault *f);
 void place_done(struct place *p);
 /* Fails if the place is read-only. */

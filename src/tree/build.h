@@ -1,10 +1,9 @@
 /*
  * Makes files from a stream of records (wire/file.h): the receiving half of tree/walk.h.
  *
- * The stream may come from hostile code. Memory is bounded, names are single components, and below
- * the pinned destination no link is followed, even if another process makes one there meanwhile.
- * Existing files are replaced and directories merged. Modes are kept; owners and attributes are
- * not.
+ * The stream may come from hostile code. Memory is bounded, and names are single components. The destination is held by
+ * descriptor. Below it no link is followed, even if another process makes a link there meanwhile. Existing files are
+ * replaced and directories merged. Modes are kept; owners and attributes are not.
  *
  * Outside a sandbox (TREE_OUTSIDE) the stream decides less:
  * - Its outermost entry gets the caller's name, never the stream's.
@@ -27,24 +26,24 @@
 enum tree_build_flag {
 	TREE_OUTSIDE = 1 << 0, /* the destination is on the host */
 	TREE_EXACT = 1 << 1,   /* the tree goes to the path itself, even if that is a directory */
-	TREE_OWN = 1 << 2,     /* only below the root, across no mount; nothing is replaced */
+	TREE_OWN = 1 << 2,     /* stay below the root, cross no mount, replace nothing */
 };
 
 struct tree_level {
 	int fd;
 	unsigned mode;
-	bool ours; /* we made it; its mode is set after its last entry */
+	bool ours; /* we made this directory; its mode is set after its last entry */
 	size_t where_n;
 };
 
 struct tree_build {
 	const char *path; /* borrowed; must outlive this struct */
 	unsigned flags;
-	/* The caller sets these before the first byte and keeps owning them. */
-	/* name of the outermost entry; NULL: as in the stream; "": its contents go into the destination */
+	/* The caller sets these two members before the first byte, and still owns them. */
+	/* name of the outermost entry; NULL for the stream's name; "" to put its contents into the destination */
 	const char *name;
 	const char *source; /* TREE_OUTSIDE: path of the tree inside, for absolute links; or NULL */
-	/* called for each NOTE and MISS, from the stream and our own */
+	/* called for each NOTE and MISS of the stream, and for our own notes */
 	void (*note)(void *arg, enum file_record_type type, const char *text);
 	void *arg;
 
@@ -54,16 +53,16 @@ struct tree_build {
 	unsigned file_mode;
 	off_t file_at;
 	bool placed; /* the outermost entry was made */
-	bool fresh;  /* we made the file and it has no bytes yet: SHARED may follow */
+	bool fresh;  /* we made the file, and it has no bytes yet, so SHARED may follow */
 	struct buf shared, shared_paths; /* struct tree_shared; their paths, each ending in NUL */
 	struct room room;
-	bool ended; /* DONE was received */
-	size_t top_n; /* length of the outermost name and a slash in `where`; paths of SAME lack them */
+	bool ended;   /* DONE was received */
+	size_t top_n; /* length of "NAME/" of the outermost entry in `where`; paths of SAME lack it */
 	struct buf in, where;
 	struct file_record record;
 };
 
-/* It is on the heap because it is large. tree_build_feed() may call NOTE. */
+/* The struct is on the heap because it is large. tree_build_feed() may call NOTE. */
 struct tree_build *
 tree_build_new(const char *path, unsigned flags,
 	       void (*note)(void *arg, enum file_record_type type, const char *text), void *arg);

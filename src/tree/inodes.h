@@ -1,7 +1,7 @@
 /*
- * The inodes that a walk has seen, numbered in the order in which it saw them. With them a walk
- * knows that two names are one file. There are at most FILE_SHARED_MAX entries of 24 bytes; at
- * least half of the table is free.
+ * The inodes that a walk has seen, numbered in the order in which it saw them. By this table a walk
+ * knows that two names are one file. It has at most FILE_SHARED_MAX entries of 24 bytes, and at
+ * least half of its slots are free.
  */
 #pragma once
 

@@ -19,17 +19,18 @@
 #define ROOM_STRIDE_BYTES (16ull << 20)
 #define ROOM_STRIDE_LEAST_BYTES (256ull << 10)
 #define ROOM_STRIDE_ENTRIES 1000u
-/* must stay free: the smaller of the two, and the percentage of the inodes if they are counted */
+/* must stay free: the smaller of these two amounts, and this percentage of the inodes if the file
+ * system counts them */
 #define ROOM_LEFT_BYTES (1ull << 30)
 #define ROOM_LEFT_PERCENT 5u
 
 struct room {
 	uint64_t bytes, entries;           /* made so far */
-	uint64_t look_bytes, look_entries; /* the next check comes when one of them is reached */
+	uint64_t look_bytes, look_entries; /* the next check comes when one of these is reached */
 };
 
 /* Counts bytes and entries that are about to be written to FD's file system. Fails with ERR_LIMIT
- * when they would leave too little. */
+ * when too little space would stay free. */
 MUST_USE int room_take(struct room *r, int fd, uint64_t bytes, unsigned entries, struct err *e);
 /* Returns how many bytes may still be written, judged by this answer of fstatvfs(). */
 uint64_t room_left(const struct statvfs *fs);

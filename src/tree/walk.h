@@ -3,8 +3,8 @@
  *
  * The walk reaches everything below the named path by descriptor, one component at a time, and
  * follows no link. If another process changes the tree meanwhile, the copy may be inconsistent, but
- * the walk never leaves the tree. Memory is bounded however large the tree is. The client walks the
- * host's files with it, the file agent those of the sandbox.
+ * the walk never leaves the tree. Memory is bounded however large the tree is. The client walks
+ * files of the host, and the file agent walks files of the sandbox.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 struct tree_sink {
 	int (*write)(void *arg, const void *p, size_t n, struct err *e);
 	void *arg;
-	bool keep_same; /* the receiver understands SHARED and SAME: send hard links as such */
+	bool keep_same; /* send hard links as SHARED and SAME, which the receiver understands */
 };
 
 /* Walks PATH as its user wrote it: a trailing slash follows a link, and "." or "/" at the end means
