@@ -41,6 +41,7 @@ struct builder {
 	struct plan *p;
 	struct tree_map *maps;
 	size_t n_maps;
+	int pin; /* the tree of pin_target(), or -1 */
 	struct err *e;
 };
 
@@ -374,21 +375,67 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 	return 0;
 }
 
-static void add_place_of_mount(struct builder *b, size_t mount, bool is_dir)
+/* Makes the target a mount of its own, so that no process inside can rename it. */
+static void pin_target(struct builder *b)
 {
-	const struct spec_mount *m = &b->r->spec->mount[mount];
-	size_t outer = spec_mount_above(b->r->spec, mount);
-	struct step *s;
+	struct step *s = add_path(b, STEP_SOURCE, ".");
 
-	add_way(b, m->guest, is_dir, false);
-	s = add_path(b, STEP_PLACE, m->guest);
-	if (outer == SIZE_MAX || b->r->spec->mount[outer].kind == MOUNT_TMPFS)
-		return; /* no other sandbox writes to the directories above the place */
-	s->data = plan_str(b->p, b->r->spec->mount[outer].guest);
-	s->text = s->path + strlen(s->data) + 1;
+	if (b->pin < 0)
+		b->pin = plan_tree(b->p, -1);
+	s->tree = b->pin; /* each pin is attached at once, so all of them can use one tree */
+	s->flags = AT_RECURSIVE;
+	plan_add(b->p, STEP_MOVE)->tree = b->pin;
 }
 
-static void add_tmpfs(struct builder *b, size_t mount)
+/* Opens the first N bytes of GUEST, a path below the volume that is mounted at OUTER. */
+static void add_place_in_volume(struct builder *b, const char *guest, size_t n, const char *outer)
+{
+	struct step *s = plan_add(b->p, STEP_PLACE);
+
+	s->path = plan_text(b->p, guest, n);
+	s->data = plan_str(b->p, outer);
+	s->text = s->path + strlen(outer) + 1;
+}
+
+/* Pins the directories between the writable volume at OUTER and the mount at GUEST. Otherwise a command could
+ * rename one of them, and the host would find files of the command at the path of the mount. BEFORE is the path of the
+ * mount before this one, in the order of paths: its directories are pinned already. */
+static void pin_way(struct builder *b, const char *guest, const char *outer, const char *before)
+{
+	for (const char *slash = strchr(guest + strlen(outer) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		size_t n = (size_t)(slash - guest);
+
+		if (strncmp(before, guest, n + 1) == 0)
+			continue;
+		add_place_in_volume(b, guest, n, outer);
+		pin_target(b);
+	}
+}
+
+static bool is_shared_and_writable(const struct spec_mount *m)
+{
+	return !m->readonly && (m->kind == MOUNT_BIND || (m->kind == MOUNT_NAMED && !m->kind_disk));
+}
+
+static void add_place_of_mount(struct builder *b, size_t mount, bool is_dir, const char *before)
+{
+	const struct spec_mount *m = &b->r->spec->mount[mount];
+	size_t above = spec_mount_above(b->r->spec, mount);
+	const struct spec_mount *outer = above == SIZE_MAX ? NULL : &b->r->spec->mount[above];
+
+	add_way(b, m->guest, is_dir, false);
+	if (!outer || outer->kind == MOUNT_TMPFS) {
+		/* no other sandbox writes to the directories above the place */
+		add_path(b, STEP_PLACE, m->guest);
+		return;
+	}
+	if (is_shared_and_writable(outer))
+		pin_way(b, m->guest, outer->guest, before);
+	add_place_in_volume(b, m->guest, strlen(m->guest), outer->guest);
+}
+
+static void add_tmpfs(struct builder *b, size_t mount, const char *before)
 {
 	const struct spec_mount *m = &b->r->spec->mount[mount];
 	bool shared = strcmp(m->guest, "/tmp") == 0 || strcmp(m->guest, "/var/tmp") == 0;
@@ -400,19 +447,8 @@ static void add_tmpfs(struct builder *b, size_t mount)
 	/* the kernel's default is half of the host's memory; the default here is half of the sandbox's */
 	memory_options(data, shared ? 01777 : 0755,
 		       m->size_mib ? m->size_mib : (b->r->spec->memory_mib + 1) / 2);
-	add_place_of_mount(b, mount, true);
+	add_place_of_mount(b, mount, true, before);
 	mount_on_target(b, m->guest, "tmpfs", flags, data);
-}
-
-/* Makes the target a mount of its own, so that no process inside can rename it. */
-static void pin_target(struct builder *b)
-{
-	struct step *s = add_path(b, STEP_SOURCE, ".");
-	int tree = plan_tree(b->p, -1);
-
-	s->tree = tree;
-	s->flags = AT_RECURSIVE;
-	plan_add(b->p, STEP_MOVE)->tree = tree;
 }
 
 /* Covers our own state in a volume, with which the payload could control other sandboxes. Pins the directories above it:
@@ -669,12 +705,13 @@ static void add_volumes(struct builder *b, const struct trees *t)
 	qsort_r(order, spec->n_mounts, sizeof(order[0]), by_guest_path, spec->mount);
 	for (size_t k = 0; k < spec->n_mounts; k++) {
 		const struct spec_mount *m = &spec->mount[order[k]];
+		const char *before = k ? spec->mount[order[k - 1]].guest : "";
 
 		if (m->kind == MOUNT_TMPFS) {
-			add_tmpfs(b, order[k]);
+			add_tmpfs(b, order[k], before);
 			continue;
 		}
-		add_place_of_mount(b, order[k], t->volume_is_dir[order[k]]);
+		add_place_of_mount(b, order[k], t->volume_is_dir[order[k]], before);
 		plan_add(b->p, STEP_MOVE)->tree = t->volume[order[k]];
 		if (t->volume_is_dir[order[k]] && m->kind == MOUNT_BIND)
 			hide_state(b, order[k]);
@@ -709,7 +746,7 @@ static void cover_keys(struct builder *b)
 int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 		struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e)
 {
-	struct builder b = { .r = r, .p = p, .maps = maps, .e = e };
+	struct builder b = { .r = r, .p = p, .maps = maps, .pin = -1, .e = e };
 	struct trees *t = plan_room(p, sizeof(*t));
 	char stage[64] = "mode=755,size=1m"; /* the stage has only mount points */
 	bool whole = r->one_disk || r->spec->image.kind == IMAGE_DIR;
@@ -804,7 +841,7 @@ void rootfs_fuse_overlay_options(const struct rootfs *r, bool writes, struct buf
 int rootfs_plan_fuse_overlay(const struct rootfs *r, bool writes, struct plan *p,
 			     struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e)
 {
-	struct builder b = { .r = r, .p = p, .maps = maps, .e = e };
+	struct builder b = { .r = r, .p = p, .maps = maps, .pin = -1, .e = e };
 	AUTO_FREE struct trees *t = xcalloc(1, sizeof(*t));
 	char stage[64] = "mode=755,size=1m";
 	int library[ARRAY_SIZE(libraries)];

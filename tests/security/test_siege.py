@@ -107,10 +107,25 @@ class HostPaths(AttackTest):
         """A read-only volume two levels below a writable volume."""
         deep = os.path.join(self.ws, "a/b")
         os.makedirs(deep)
-        box = self.create("-v", f"{self.ws}:/ws", "-v", f"{deep}:/ws/a/b:ro")
-        box.out(f"mv /ws/a /ws/x && mkdir /ws/a && ln -s {self.secret} /ws/a/b")
+        box, other = self.create("-v", f"{self.ws}:/ws", "-v", f"{deep}:/ws/a/b:ro"), self.create("-v", f"{self.ws}:/ws")
         box.stop()
+        other.out(f"mv /ws/a /ws/x && mkdir /ws/a && ln -s {self.secret} /ws/a/b")
         self.refused(box.start(), deep, "symbolic link")
+
+    def test_a_command_does_not_move_the_directories_above_a_mount(self):
+        """Otherwise the host would find the command's files where the read-only volume was."""
+        deep = os.path.join(self.ws, "a/b/c")
+        os.makedirs(deep)
+        self.write(os.path.join(deep, "hook"), "mine")
+        box = self.create("-v", f"{self.ws}:/ws", "-v", f"{deep}:/ws/a/b/c:ro", "-v", f"{self.secret}:/ws/a/b/d/e")
+        for script in ("mv /ws/a /ws/x", "mv /ws/a/b /ws/a/x", "mv /ws/a/b/d /ws/a/b/x", "rm -r /ws/a"):
+            self.assertNotEqual(box.sh(script).code, 0, script)
+        box.out("touch /ws/a/f /ws/a/b/f && mv /ws/a/f /ws/a/g && rm /ws/a/g /ws/a/b/f")
+        self.assertEqual(box.out("cat /ws/a/b/c/hook"), "mine")
+        with open(os.path.join(deep, "hook")) as handle:
+            self.assertEqual(handle.read(), "mine")
+        box.stop()
+        self.assertEqual(sorted(os.listdir(os.path.join(self.ws, "a/b"))), ["c"])
 
     def test_a_file_that_became_a_link_is_refused(self):
         """An editor may replace the file by rename. A link is refused, and so is a file in another directory."""
