@@ -303,7 +303,7 @@ class Skills(EndpointTest):
         self.cordon("service", "cleanup")
 
 
-class Server_:
+class Engine:
     """Calls on the real engine, through cordon-box. A subclass chooses the transport."""
 
     def test_a_command_runs(self):
@@ -342,7 +342,7 @@ class Server_:
         self.assertEqual(got["error_type"], "BoxValidationError", got)
 
 
-class OverWebSocket(Server_, EndpointTest):
+class OverWebSocket(Engine, EndpointTest):
     modes = ("root", "user")
 
     def setUp(self):
@@ -419,7 +419,7 @@ class OverWebSocket(Server_, EndpointTest):
         self.assertEqual(len(peer.call("box_get_sessions")["sessions"]), 1)
 
 
-class OverPipes(Server_, EndpointTest):
+class OverPipes(Engine, EndpointTest):
     modes = ("root", "user")
 
     def runtime(self, **box):
@@ -462,6 +462,14 @@ class Ending(EndpointTest):
         self.interrupt(self.stub("socket", box_exec="silence"))
         self.eventually(lambda: self.log()[-1] == {"end": True})
         self.assertEqual(self.actions(), ["__ping", "box_init", "box_list_skills", "box_exec"])
+
+    def test_a_killed_caller_takes_a_stubborn_child_with_it(self):
+        call = self.spawn("tool", *self.write(self.stub("pipes", box_exec="silence", eof="silence")), "exec",
+                          '{"command": "x"}')
+        self.eventually(lambda: "box_exec" in self.actions())
+        call.kill()
+        call.communicate()
+        self.eventually(lambda: self.log()[0]["pid"] not in all_processes())
 
     def test_a_child_that_does_not_end_is_killed(self):
         self.assertTrue(self.tool("x", *self.write(self.stub("pipes", eof="silence", SIGTERM="silence")))["ok"])
