@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -18,7 +19,7 @@ import termios
 import attack  # noqa: F401  (sets the path)
 from boxpeer import SECONDS, BoxFault, http_get
 from harness import Reader, all_processes
-from test_box import INSTANCE, PROGRAM, BoxTest
+from test_box import INSTANCE, PROGRAM, TOKEN, BoxTest
 
 # Connects from the address in argv[2] and prints the status of the answer.
 KNOCK = """
@@ -205,3 +206,73 @@ class Hijacked(BoxTest):
                                     for p in all_processes().values()) <= 1, SECONDS)
         os.kill(reader.pid, signal.SIGCONT)
         server.stop()
+
+
+# Tries to reach the port in argv[1] on each further argument, and prints the addresses that answer.
+REACH = """
+import socket, sys
+for where in sys.argv[2:]:
+    try:
+        s = socket.create_connection((where, int(sys.argv[1])), timeout=3)
+        s.sendall(b"GET /healthz HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+        if s.recv(100):
+            print(where)
+    except OSError:
+        pass
+print("over")
+"""
+
+
+class Payload(BoxTest):
+    """Commands in a sandbox against the server that made it."""
+
+    def reached(self, server, **headers):
+        """The addresses by which a command reaches the server."""
+        peer = server.current(**headers)
+        where = ["127.0.0.1", "::1", "::ffff:127.0.0.1", "0.0.0.0", "host.microsandbox.internal", own_address() or "::"]
+        got = peer.exec("a", f"python3 -c {shlex.quote(REACH)} {server.port} {' '.join(where)}", network="on",
+                        timeout_sec=60)
+        self.assertTrue(got["stdout"].endswith("over"), got)
+        return peer, got["stdout"].split()[:-1]
+
+    def test_the_server_is_out_of_reach_and_its_token_is_not_inside(self):
+        secret = {"headers": [f"X-LangBot-Box-Control-Token: {TOKEN}"]}
+        env = {"LANGBOT_BOX_CONTROL_TOKEN": TOKEN}
+        peer, found = self.reached(self.server("--host", "0.0.0.0", env=env), **secret)
+        self.assertEqual(found, [])
+        got = peer.exec("a", "cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; env; echo over",
+                        network="on")
+        self.assertIn("over", got["stdout"])
+        self.assertNotIn(TOKEN, got["stdout"])
+        # with a policy that allows the host, the same command reaches the server
+        free = self.server("--host", "0.0.0.0", env=env, config={"cordon": {"net": ["all"]}})
+        self.assertIn("host.microsandbox.internal", self.reached(free, **secret)[1])
+
+    def test_a_flood_from_behind_a_process_that_has_ended(self):
+        """A managed process ends, and a child of it goes on writing without a newline."""
+        server = self.server()
+        peer = server.legacy()
+        peer.call("box_create_session", {"session_id": "a"})
+        peer.call("box_start_managed_process",
+                  {"session_id": "a", "spec": {"command": "sh", "args": ["-c", "cat /dev/zero & sleep 0.2"]}})
+        self.eventually(lambda: peer.call("box_get_managed_process", {"session_id": "a"})["status"] == "exited", 60)
+        self.assertEqual(peer.exec("b", "echo fine")["stdout"].strip(), "fine")
+        peer.call("box_stop_managed_process", {"session_id": "a"})
+        peer.call("box_delete_session", {"session_id": "a"})
+
+
+class Twins(BoxTest):
+    def test_two_servers_of_one_home_leave_each_others_sandboxes_alone(self):
+        """Also while one of them comes and goes, which sweeps."""
+        first = self.server()
+        peer = first.legacy()
+        for n in range(3):
+            peer.exec(f"s{n}", f"echo {n} > /workspace/own")
+            second = self.server()
+            other = second.legacy()
+            other.exec(f"s{n}", "echo other > /workspace/own")
+            (second.stop if n % 2 else lambda: os.kill(second.proc.pid, signal.SIGKILL))()
+            other.close()
+            second.proc.wait(SECONDS)
+            for k in range(n + 1):
+                self.assertEqual(peer.exec(f"s{k}", "cat /workspace/own")["stdout"].strip(), str(k))
