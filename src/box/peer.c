@@ -323,6 +323,17 @@ void peers_close(struct server *s, enum websocket_code code, const char *reason)
 			leave(p);
 }
 
+void peers_drop_stranger(struct server *s)
+{
+	struct peer *oldest = NULL;
+
+	for (struct peer *p = s->peers; p; p = p->next) /* the newest comes first */
+		if (p->state == PEER_HEAD)
+			oldest = p;
+	if (oldest)
+		peer_drop(oldest);
+}
+
 bool peers_relieve(struct server *s)
 {
 	struct peer *fattest = NULL;

@@ -71,7 +71,10 @@ static void on_connection(void *arg, int fd, uint32_t events)
 			pause_listening(s);
 		return; /* otherwise the peer has gone */
 	}
-	if (s->n_peers >= SERVER_CONNECTIONS_MAX || s->n_strangers >= SERVER_STRANGERS_MAX)
+	/* the newest gets its chance: otherwise silent connections would keep everybody out */
+	if (s->n_strangers >= SERVER_STRANGERS_MAX)
+		peers_drop_stranger(s);
+	if (s->n_peers >= SERVER_CONNECTIONS_MAX)
 		return;
 	local = is_local(got, &from);
 	peer_new(s, fd_take(&got), local);

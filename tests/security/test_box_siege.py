@@ -114,6 +114,13 @@ class Wire(BoxTest):
             proc.send_signal(signal.SIGTERM)
             self.assertEqual(proc.wait(SECONDS), 0, err.data)
 
+    def test_silent_connections_keep_nobody_out(self):
+        server = self.server()
+        for _ in range(200):
+            self.keep(socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS))
+        self.assertEqual(server.legacy().call("__ping"), {})
+        self.assertEqual(http_get(server.port, "/readyz")[0], 200)
+
 
 class Pipes(BoxTest):
     def test_input_that_is_no_pipe_ends_the_server_too(self):
