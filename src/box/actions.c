@@ -45,7 +45,7 @@ static void fail(struct action *a, struct fault *f)
 	fault_done(f);
 }
 
-/* Gets a text. Fails the action with "KeyError: 'session_id'" for instance, as LangBot's own server does. */
+/* Gets a text. Otherwise fails the action, for instance with "KeyError: 'session_id'", as LangBot's own server does. */
 static bool get_text(struct action *a, const char *key, struct str *ret)
 {
 	const struct json_value *v = json_get(a->request.data, key);
@@ -313,7 +313,7 @@ static void act_start_process(struct action *a)
 	process_spec_done(&p);
 }
 
-/* Gets the process id, or "default" if the caller names none. */
+/* Gets the process id, or "default" if the caller names no process. */
 static bool get_process(struct action *a, struct str *ret)
 {
 	*ret = STR("default");
@@ -453,7 +453,7 @@ static void on_older_gone(void *arg, const struct fault *fault, struct buf *data
 		action_free(a);
 }
 
-/* A higher generation takes over. Ends the actions and sessions of lower generations before the action runs. */
+/* Ends the actions and sessions of lower generations before the action of a higher generation runs. */
 static void take_over(struct action *a)
 {
 	const struct reply r = { on_older_gone, a };

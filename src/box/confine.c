@@ -6,7 +6,7 @@
 
 static int give_up_capabilities(struct err *e)
 {
-	/* needs CAP_SETPCAP; for an ordinary user, no_new_privs makes the bounding set harmless */
+	/* this needs CAP_SETPCAP and fails for an ordinary user, but no_new_privs makes the bounding set harmless */
 	for (unsigned cap = 0; cap < 64; cap++)
 		IGNORE(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0));
 	/* most callers have no ambient capability */
@@ -14,7 +14,7 @@ static int give_up_capabilities(struct err *e)
 	return confine_capabilities(0, e);
 }
 
-/* No process of the same user may read our memory, and we leave no core file: both contain the peers' secret. */
+/* Forbids core files, and forbids other processes of the user to read our memory, because it holds the peers' secret. */
 static int hide_memory(struct err *e)
 {
 	const struct rlimit none = { 0, 0 };
@@ -24,7 +24,7 @@ static int hide_memory(struct err *e)
 	return 0;
 }
 
-/* Gives up every right on files. On a host without Landlock, the system call filter is the only wall. */
+/* Gives up every right on files. On a host without Landlock, only the system call filter denies access to files. */
 static int hide_files(struct err *e)
 {
 	struct confine_files f;

@@ -50,7 +50,7 @@ static void forget(struct joiner *j)
 	j->quoted = j->escaped = j->delivered = false;
 }
 
-/* Returns true if the text may become an object. */
+/* Returns true if the text may be the beginning of an object. */
 static bool begins_object(struct str s)
 {
 	while (s.n && strchr(" \t\r\n", *s.p)) {

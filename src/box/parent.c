@@ -45,7 +45,7 @@ static int listen_at(const struct addrinfo *a, struct err *e)
 	return fd_take(&fd);
 }
 
-/* Prints the address, for people, and for tests that let the kernel choose the port. */
+/* Prints the address for people, and for tests in which the kernel chooses the port. */
 static void say_where(int fd)
 {
 	struct sockaddr_storage a = { 0 };
@@ -157,7 +157,7 @@ static uint64_t raise_nofile(void)
 	return soft;
 }
 
-/* The hands keep these bounds whatever the configuration says, and even if a peer has taken over the server. */
+/* The hands enforce these bounds for every configuration, and even if a peer controls the server process. */
 static const struct hand_bounds hand_bounds = { .refused = source_rules_system,
 						.n_refused = SOURCE_RULES_SYSTEM,
 						.sessions_only = true };

@@ -13,7 +13,7 @@
 enum peer_state {
 	PEER_HEAD,    /* the request is not complete */
 	PEER_OPEN,    /* a WebSocket is open */
-	PEER_CLOSING, /* our close frame was sent, and the peer's has not come */
+	PEER_CLOSING, /* our close frame was sent, and the peer's close frame has not come */
 	PEER_LEAVING, /* the last bytes are being sent */
 };
 
@@ -24,7 +24,7 @@ struct peer {
 	enum peer_state state;
 	bool local;
 	bool paused;
-	bool deaf; /* it broke the protocol: what it still sends is dropped */
+	bool deaf; /* the peer broke the protocol, so its further bytes are dropped */
 	loop_id timer;
 	size_t seen; /* bytes of the head that were searched */
 	struct http_request request;
@@ -68,7 +68,7 @@ static void set_timer(struct peer *p, unsigned ms)
 		out_of_memory();
 }
 
-/* Sends the last bytes, for a limited time, and hangs up. */
+/* Sends the last bytes for a limited time, then closes the connection. */
 static void leave(struct peer *p)
 {
 	if (p->state == PEER_HEAD)
@@ -237,7 +237,7 @@ static size_t on_input(void *arg, const char *bytes, size_t n)
 	case PEER_HEAD: {
 		size_t taken;
 
-		/* it waits for its answer, and gets no second one */
+		/* the peer already waits for its answer, and must not get a second answer */
 		if (p->protocol.gone)
 			return n;
 		taken = take_head(p, bytes, n);

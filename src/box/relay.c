@@ -11,7 +11,7 @@ struct relay {
 	struct attachment attachment;
 	loop_id timer;
 	bool waits_for_pong;
-	bool full; /* the process does not take its input, so the peer is not read */
+	bool full; /* the process does not read its input, so we do not read the peer */
 	bool over;
 };
 

@@ -131,7 +131,7 @@ static bool split_path(struct str path, struct buf *session, struct buf *process
 	       !memchr(buf_str(process), '\0', process->n);
 }
 
-/* Returns true if the peer's placement is the current one of its Workspace. */
+/* Returns true if the peer's generation is the current generation of its Workspace. */
 static bool is_current(struct peer *p, const struct tenant *t)
 {
 	return t->legacy || fence_is_current(runtime_fence(peer_server(p)->runtime), t);

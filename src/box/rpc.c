@@ -76,7 +76,7 @@ void action_fail(struct action *a, const struct fault *f)
 	action_free(a);
 }
 
-/* If a newer generation has taken over, the result is not shown: the action fails. */
+/* If a newer generation has taken over, the action fails instead, and its result is not shown. */
 void action_succeed(struct action *a, struct str data)
 {
 	AUTO_BUF b = BUF_INIT(REPLY_MAX_BYTES);
@@ -109,7 +109,7 @@ static void refuse(struct rpc *r, const struct envelope_request *q, const struct
 	send(r, &b);
 }
 
-/* Runs a request as an action. Takes Q and HELD. */
+/* Runs a request as an action. Takes over Q and HELD. */
 static void begin(struct rpc *r, const struct envelope_request *q, struct holding held)
 {
 	struct action *a = xcalloc(1, sizeof(*a));

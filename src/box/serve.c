@@ -24,7 +24,7 @@ static void on_signal(void *arg, int sig)
 	server_stop(arg);
 }
 
-/* Stops the server, because no process would start hands again. */
+/* Stops the server, because without the parent no process would start hands again. */
 static void on_parent_gone(void *arg)
 {
 	server_stop(arg);

@@ -69,7 +69,7 @@ static void on_connection(void *arg, int fd, uint32_t events)
 	if (got < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 			pause_listening(s);
-		return; /* otherwise the peer has gone */
+		return; /* any other error means that the peer has gone */
 	}
 	/* the newest gets its chance: otherwise silent connections would keep everybody out */
 	if (s->n_strangers >= SERVER_STRANGERS_MAX)

@@ -81,7 +81,7 @@ static int read_own(struct settings *s, struct err *e)
 	return 0;
 }
 
-/* Returns true if a variable of the environment is one of the words that switch it on. */
+/* Returns true if TEXT, the value of an environment variable, is one of the words for "on". */
 static bool is_on(const char *text)
 {
 	static const char *const words[] = { "1", "true", "yes", "on" };

@@ -25,7 +25,7 @@ int socket_owner_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The kernel keeps an IPv4 connection to an IPv6 socket as an IPv6 connection. socket_owner_is() asks for both. */
+/* The kernel lists an IPv4 connection to an IPv6 socket as an IPv6 connection. socket_owner_is() asks for both. */
 static void put_address(const struct sockaddr_storage *a, __be32 out[4], __be16 *ret_port)
 {
 	if (a->ss_family == AF_INET6) {

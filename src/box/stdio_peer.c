@@ -9,7 +9,7 @@
 #include "box/stream.h"
 #include "wire/frame_stdio.h"
 
-#define LINES_MAX_BYTES (128u << 20) /* a message in which every byte is escaped twice */
+#define LINES_MAX_BYTES (128u << 20) /* enough for a message in which every byte is escaped twice */
 
 struct stdio_peer {
 	struct server *server;

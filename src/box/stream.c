@@ -24,8 +24,8 @@ struct stream {
 	struct buf queue;
 	size_t sent; /* bytes at the front of the queue that were sent */
 	bool wanted, finishing, over;
-	bool unwatchable; /* epoll does not take the input */
-	bool broken;      /* a part of the queue was dropped: no byte may follow */
+	bool unwatchable; /* epoll refuses the input descriptor */
+	bool broken;      /* a part of the queue was dropped, so no byte may follow */
 	unsigned depth;
 	bool freed;
 };
@@ -131,7 +131,7 @@ static void give_up(struct stream *s)
 	do_soon(s);
 }
 
-/* Takes memory for N bytes more in the queue. Returns false if the stream takes no more bytes. */
+/* Takes memory for N more bytes of the queue from the ceiling. Returns false if the stream accepts no more bytes. */
 static bool make_room(struct stream *s, size_t n)
 {
 	bool taken;
@@ -265,7 +265,7 @@ static void take_more(struct stream *s)
 		on_in(s, s->in, LOOP_READ);
 }
 
-/* Sends what was added, takes input, and ends the stream after a failure. */
+/* Sends what was added, handles input, and ends the stream after a failure. */
 static void on_soon(void *arg)
 {
 	struct stream *s = arg;

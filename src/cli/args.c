@@ -1,11 +1,10 @@
 /*
  * Parses argv in one pass. The tables of commands and options say what is allowed.
  *
- * The current command starts at the root and descends at each word that names a subcommand, so
- * options are always looked up in the command they stand behind. The parser prints help as soon as
- * it meets --help. When it has read the whole line without a usage error (exit 2), it refuses
- * options that are not supported yet (exit 1), and only then runs the handler. The tables are
- * constant data, and an option that was not given takes no memory.
+ * The current command starts at the root and descends at each word that names a subcommand, so an option is looked up in
+ * the command before it. The parser prints help as soon as it meets --help. When it has read the whole line without a
+ * usage error (exit 2), it refuses options that are not supported yet (exit 1), and only then runs the handler. The
+ * tables are constant data, and an option that was not given takes no memory.
  */
 #include "cli/args.h"
 
@@ -54,7 +53,7 @@ struct value {
 struct args_values {
 	struct value *given;
 	size_t n, cap;
-	struct strv owned;                   /* copies made to split comma lists */
+	struct strv owned;                   /* copies of comma lists, which the parser splits */
 	struct strv line_names, line_values; /* every value in the order of the line, borrowed */
 };
 
@@ -192,7 +191,7 @@ const char *args_next_value(const struct args *a, size_t *at, const char **ret_n
 
 /* --- usage errors --------------------------------------------------------------------------- */
 
-/* Prints "error: TEXT" and how to get help. Returns -1 with the parser finished. */
+/* Prints "error: TEXT" and how to get help. Sets P->finished and returns -1. */
 static int fail(struct parser *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static int fail(struct parser *p, const char *fmt, ...)
 {
@@ -280,7 +279,7 @@ static int check_choice(struct parser *p, const char *what, const char *const *c
 	return fail(p, "%s: bad value '%s': use one of %s", what, shown(&b, s), buf_str(&all));
 }
 
-/* Called as msb, the program takes only whole CPUs, as the real msb does. */
+/* If the program was called as msb, accepts only whole CPUs, as the real msb does. */
 static int check_cpus(struct parser *p, const struct opt *o, const char *s, uint64_t *ret_milli)
 {
 	bool msb = strcmp(p->args.program, "msb") == 0;
@@ -498,7 +497,7 @@ static int parse_line(struct parser *p)
 
 /* --- what only the whole line shows --------------------------------------------------------- */
 
-/* Returns the usage line's word for the positional I. */
+/* Returns the word that the usage line has for positional I. */
 static struct str usage_word(const struct command *c, size_t i)
 {
 	struct str rest = str_of(c->usage);

@@ -1,11 +1,10 @@
 /*
  * `cordon completion SHELL`: a script made of the command tables.
  *
- * All five scripts work alike. They find the command by walking the words before the cursor through
- * a table of transitions ("image/ls" leads to "image list"). Then they offer what its row holds:
- * subcommands, options, closed sets of values, or files. For names of sandboxes, images and volumes
- * they run the program itself with -q. Behind `--` the shell's own completion takes over. Each
- * script serves both names of the program.
+ * All five scripts work alike. They find the command by walking the words before the cursor through a table of
+ * transitions ("image/ls" leads to "image list"). Then they offer what the row of this command holds: subcommands,
+ * options, closed sets of values, or files. For names of sandboxes, images and volumes they run the program itself with
+ * -q. Behind `--` the shell's own completion takes over. Each script serves both names of the program.
  */
 #include "base/say.h"
 #include "cli/commands.h"
@@ -54,7 +53,7 @@ static bool wants_file(const struct opt *o)
 	       starts_with(o->value, "SRC:");
 }
 
-/* Returns the commands that a word may name here: those below C, or all of them for `help`. */
+/* Returns the commands that a word after C may name: the subcommands of C, or all commands if C is `help`. */
 static const struct command *offered(const struct command *c)
 {
 	return c->words == WORD_COMMAND ? cordon_root.sub : c->sub;
@@ -69,7 +68,7 @@ static const char *lister(const struct command *c)
 					 : NULL;
 }
 
-/* Writes S between single quotes; QUOTE is how the shell writes a single quote inside. */
+/* Writes S between single quotes. QUOTE replaces each single quote inside S. */
 static void add_quoted(struct buf *out, const char *s, const char *quote)
 {
 	buf_add_char(out, '\'');
@@ -222,7 +221,7 @@ static void zsh_opt(struct buf *out, const struct opt *o)
 		}
 	}
 	if (o->letter) {
-		/* after -x zsh does not offer --long, nor -x after --long, unless it may be repeated */
+		/* if -x or --long was given, zsh offers neither again, unless the option may be repeated */
 		buf_add_str(out, "\t\t\t'");
 		if (!*star)
 			buf_addf(out, "(-%c --%s)", o->letter, o->name);

@@ -17,8 +17,8 @@ static volatile sig_atomic_t terminal_is_raw;
 static void restore_terminal(void)
 {
 	if (terminal_is_raw) {
-		IGNORE(tcsetattr(0, TCSADRAIN, &saved_terminal)); /* nothing to do if it fails */
-		terminal_is_raw = 0; /* last, because a signal handler must still see it */
+		IGNORE(tcsetattr(0, TCSADRAIN, &saved_terminal)); /* a failure is ignored */
+		terminal_is_raw = 0; /* cleared last, because a signal handler must still see it */
 	}
 }
 
@@ -29,7 +29,7 @@ static void on_fatal_signal(int sig)
 	_exit(128 + sig);
 }
 
-/* Does nothing: a write beyond the caller's limit of file sizes (the log) then fails with EFBIG. */
+/* Does nothing. A write beyond the caller's limit of file sizes, for instance to the log, then fails with EFBIG. */
 static void on_large_file(int sig)
 {
 }

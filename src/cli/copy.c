@@ -12,7 +12,7 @@
 #define NOTES_SHOWN_MAX 20u /* notes about files not copied, such as sockets; the rest is counted */
 
 struct endpoint {
-	char *name;       /* of the sandbox; NULL for this machine */
+	char *name;       /* name of the sandbox; NULL for this machine */
 	const char *path; /* borrowed from the arguments */
 };
 

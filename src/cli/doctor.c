@@ -122,8 +122,8 @@ static const struct {
 	// clang-format on
 };
 
-/* Returns true if the test sandbox had a control group in systemd's scope. The probe tries only our
- * own group, so it may have failed nevertheless. */
+/* Returns true if the test sandbox had a control group in systemd's scope. The probe tries only our own group, so it may
+ * have failed although limits work. */
 static bool has_scope(const struct report *r)
 {
 	return starts_with(r->proof.limits.pids, "cgroup v2");
@@ -239,7 +239,7 @@ static void report_limits(struct report *r)
 	}
 }
 
-/* Reports what limits the size of a writable layer: the best way that works here. */
+/* Reports the best way to limit the size of a writable layer that works here. */
 static void report_sizes(struct report *r)
 {
 	const struct fact *quota = &r->facts.fact[FACT_PROJECT_QUOTA];
@@ -309,7 +309,7 @@ static void report_fixes(const struct args *a, const struct report *r)
 		return;
 	}
 	/* doctor runs none of these commands, because each changes the machine or the login session */
-	say_note(args_has(a, "fix") ? "Nothing here can be repaired by itself; to get more, run:"
+	say_note(args_has(a, "fix") ? "cordon cannot repair any of this itself; to get more, run:"
 				    : "To get more:");
 	for (size_t i = 0; i < r->fixes.n; i++)
 		say_hint(r->fixes.v[i]);
@@ -350,7 +350,7 @@ static void report_state(const struct home *h)
 
 struct leftovers {
 	struct strv
-		used; /* ids of live sandboxes, and of this home's sandboxes (their next start removes groups) */
+		used; /* ids of live sandboxes, and of this home's sandboxes, whose groups the next start removes */
 	struct strv idle;
 };
 

@@ -6,7 +6,7 @@
 #include "client/sandbox.h"
 #include "client/visit.h"
 
-/* Fills RECORD if the line has no command: the record then says what to run. */
+/* If the command line has no command, fills RECORD, which then says what to run. */
 static int run(struct execution *x, const struct args *a, const struct home *h,
 	       struct record *record, struct exec_result *result, bool *ret_ran, struct err *e)
 {
@@ -29,7 +29,7 @@ static int run(struct execution *x, const struct args *a, const struct home *h,
 int cmd_exec(const struct args *a)
 {
 	AUTO_HOME home = { .fd = -1 };
-	AUTO_RECORD record = RECORD_NONE; /* the words to run may point into it */
+	AUTO_RECORD record = RECORD_NONE; /* the words to run may point into the record */
 	struct exec_result result;
 	struct execution x;
 	struct err e = { 0 };

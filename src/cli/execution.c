@@ -47,8 +47,8 @@ static int add_env(struct execution *x, const struct args *a, struct err *e)
 	return r;
 }
 
-/* Returns the slot of RESOURCE. If a limit is given twice, the second value replaces the first. Setting both in
- * turn would fail if the first is lower. */
+/* Returns the slot of RESOURCE. If a limit is given twice, the second value replaces the first. Setting both in turn
+ * would fail if the first value is lower. */
 static struct exec_rlimit *limit_slot(struct exec_message *m, uint32_t resource)
 {
 	size_t i = 0;
@@ -231,7 +231,7 @@ static void report_failure(const struct execution *x, const struct home *h, cons
 		on = cwd ? record_in_force(&record)->workdir : record_in_force(&record)->user;
 	if (user && m->sys == EINVAL)
 		why = "the sandbox has no such id";
-	if (m->failure == EXEC_RESOURCE && m->sys == EPERM) /* only this limit gives that error */
+	if (m->failure == EXEC_RESOURCE && m->sys == EPERM) /* above the hard limit */
 		why = "--rlimit asks for more than the sandbox may have";
 	if (on)
 		say_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: '%s': %s",

@@ -52,7 +52,7 @@ static void add_wrapped(struct buf *out, const char *text, unsigned indent)
 	}
 }
 
-/* Adds LEFT, and TEXT in column OPT_COLUMN: on the next line if LEFT is too long. */
+/* Adds LEFT, and TEXT in column OPT_COLUMN. If LEFT is too long, TEXT is on the next line. */
 static void add_row(struct buf *out, const struct buf *left, const char *text)
 {
 	unsigned w = columns(buf_str(left), left->n);

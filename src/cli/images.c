@@ -1,6 +1,6 @@
 /*
- * The program cordon-image does the work on images. The commands below replace themselves by it and
- * pass their options on.
+ * The program cordon-image does the work on images. The commands below replace themselves by
+ * cordon-image and pass their options on.
  */
 #include <errno.h>
 #include <string.h>

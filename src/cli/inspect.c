@@ -1,6 +1,6 @@
 /*
- * `inspect` shows everything about one sandbox. Text and JSON say the same: which limits were asked for, and how
- * this host enforces each of them, or that it does not.
+ * `inspect` shows everything about one sandbox. Text and JSON have the same content: the limits that were asked for, and
+ * how this host enforces each limit, if it does.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static const struct {
 	// clang-format on
 };
 
-/* Returns how limit I is enforced. Returns NULL before the first start, when it is not known. */
+/* Returns how limit I is enforced, or NULL before the first start, when this is not known. */
 static const char *limit_text(const struct record *r, size_t i)
 {
 	const char *text = (const char *)&r->state.enforced + limits[i].offset;

@@ -196,7 +196,8 @@ static int install(const struct args *a, const struct home *h, char **ret_name, 
 	int r;
 
 	if (a->word.n == 0 && args_list(a, "conf")->n == 0)
-		return err_set(e, ERR_INVALID, "no image: name one, or a file that does by --conf");
+		return err_set(e, ERR_INVALID,
+			       "no image: name an image, or a --conf file that has one");
 	if (a->word.n && parse_image(a->word.v[0], &image, e) < 0)
 		return -1;
 	name = args_has(a, "name") ? xstrdup(args_str(a, "name"))
@@ -206,7 +207,7 @@ static int install(const struct args *a, const struct home *h, char **ret_name, 
 	if (r == 0)
 		r = spec_check_name("command", name, e);
 	if (r < 0 && !args_has(a, "name"))
-		r = err_set(e, ERR_INVALID, "no name for the command: give one by --name");
+		r = err_set(e, ERR_INVALID, "no name for the command: give a name by --name");
 	if (r == 0)
 		r = write_script(a, h, name, &image, &script, e);
 	if (r == 0)

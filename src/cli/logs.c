@@ -62,8 +62,8 @@ static void add_sources(struct strv *argv, const struct args *a)
 		strv_add(argv, text);
 }
 
-/* Chooses which bytes are shown. What a command printed must not control the caller's terminal: it
- * could hide lines, retitle the window or make the terminal answer. A pipe gets colours on request. */
+/* Chooses which bytes are shown. Output of a command must not control the caller's terminal, because it could hide
+ * lines, retitle the window or make the terminal send input. Colours for a pipe must be requested. */
 static void add_bytes(struct strv *argv, const struct args *a)
 {
 	const char *when = args_str(a, "color");

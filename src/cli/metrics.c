@@ -1,5 +1,5 @@
 /*
- * `metrics` shows what sandboxes use, as their supervisors report it. Percentages and rates need two samples: each
+ * `metrics` shows what sandboxes use, as their supervisors report it. Percentages and rates need two samples. So each
  * tick keeps its rows for the next tick, and the first sample is taken half a second before the first output.
  */
 #include <errno.h>
@@ -33,7 +33,7 @@ struct row {
 	const char *state;
 	uint32_t cpu_milli;
 	uint64_t memory_limit;    /* USAGE_UNKNOWN if no limit is enforced */
-	struct usage_message use; /* all unknown unless the state is "running" */
+	struct usage_message use; /* all members are unknown unless the state is "running" */
 	uint64_t at_mono, at_real;
 	/* from two samples; negative when not known */
 	double cpu_percent, disk_read, disk_write, net_rx, net_tx;
@@ -357,7 +357,7 @@ static void to_terminal(const char *s)
 	AUTO_BUF b = BUF_INIT(64);
 
 	buf_add_str(&b, s);
-	IGNORE(say_output(&b)); /* decoration */
+	IGNORE(say_output(&b)); /* the screen is only decoration */
 }
 
 /* Sleeps. Returns 0, the signal that ended the sleep, or -1 if the reader of our output is gone. */
@@ -407,7 +407,7 @@ static int go_on(const struct args *a, const struct home *h, struct rows *rows, 
 	}
 	if (watch)
 		to_terminal(SHOW_CURSOR);
-	/* the sandbox that we watched has ended: end too */
+	/* if the sandbox that we watched has ended, metrics ends without an error */
 	if (e.code && e.code != ERR_NOT_RUNNING && e.code != ERR_NOT_FOUND)
 		return say_error(&e);
 	return ended == SIGTERM ? 128 + SIGTERM : status;

@@ -1,9 +1,9 @@
 /*
  * `modify` makes a plan first, and then does all of it or nothing.
  *
- * It builds the wanted configuration as a second spec; every difference is a change with a
- * disposition. The supervisor of a running sandbox applies the live changes at once. The record keeps
- * the others for the next start; --restart starts the sandbox again now.
+ * It builds the wanted configuration as a second spec. Every difference is a change, and its disposition says when it
+ * takes effect. The supervisor of a running sandbox applies the live changes at once. The record keeps the other changes
+ * for the next start. With --restart, `modify` restarts the sandbox at once.
  */
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static void plan_done(struct plan *p)
 	spec_done(&p->active);
 }
 
-/* A limit can change live only if a control group holds it. */
+/* Returns true if a control group enforces the limit. Only such a limit can change while the sandbox runs. */
 static bool is_group(const char *how)
 {
 	return starts_with(how, "cgroup");
@@ -86,7 +86,8 @@ static int change_resources(struct spec *s, const struct args *a, struct err *e)
 	return spec_validate(s, e);
 }
 
-/* Refuses a number of CPUs that the next start would refuse. Before the first start this is not known yet. */
+/* Refuses a number of CPUs that the next start would refuse. Before the first start, nothing is known and nothing is
+ * refused. */
 static int check_cpus(const struct record *r, const struct spec *to, const struct args *a,
 		      struct err *e)
 {
@@ -201,8 +202,8 @@ static int change_spec(const struct home *h, const struct spec *from, const stru
 	return network_change(a, to, e);
 }
 
-/* Plans a change of the running configuration, or of the next start's if the user asked for that. Earlier changes
- * that wait for the next start stay. */
+/* Plans a change of the running configuration, or, if the user asked for that, of the configuration of the next start.
+ * Earlier changes that wait for the next start stay. */
 static int make_plan(struct plan *p, const struct args *a, const struct home *h, struct err *e)
 {
 	const struct record *r = p->record;

@@ -13,7 +13,7 @@ static struct policy_strings strings(const struct strv *l)
 	return (struct policy_strings){ .v = (const char *const *)l->v, .n = l->n };
 }
 
-/* Reads the options that `modify` has, too. */
+/* Reads the options that `create`, `run` and `modify` share. */
 static struct policy_options rule_options(const struct args *a)
 {
 	return (struct policy_options){
@@ -48,7 +48,7 @@ static struct policy_options options_from_args(const struct args *a)
 	return o;
 }
 
-/* Applies the settings of files where no option overrides them. */
+/* Applies those settings of files that no option overrides. */
 static void add_conf(struct policy_options *o, const struct conf_extra *x)
 {
 	bool said = o->net.n || o->no_net || o->net_default || o->net_default_egress ||

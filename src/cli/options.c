@@ -1,6 +1,6 @@
 #include "cli/options.h"
 
-/* Upper bounds that the parser checks; commands check numbers further. */
+/* Upper bounds that the parser checks. Commands may have stricter checks. */
 #define PIDS_MAX 4194304u /* the kernel's own ceiling for pid_max */
 #define PORT_MAX 65535u
 

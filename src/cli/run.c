@@ -1,8 +1,8 @@
 /*
  * `run` runs one command in a new sandbox (ephemeral without a name) or in an existing one.
  *
- * For a new sandbox it sends the command before the supervisor has answered, on a connection made
- * beforehand. Pid 1 finds the command waiting, so a run needs no more round trips than a start.
+ * For a new sandbox it sends the command before the supervisor has answered, on a connection that it made before. Pid 1
+ * finds the command in the socket, so a run needs no more round trips than a start.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static int execute(struct job *j, const char *name, struct err *e)
 	return r;
 }
 
-/* Returns true if the supervisor may warn about S: about a limit that holds in part, or files that belong to root. */
+/* Returns true if the supervisor may warn about S, because a limit is enforced only in part or files belong to root. */
 static bool may_warn(const struct spec *s)
 {
 	for (size_t i = 0; i < s->n_mounts; i++)
@@ -72,7 +72,7 @@ static bool may_warn(const struct spec *s)
 
 static int run_new(struct job *j, struct err *e)
 {
-	/* wait until files are copied and ports are bound: both may fail */
+	/* wait until files are copied and ports are bound, because both may fail */
 	bool waits =
 		j->x.request.message.flags & EXEC_DETACHED || j->spec.n_patches || j->spec.n_ports;
 
@@ -98,7 +98,7 @@ static const char *ignored_option(const struct args *a)
 	return NULL;
 }
 
-/* Returns true if the line names another IMAGE than the sandbox has. */
+/* Returns true if the command line names another image than the sandbox has. */
 static bool other_image(const struct args *a, const struct spec *has)
 {
 	const char *word = a->word.n ? a->word.v[0] : NULL;
@@ -133,7 +133,7 @@ static int run_existing(struct job *j, struct err *e)
 	const char *name = r->spec.name, *option = ignored_option(j->args);
 
 	if (option)
-		say_warn("sandbox '%s' exists: --%s and other options of a new one are ignored",
+		say_warn("sandbox '%s' exists: --%s and other options of a new sandbox are ignored",
 			 name, option);
 	else if (other_image(j->args, &r->spec))
 		say_warn("sandbox '%s' exists with the image '%s': '%s' is ignored", name,
@@ -183,7 +183,7 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 	return exists ? run_existing(j, e) : run_new(j, e);
 }
 
-/* Ends a sandbox that `run` started. Commands no longer see an ephemeral one when this returns. */
+/* Ends a sandbox that `run` started. When this returns, other commands no longer see an ephemeral sandbox. */
 static void finish(struct job *j, const char *name)
 {
 	struct err ignored;

@@ -12,7 +12,7 @@
 #include "spec/grammar.h"
 
 #define OUTPUT_MAX_BYTES (64u << 20)
-#define CELL_MAX_BYTES (4u << 20) /* the longest command line that the kernel takes */
+#define CELL_MAX_BYTES (4u << 20) /* the longest command line that the kernel accepts */
 enum { IMAGE_WIDTH = 36, COMMAND_WIDTH = 40, PORTS_WIDTH = 32 };
 
 static int by_name(const void *a, const void *b)

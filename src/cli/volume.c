@@ -25,7 +25,7 @@ static int create(const struct args *a, const struct home *h, const char *name, 
 	if (size && parse_size_mib("--size", size, &size_mib, e) < 0)
 		return -1;
 	if (disk && !size)
-		return err_set(e, ERR_INVALID, "--size: a disk volume needs one");
+		return err_set(e, ERR_INVALID, "--size: a disk volume needs a size");
 	if (!disk && size)
 		return err_set(e, ERR_INVALID,
 			       "--size: only disk volumes have one; add --kind disk");

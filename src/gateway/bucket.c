@@ -19,8 +19,8 @@ void bucket_take(struct bucket *b, uint64_t amount)
 		b->tokens -= (int64_t)amount;
 }
 
-/* Computes AMOUNT × DT / INTERVAL without overflow: amounts reach 2^50, times a day of
- * nanoseconds. */
+/* Computes AMOUNT × DT / INTERVAL without overflow. AMOUNT may reach 2^50, and the times may reach
+ * a day in nanoseconds. */
 static uint64_t scale(uint64_t amount, uint64_t dt_ns, uint64_t interval_ns)
 {
 	return (uint64_t)((unsigned __int128)amount * dt_ns / interval_ns);

@@ -8,7 +8,7 @@ void denials_reset(struct denials *d)
 	memset(d, 0, sizeof(*d));
 }
 
-/* Returns true if KEY is new. When the table is full, returns true once more, for the last line. */
+/* Returns true if KEY is new. When the table becomes full, returns true one last time. */
 static bool is_news(struct denials *d, const char *key)
 {
 	uint64_t h = 0xcbf29ce484222325ull;

@@ -35,8 +35,7 @@ static void reply_code(struct gateway *g, const struct dns_query *q, const struc
 	reply(g, q, o, msg, dns_reply_encode(q, rcode, false, msg));
 }
 
-/* Answers questions of types that are useless here, or that would undo a rule. Returns true if it
- * answered. */
+/* Answers questions that are not forwarded because of their type. Returns true if it answered. */
 static bool answered_without_asking(struct gateway *g, const struct dns_query *q,
 				    const struct dns_origin *o)
 {

@@ -178,7 +178,7 @@ static void conn_open(struct dns_tcp *d, const struct packet *p, uint64_t now_ns
 	buf_init(&c->tx, 2 + DNS_MESSAGE_MAX);
 	if (getrandom(&c->una, sizeof(c->una), 0) < 0)
 		c->una = (uint32_t)
-			now_ns; /* only the guest could use a guessed number, against itself */
+			now_ns; /* the number may be guessed: only the guest could use it, against itself */
 	c->nxt = c->una + 1;
 	send_segment(d, c, c->una, TCP_SYN | TCP_ACK, NULL, 0);
 }
@@ -189,7 +189,7 @@ static bool take_ack(struct conn *c, const struct packet *p, uint64_t now_ns)
 	uint32_t acked = p->ack - c->una;
 
 	if (acked > c->nxt - c->una)
-		return true; /* an old acknowledgement, or one for bytes that we never sent */
+		return true; /* the acknowledgement is old, or is for bytes that we never sent */
 	c->window = p->window;
 	if (acked == 0)
 		return true;
@@ -276,7 +276,7 @@ void dns_tcp_answer(struct dns_tcp *d, unsigned conn, uint32_t generation, const
 	buf_add_char(&c->tx, (char)n);
 	buf_add(&c->tx, p, n);
 	if (buf_failed(&c->tx)) {
-		conn_reset(d, c); /* the guest asks and does not read the answers */
+		conn_reset(d, c); /* the guest sends questions but does not read the answers */
 		return;
 	}
 	conn_read(d, c);

@@ -150,8 +150,8 @@ static bool goes_nowhere(const struct gateway *g, const struct addr *a)
 	return memcmp(a->b, g->lease.gateway_v6.b, 8) == 0;
 }
 
-/* Returns true if the guest may begin this flow; otherwise P has been refused. *RET_MINDS says whether
- * names in the flow's bytes may change the verdict. */
+/* Returns true if the guest may begin this flow. Otherwise refuses P and returns false. *RET_MINDS says whether names in
+ * the flow's bytes may change the verdict. */
 static bool may_begin(struct gateway *g, const struct packet *p, bool *ret_minds)
 {
 	struct policy_flow f = { .direction = POLICY_EGRESS,
@@ -273,8 +273,8 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 		if (!f)
 			return;
 	} else if ((p->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && (f->open || p->seq != f->start)) {
-		/* the guest forgot this connection and dials again: end it, and judge the guest's
-		 * next attempt */
+		/* the guest has forgotten this connection and begins a new one: end the old one, and judge the next
+		 * SYN */
 		refuse(g, p);
 		firewall_end_flow(g, f, p->seq, p->ack);
 		return;
@@ -301,9 +301,9 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 /* --- when the host's addresses change ------------------------------------------------------------- */
 
 /*
- * Removes the UDP conversation, so that its next datagram is judged. An open TCP connection cannot
- * reach the host's new address, because the kernel resets it. The next SYN of a connection that is
- * still being dialled could reach it, so we end the dial; the stack then resets the guest.
+ * Removes the UDP conversation, so that its next datagram is judged. An open TCP connection cannot reach the host's new
+ * address, because the kernel resets the connection. If connect() is still under way, the next SYN could reach the
+ * address, so we shut the socket down, and the stack then resets the guest.
  */
 void firewall_recheck(struct gateway *g)
 {
@@ -317,7 +317,7 @@ void firewall_recheck(struct gateway *g)
 				flow_remove(&g->flows, f);
 			else if (f->dial >= 0)
 				IGNORE(shutdown(f->dial,
-						SHUT_RDWR)); /* fails if the dial has ended */
+						SHUT_RDWR)); /* fails if connect() has ended */
 		}
 }
 
@@ -432,7 +432,7 @@ static bool is_from_guest(const struct gateway *g, const struct packet *p)
 {
 	const struct addr *own = p->src.family == ADDR_V4 ? &g->lease.guest_v4 : &g->lease.guest_v6;
 	bool to_us = memcmp(p->frame, g->lease.gateway_mac, MAC_BYTES) == 0;
-	/* broadcast and multicast are allowed only for a question for our address */
+	/* broadcast and multicast are allowed only for ARP and neighbour questions */
 	bool asks = p->frame[0] & 1 && (p->kind == PACKET_ARP || p->kind == PACKET_ICMP6);
 
 	return memcmp(p->frame + MAC_BYTES, g->lease.guest_mac, MAC_BYTES) == 0 &&

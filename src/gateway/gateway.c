@@ -83,7 +83,7 @@ void gateway_set_policy(struct gateway *g, struct policy *p)
 	g->flows.max = g->policy.max_connections;
 	resolver_flush(g->resolver);
 	denials_reset(
-		&g->denials); /* the new policy may refuse for other reasons: report them again */
+		&g->denials); /* the new policy may refuse for other reasons, so report refusals again */
 	start_rates(g);
 }
 
@@ -181,10 +181,10 @@ static int turn(struct gateway *g)
 	g->now_ns = clock_mono_ns();
 	if (g->set.fd[SLOT_CONTROL].revents)
 		control_handle(g);
-	/* first, before anything is sent: the address of a flow may have become the host's */
+	/* this comes before anything is sent: the peer's address of a flow may have become an address of the host */
 	if (g->set.fd[SLOT_ROUTES].revents && route_changed(&g->route))
 		firewall_recheck(g);
-	/* before any other call of the stack, because such a call may change the sockets that were polled */
+	/* this comes before any other call of the stack, because such a call may change the sockets that were polled */
 	stack_poll(g->stack, &g->set);
 	firewall_flush(g);
 	resolver_poll(g->resolver, &g->set, g->now_ns);

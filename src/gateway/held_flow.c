@@ -142,7 +142,7 @@ static void probe(struct gateway *g, struct flow *f)
 	stack_input(g->stack, frame, packet_make_tcp(frame, &ends, &tcp, NULL, 0));
 }
 
-/* Gives the stack what it takes of each hold. If it takes nothing, asks for its window once a turn. */
+/* Gives the stack as many bytes of each hold as its window allows. If the window is closed, probes it once a turn. */
 void held_flows_go_on(struct gateway *g)
 {
 	g->holds_wait = false;
@@ -159,7 +159,7 @@ void held_flows_go_on(struct gateway *g)
 				if (f && f->hold)
 					acknowledge(
 						g, f,
-						0); /* the guest learns that there is room again */
+						0); /* this tells the guest that the hold has room again */
 			} else if (f->probed_ns != g->now_ns) {
 				probe(g, f);
 			} else {

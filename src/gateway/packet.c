@@ -49,7 +49,7 @@ uint16_t checksum(const void *data, size_t n, uint32_t start)
 		sum += get16(p);
 	if (n)
 		sum += (uint64_t)p[0] << 8;
-	/* we added 32-bit words: folding twice at 32 and at 16 bits gives the 16-bit sum */
+	/* these four steps fold the sum of 32-bit words to 16 bits */
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
@@ -283,8 +283,8 @@ unsigned packet_take_mss(struct packet *p, unsigned raise_to)
 	if (!at)
 		return TCP_DEFAULT_MSS;
 	mss = get16(p->frame + at);
-	/* an option at an odd offset, which no known system sends, stays: two words of the sum would
-	 * change */
+	/* an option at an odd offset is not changed, because two words of the sum would change; no
+	 * known system sends it */
 	if (raise_to > mss && (at - p->l4) % 2 == 0) {
 		put16(p->frame + at, raise_to);
 		checksum_update(p->frame + p->l4 + 16, mss, raise_to);

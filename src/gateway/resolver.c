@@ -392,7 +392,7 @@ void resolver_ask(struct resolver *r, const struct dns_query *q, const struct dn
 	a->query = *q;
 	a->origin = *o;
 	if (getrandom(&a->id, sizeof(a->id), 0) != (ssize_t)sizeof(a->id))
-		a->id = (uint16_t)now_ns; /* the fresh source port still protects the answer */
+		a->id = (uint16_t)now_ns; /* the new source port still protects the answer */
 	a->out_n = 2 + dns_query_encode(q, a->id, a->out + 2);
 	a->out[0] = (uint8_t)((a->out_n - 2) >> 8);
 	a->out[1] = (uint8_t)(a->out_n - 2);
@@ -418,7 +418,7 @@ static void read_udp(struct resolver *r, struct ask *a, uint64_t now_ns)
 		return;
 	}
 	if (dns_answer_check(r->msg, (size_t)n, &a->query, a->id) < 0)
-		return; /* not the answer, which may still come */
+		return; /* this is not the answer, which may still come */
 	if (!dns_answer_truncated(r->msg)) {
 		ask_answered(r, a, r->msg, (size_t)n, now_ns);
 	} else if (!ask_by_tcp(r, a, now_ns)) {
@@ -480,7 +480,7 @@ static void ask_due(struct resolver *r, struct ask *a, uint64_t now_ns)
 	if (a->resend_ns && now_ns >= a->resend_ns && now_ns < a->deadline_ns) {
 		a->resend_ns = 0;
 		IGNORE(send(a->fd, a->out + 2, a->out_n - 2, MSG_NOSIGNAL) <
-		       0); /* if it fails, the ask ends at its deadline */
+		       0); /* if sending fails, the ask ends at its deadline */
 	} else if (now_ns >= a->deadline_ns) {
 		r->server[a->server].dead_until_ns = now_ns + RESOLVER_DEAD_NS;
 		ask_next(r, a, a->server + 1, now_ns);
@@ -495,7 +495,7 @@ void resolver_poll(struct resolver *r, const struct pollset *set, uint64_t now_n
 
 		if (a->state == ASK_FREE)
 			continue;
-		/* an ask that began after the set was filled has no entry there */
+		/* an ask that began after the set was filled has no entry in the set */
 		ready = a->poll_index < set->n && set->fd[a->poll_index].fd == a->fd &&
 			set->fd[a->poll_index].revents;
 		if (ready && a->state == ASK_UDP)

@@ -12,7 +12,7 @@
 #define ANSWER_BYTES 4096 /* for one route; the kernel's answers have about 200 bytes */
 #define NEWS_BYTES 16384
 #define NEWS_PER_TURN \
-	64u /* messages; a host that changes routes all the time must not keep us from the link */
+	64u /* messages; otherwise a host that changes routes all the time would keep us from reading the link */
 
 static int open_socket(uint32_t groups)
 {
@@ -146,7 +146,7 @@ enum route_kind route_to(struct route *r, const struct addr *a, enum policy_prot
 
 /* --- the news ----------------------------------------------------------------------------------- */
 
-/* Returns true if the change may concern an address of the host. Most routes do not lead to it. */
+/* Returns true if the change may concern an address of the host. Most routes do not. */
 static bool matters(const struct nlmsghdr *h)
 {
 	const struct rtmsg *route = NLMSG_DATA(h);
@@ -176,7 +176,7 @@ bool route_changed(struct route *r)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
 		if (n < 0 || n > (ssize_t)sizeof(news)) {
-			changed = true; /* messages were lost, and one of them may have mattered */
+			changed = true; /* messages were lost, and one of them may matter */
 			continue;
 		}
 		for (unsigned left = (unsigned)n; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left))

@@ -136,8 +136,8 @@ static void introduce_guest(struct stack *s)
 	stack_input(s, frame, packet_make_neighbour(frame, &ends));
 }
 
-/* Makes the heap keep free memory. Each connection of the stack has two buffers of 128 KiB; giving
- * them back to the kernel each time would take a fifth of the time of a short connection. */
+/* Makes the heap keep free memory. Each connection of the stack has two buffers of 128 KiB. Giving them back to the
+ * kernel each time would cost a fifth of the time of a short connection. */
 static void keep_heap(void)
 {
 	IGNORE(mallopt(M_TRIM_THRESHOLD, HEAP_KEPT_BYTES));
@@ -157,7 +157,7 @@ struct stack *stack_new(const struct lease *lease, bool trains, stack_output_fn 
 	s->lease = *lease;
 	s->to_guest = to_guest;
 	s->arg = arg;
-	unused_v4.b[3] |= 3; /* the address of libslirp's resolver: we never pass packets to it */
+	unused_v4.b[3] |= 3; /* libslirp's resolver, which gets no packets from us */
 	unused_v6.b[15] = 3;
 	memset(net_v6.b + 8, 0, 8);
 	c.in_enabled = c.in6_enabled = true;

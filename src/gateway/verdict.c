@@ -1,7 +1,7 @@
 /*
- * An address of the host leads to the host's services, past any firewall. So it belongs to the group
- * "host", even if it looks public or private. Only a rule that names this very address overrides the
- * group; a rule about a network that contains the address does not.
+ * An address of the host leads to the host's services, past any firewall. So it belongs to the
+ * group "host", even if it looks public or private. Only a rule for this single address overrides
+ * the group. A rule for a network that contains the address does not.
  */
 #include "gateway/verdict.h"
 

@@ -248,7 +248,8 @@ static struct admission_record *find(const struct admission *a, const unsigned c
 	return at == ROLL_UNKNOWN ? NULL : &a->record[at];
 }
 
-/* Returns the record of a Workspace, which is added if it is new. Returns NULL with a fault in F if the table is full. */
+/* Returns the record of a Workspace. Adds a record for a new Workspace. Returns NULL with a fault in F if the table is
+ * full. */
 static struct admission_record *find_or_add(struct admission *a, const struct tenant *t,
 					    struct fault *f)
 {
@@ -267,7 +268,7 @@ static struct admission_record *find_or_add(struct admission *a, const struct te
 	return &a->record[at];
 }
 
-/* Checks what a grant must fulfil whatever the record says. */
+/* Checks the parts of a grant that do not depend on the record. */
 static int check_bounds(const struct admission *a, const struct admission_grant *g, uint64_t now_ns,
 			struct fault *f)
 {

@@ -55,7 +55,7 @@ static void set_state(struct backend *b, enum backend_state state, const char *w
 	b->state = state;
 }
 
-/* Our engine comes before Docker: people who install this server beside Docker want it. */
+/* By default our engine is used even beside Docker: people who install this server want it. */
 enum backend_name backend_parse(const char *wanted)
 {
 	if (strcmp(wanted, "cordon") == 0)

@@ -156,7 +156,7 @@ void blueprint_limits(const struct box_spec *b, struct limits_message *ret)
 	ret->pids = b->pids_limit < SPEC_PIDS_MAX ? (uint64_t)b->pids_limit : SPEC_PIDS_MAX;
 }
 
-/* Limits of a BoxSpec are soft: if this machine cannot enforce a limit, that is shown and is no error. */
+/* Limits of a BoxSpec are soft: a limit that this machine cannot enforce is no error, and box_status shows it. */
 static void set_limits(struct spec *s, const struct box_spec *b)
 {
 	struct limits_message m;

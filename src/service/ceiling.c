@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#define SHARE 8 /* one holder may take an eighth of what is left at once */
+#define SHARE 8 /* ceiling_take_share() takes at most an eighth of what is left */
 
 size_t ceiling_left(const struct ceiling *c)
 {

@@ -5,7 +5,7 @@
 #include "service/python.h"
 
 #define NOTICE_BYTES 96
-#define ROUNDS 4 /* the number in the notice changes its length; this many rounds are enough */
+#define ROUNDS 4 /* a longer number in the notice leaves less text; this many rounds settle it */
 
 /* How a text of N characters is cut. */
 struct cut {
@@ -21,7 +21,7 @@ static void write_notice(struct cut *c, size_t n)
 				       n - c->head - c->tail);
 }
 
-/* Returns false if there is room for the notice only. */
+/* Returns false if only the notice fits into the limit. */
 static bool find_cut(struct cut *c, size_t n, size_t limit)
 {
 	*c = (struct cut){ 0 };

@@ -21,7 +21,7 @@ static uint64_t read_number(struct model *m, const char *field, uint64_t fallbac
 	return m->bad ? fallback : (uint64_t)n;
 }
 
-/* Reads a text that must not be missing or blank. */
+/* Reads a text. Fails if it is missing or blank. */
 static char *read_id(struct model *m, const char *field)
 {
 	char *id = model_text(m, field, NULL, true);
@@ -39,7 +39,7 @@ static bool is_digest(struct str s)
 	return s.n == 64;
 }
 
-/* A peer may send the context of a plugin, which has more members. It must then have all of them. */
+/* The context of a plugin has more members. A context with some of them must have all. */
 static void check_plugin_members(struct model *m)
 {
 	AUTO_FREE char *digest = NULL;

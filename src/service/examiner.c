@@ -25,7 +25,7 @@ struct examiner {
 	struct examiner_parts parts;
 	struct asker *askers, **last;
 	bool busy;
-	bool outdated; /* the configuration changed while it was busy */
+	bool outdated; /* the configuration changed during the examination */
 	uint64_t fresh_until_ns;
 	struct readiness result;
 	char *error;              /* the text of result.error */

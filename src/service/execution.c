@@ -59,7 +59,7 @@ static void on_end(void *arg, const struct job_end *end)
 			  session_backend_name(w->slot->all), exec_failure_text(end->end.failure));
 	else
 		write_result(w, &end->end, timed_out);
-	if (timed_out || end->hung) { /* the contract: the session ends before the answer is sent */
+	if (timed_out || end->hung) { /* the session must end before the answer is sent */
 		w->stage = STAGE_CLOSING;
 		session_close(n);
 		return;

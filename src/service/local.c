@@ -100,7 +100,7 @@ static int find(struct use *u, struct fault *f)
 		return e.code == ERR_NOT_FOUND ? 0 : backend_error(f, &e);
 	if (compare(u, &r, f) < 0)
 		return -1;
-	/* erase what a killed supervisor left; wait for a sandbox that starts or ends */
+	/* if the supervisor was killed, erase what it left; a sandbox that starts or ends is not ready yet */
 	if (r.status == STATUS_STOPPED || r.status == STATUS_CRASHED)
 		return leftover_sweep(&u->home, u->name) ? 0 : 2;
 	if (!sandbox_is_up(&r))
@@ -117,7 +117,7 @@ static int find(struct use *u, struct fault *f)
 static void add_spec_label(const struct box_spec *b, struct spec *s)
 {
 	AUTO_BUF text = BUF_INIT(SPEC_TEXT_MAX_BYTES);
-	struct box_spec lasting = *b; /* will lose what belongs to one command */
+	struct box_spec lasting = *b; /* the spec without the fields that belong to one command */
 	struct json_writer w;
 	struct err ignored;
 

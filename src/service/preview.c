@@ -25,7 +25,7 @@ void preview_add(struct preview *p, const void *bytes, size_t n)
 					   ? p->tail.n + n - TAIL_BYTES
 					   : p->tail.n);
 	buf_add(&p->tail, (const char *)bytes + skip, n);
-	p->tail.failed = false; /* without memory the preview only stays older */
+	p->tail.failed = false; /* without memory, the preview keeps its older text */
 }
 
 void preview_render(const struct preview *p, struct buf *out)

@@ -1,5 +1,5 @@
 /*
- * `held` has the output that no attachment has taken, from `at` on. The job reads only while an attachment wants more.
+ * `held` has, from `at` on, the output that no attachment has got. The job reads only while an attachment wants more.
  * `held` is therefore one chunk of the pipe and an unfinished line, or the rest of the pipe if the process has ended.
  */
 #include "service/process.h"
@@ -36,7 +36,7 @@ struct process {
 	struct buf held;
 	size_t at, scanned;
 	bool skipping; /* the rest of a line that was too long is skipped */
-	bool draining; /* the process has ended, the pipe has not */
+	bool draining; /* the process has ended, but its pipe still has output */
 	struct preview preview;
 	struct buf input;
 	struct attachment *attached;
@@ -127,8 +127,8 @@ static void give_line(struct process *p, size_t end, size_t next)
 		a->blocked = true;
 }
 
-/* Skips a line beyond the limit and ends the attachment. The next attachment starts after that line. The line
- * has come up to END. OPEN says that it goes on. */
+/* Skips a line beyond the limit and ends the attachment. The next attachment starts after that line. END is the end of
+ * the line's bytes so far. OPEN says that more bytes of the line follow. */
 static void refuse_line(struct process *p, size_t end, bool open)
 {
 	bool told = p->skipping;

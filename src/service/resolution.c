@@ -78,7 +78,7 @@ static int outside_roots(const struct service_config *c, struct fault *f)
 			 buf_str(&roots));
 }
 
-/* Only gives a clear message. The rules of the mount (client/source_rules.h) check the path again when it is opened. */
+/* This check only gives a clear message. client/source_rules.h checks the path again when it is opened. */
 static int check_host_path(const struct service_config *c, struct box_spec *s, struct fault *f)
 {
 	AUTO_FREE char *real = NULL;

@@ -37,8 +37,8 @@ struct runtime {
 	struct admission admission;
 	struct examiner *examiner;
 	struct gate *gate;
-	uint64_t descriptors;                  /* how many this process may open */
-	int64_t said_sessions;                 /* the lowered max_sessions that the log has, or 0 */
+	uint64_t descriptors;  /* how many descriptors this process may have open */
+	int64_t said_sessions; /* the lowered max_sessions that was logged last, or 0 */
 	char instance[RUNTIME_INSTANCE_BYTES]; /* a random id of this process */
 };
 
@@ -280,7 +280,7 @@ static void on_swept(void *arg, const struct hands_answer *a)
 		log_line(LOG_WARN, "cannot remove what an earlier server left: %s", a->err->msg);
 }
 
-/* Removes what earlier servers left behind that were killed together with their supervisors. */
+/* Removes what earlier servers left behind, if they were killed together with their supervisors. */
 static void sweep(struct runtime *r)
 {
 	const struct hand_request q = { .task = HAND_SWEEP };

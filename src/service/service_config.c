@@ -82,7 +82,8 @@ static void read_roots(struct service_config *c, const struct box_config *box)
 #define LANGBOT_HOST_IN_DOCKER "ws://langbot_box:5410"
 #define LANGBOT_HOST_STANDALONE "ws://127.0.0.1:5410"
 
-/* As LangBot finds it out. The word `false` is ours: it lets a program in a container use a child. */
+/* Decides as LangBot does, but also accepts `false`, so that a program in a container can use a
+ * child. */
 static bool is_in_docker(void)
 {
 	const char *word = getenv("DOCKER_ENV");
@@ -92,7 +93,8 @@ static bool is_in_docker(void)
 	return access("/.dockerenv", F_OK) == 0;
 }
 
-/* LangBot's own rule: a WebSocket if the endpoint is far away, or else a child. */
+/* Applies LangBot's own rule: a WebSocket if there is an endpoint, if LangBot runs in Docker or if
+ * STANDALONE is set, otherwise a child. */
 static void follow_langbot(struct runtime_config *r, bool standalone)
 {
 	const char *far = is_in_docker() ? LANGBOT_HOST_IN_DOCKER : LANGBOT_HOST_STANDALONE;
@@ -104,7 +106,7 @@ static void follow_langbot(struct runtime_config *r, bool standalone)
 		r->kind = RUNTIME_WEBSOCKET;
 }
 
-/* A list of words, or one text that blanks divide into words. */
+/* Reads a list of words, or one text that blanks divide into words. */
 static int read_command(const struct json_value *v, struct model_texts *ret, struct fault *f)
 {
 	struct model m = { .v = v, .inside = "box.runtime.", .class = FAULT_VALIDATION, .f = f };
@@ -146,7 +148,7 @@ static int choose_kind(const struct json_value *v, bool standalone, struct runti
 	return 0;
 }
 
-/* The id by which a runtime knows us: of the configuration, or of the environment. */
+/* Reads the id by which the runtime knows us, from the configuration or from the environment. */
 static int read_instance(const struct json_value *service, struct runtime_config *r,
 			 struct fault *f)
 {

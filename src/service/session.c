@@ -1,5 +1,5 @@
 /*
- * A session's sandbox: its connection, its leash, its processes, its end.
+ * The sandbox of a session, with its connection, its leash and its processes.
  *
  * The end has two steps. First all processes are stopped at once. Then the leash is half-closed, which makes the
  * supervisor end the sandbox. The leash reads as ended when the sandbox is gone. This needs no hand and no lock.
@@ -30,13 +30,14 @@ static void on_limits(void *arg, const struct err *why)
 {
 	struct session *n = arg;
 
-	/* memory in use cannot be taken away; the end of the next process tries again */
+	/* a limit below the memory in use is refused; the end of the next process tries again */
 	if (why && why->code != ERR_NOT_RUNNING)
 		log_line(LOG_INFO, "sandbox '%s': its limits were not changed: %s", n->sandbox,
 			 why->msg);
 }
 
-/* Each running process adds its allowance to the limits of the session, so that they take nothing from each other. */
+/* Each running process adds its own allowance to the limits of the session, so that processes do not take memory from
+ * each other. */
 static void session_allow(struct session *n)
 {
 	struct limits_message m;
@@ -85,7 +86,7 @@ static void on_leash_gone(void *arg)
 
 	n->gone = true;
 	if (n->closing && !n->line)
-		session_gone(n); /* else on_line_gone() follows */
+		session_gone(n); /* otherwise on_line_gone() follows */
 }
 
 static void on_overdue(void *arg)
@@ -140,7 +141,7 @@ static void on_process_ended(void *arg, struct process *p)
 		if (!has_running_process(n) && n->line)
 			let_go(n);
 	} else if (w && w->stage == STAGE_ENDING) {
-		slot_continue(n->slot); /* the work that stopped it needs its record */
+		slot_continue(n->slot); /* the work that stopped the process needs its record */
 	} else {
 		sessions_trim_completed(n->slot->all);
 	}

@@ -316,7 +316,7 @@ static void on_trial_gone(void *arg, const struct fault *ignored, struct buf *da
 	free(t);
 }
 
-/* If the command failed or timed out, the sandbox does not work. */
+/* The trial fails if its command failed or timed out. */
 static void take_result(struct trial *t, const struct buf *data)
 {
 	AUTO_JSON doc = NULL;

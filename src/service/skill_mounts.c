@@ -8,7 +8,7 @@
 #include "service/boxspec.h"
 #include "service/python.h"
 
-/* Returns true if the query may see the skill NAME: its pipeline is bound to no skills, or to this one. */
+/* Returns true if the query may use the skill NAME: its pipeline is bound to this skill, or is not bound to any. */
 static bool is_visible(const struct query *q, struct str name)
 {
 	const struct json_value *v = q->v ? json_get(q->v, "variables") : NULL;

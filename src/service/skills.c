@@ -24,7 +24,7 @@ struct request {
 	struct buf frame;
 	size_t sent;
 	struct skills_file file;
-	char *source;   /* the directory that it would import, or NULL */
+	char *source;   /* the directory that the request would import, or NULL */
 	bool imports;   /* the worker has asked for the source */
 	bool lost_root; /* the worker has found that its root was deleted */
 	loop_id timer;
@@ -41,14 +41,14 @@ struct skills {
 	struct request *first, **last;
 	unsigned n;
 	/* the worker */
-	bool asked; /* for a worker that has not come yet */
+	bool asked; /* the parent was asked for a worker and has not answered */
 	int sock;   /* -1 if there is no worker */
 	int pidfd;
 	loop_id watch;
 	struct buf in;
-	char *worker_root, *worker_source; /* the directories that it was started with */
-	bool ready;                        /* it has sent its hello */
-	bool busy;                         /* it is doing the first request */
+	char *worker_root, *worker_source; /* the directories that the worker was started with */
+	bool ready;                        /* the worker has sent its hello */
+	bool busy;                         /* the worker is doing the first request */
 };
 
 static void advance(struct skills *s);
@@ -101,7 +101,7 @@ static void drop_worker(struct skills *s)
 	loop_remove(s->loop, &s->watch);
 	fd_closep(&s->sock); /* this ends an idle worker */
 	if (s->busy || !s->ready)
-		IGNORE(sys_pidfd_send_signal(s->pidfd, SIGKILL)); /* it may have ended */
+		IGNORE(sys_pidfd_send_signal(s->pidfd, SIGKILL)); /* the worker may have ended */
 	fd_closep(&s->pidfd);
 	buf_clear(&s->in);
 	s->ready = false;
@@ -110,7 +110,7 @@ static void drop_worker(struct skills *s)
 	s->busy = false;
 }
 
-/* Drops the worker, and fails the request that waits for it or that it was doing. */
+/* Drops the worker, and fails the request that waited for the worker or was being done. */
 static void lose(struct skills *s, const char *text)
 {
 	struct request *r = s->busy || !s->ready ? s->first : NULL;
@@ -169,7 +169,7 @@ static void tell_data(struct request *r, const struct json_value *data)
 		finish(r, NULL, &b);
 }
 
-/* The request needs another worker. Returns false if the worker may not ask for one. */
+/* Queues the first request again, for another worker. Returns false if the worker may not ask for that. */
 static bool begin_again(struct skills *s, const char *with)
 {
 	struct request *r = s->first;
@@ -359,7 +359,7 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	advance(s);
 }
 
-/* Does for the first request what can be done without waiting. */
+/* Does the next step of the first request, as far as no waiting is needed. */
 static void advance(struct skills *s)
 {
 	while (s->first && !s->busy && !s->asked) {

@@ -43,7 +43,8 @@ static void on_soon(void *arg)
 	run(s);
 }
 
-/* Runs the first work of the queue from the loop, so that no reply comes before the call that asked has returned. */
+/* Runs the first work of the queue from the loop, so that a reply never comes before the function that queued the work
+ * has returned. */
 void slot_continue(struct slot *s)
 {
 	if (!s->soon)
@@ -66,14 +67,14 @@ static struct work *work_add(struct sessions *all, const struct tenant *t, const
 	buf_init(&w->data, DATA_MAX_BYTES);
 	buf_init(&w->shown, WEBSOCKET_MESSAGE_MAX_BYTES);
 	if (!s->queue)
-		slot_continue(s); /* else work_finish() of the work before it does that */
+		slot_continue(s); /* otherwise work_finish() of the work before it does that */
 	while (*at)
 		at = &(*at)->next;
 	*at = w;
 	return w;
 }
 
-/* The server ends. No reply is called. */
+/* Called when the server ends. Calls no reply. */
 void slot_drop_work(struct slot *s)
 {
 	while (s->queue) {
@@ -125,7 +126,7 @@ void work_cancel(struct work *w)
 
 /* --- a sandbox for the work ------------------------------------------------------------------ */
 
-/* Sets the contract's text if a path that the caller named is missing or blocked. Returns true if it did. */
+/* If a path that the caller named is missing or blocked, sets the text of the Box protocol and returns true. */
 static bool blame_mount(struct work *w, uint64_t mount, enum err_code code)
 {
 	bool extra;
@@ -141,7 +142,7 @@ static bool blame_mount(struct work *w, uint64_t mount, enum err_code code)
 	return true;
 }
 
-/* Tells the caller what it did wrong. Every other failure is the backend's. */
+/* Sets a fault that tells the caller's mistake. Every other failure counts as a failure of the backend. */
 static void fail_creation(struct work *w, uint64_t mount, const struct err *why)
 {
 	struct sessions *all = w->slot->all;
@@ -161,7 +162,7 @@ static void fail_creation(struct work *w, uint64_t mount, const struct err *why)
 	all->engine.failed(all->engine.arg);
 }
 
-/* Only for a trial, which checks the engine: its warnings say which limits are not enforced. */
+/* Called only for a trial: its warnings say which limits the engine does not enforce. */
 static void log_warnings(const char *lines)
 {
 	struct str rest = str_of(lines);
@@ -254,7 +255,7 @@ static void close_session(struct work *w)
 	session_close(w->slot->session);
 }
 
-/* Returns true if the session exists. Otherwise a step was begun, or the work is finished. */
+/* Returns true if the session exists. Otherwise begins a step that makes the session, or finishes the work. */
 static bool have_session(struct work *w)
 {
 	struct session *n = w->slot->session;
@@ -500,7 +501,7 @@ static bool follows_deletion(const struct work *w)
 	return follows;
 }
 
-/* A second deletion joins the first: it waits for it, and gets the same answer. */
+/* A second deletion waits for the first deletion and gets the same answer. */
 struct work *sessions_delete(struct sessions *all, const struct tenant *t, const char *id,
 			     struct str shown, const struct reply *r)
 {

@@ -7,7 +7,7 @@
 
 #define KEY "box.local.default_workspace"
 #define ROOTS_TEXT_MAX_BYTES (1u << 20) /* no configuration is longer */
-#define DEADLINE_NS (15 * NS_PER_SEC)   /* a peer waits this long for an init */
+#define DEADLINE_NS (15 * NS_PER_SEC)   /* a peer waits this long for the answer to box_init */
 
 /* A question to a hand. */
 struct question {
@@ -53,7 +53,7 @@ static void add_roots(const struct workplace *w, struct buf *out)
 		buf_addf(out, "%s%s", i ? ", " : "", w->roots->item[i]);
 }
 
-/* Sets the contract's texts for mistakes in the configuration. */
+/* Sets the texts of the Box protocol for mistakes in the configuration. */
 static void explain(const struct workplace *w, const struct err *why, struct fault *f)
 {
 	AUTO_BUF list = BUF_INIT(ROOTS_TEXT_MAX_BYTES);
