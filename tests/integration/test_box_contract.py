@@ -4,6 +4,7 @@ files, what a killed creation leaves, the handshake after which LangBot works.""
 import json
 import os
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -135,12 +136,6 @@ class Sandboxes(BoxTest):
         self.assertRegex(labels.pop("langbot.box.instance_id"), "^[0-9a-f]{12}$")
         self.assertEqual(labels, {"langbot.box": "true", "langbot.session_id": "a b"})
 
-    def test_output_is_not_logged(self):
-        peer = self.server().legacy()
-        info = peer.call("box_create_session", {"session_id": "a"})
-        self.assertEqual(peer.exec("a", "echo printed")["stdout"], "printed")
-        self.assertEqual(self.cordon("logs", info["backend_session_id"]).text, "")
-
     def test_the_engine_is_chosen_for_the_backend_cordon_only(self):
         for backend, engine, want in (("cordon", "process", "process"), ("nsjail", "vm", "process")):
             peer = self.server(config={"backend": backend, "cordon": {"engine": engine}}).legacy()
@@ -199,6 +194,7 @@ class Strangers(BoxTest):
         peer = server.legacy()
         silent = [socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) for _ in range(65)]
         self.assertEqual(silent[64].recv(1), b"")  # closed at once
+        self.assertEqual(select.select(silent[:64], [], [], 0)[0], [])  # these have more time
         self.assertEqual(peer.exec("a", "echo here")["stdout"], "here")
         for sock in silent[:64]:
             self.assertNotIn(b" 101 ", sock.recv(4096))
