@@ -12,7 +12,7 @@
 #include "base/io.h"
 
 #define LINKS_MAX 8  /* links that beneath_write() follows in the last component */
-#define TRIES_MAX 64 /* while another process renames directories on the path */
+#define TRIES_MAX 64 /* attempts to open a path while another process renames directories on it */
 
 /* --- looking and reading --------------------------------------------------------------------- */
 
@@ -114,7 +114,7 @@ char *beneath_fresh_name(const char *prefix)
 	return xasprintf("%s%016llx", prefix, tag);
 }
 
-/* Gives the file FD to the owner of DIR. An ordinary user's worker may not, and does not need to. */
+/* Gives the file FD to the owner of DIR. A worker that runs as an ordinary user may not do this, and need not. */
 static void give_to_owner_of(int dir, int fd)
 {
 	struct stat of_dir, of_fd;
@@ -222,11 +222,11 @@ int beneath_replace(int dir, const char *name, struct str content)
 	if (r == 0 && renameat(dir, temp, dir, name) < 0)
 		r = -errno;
 	if (r < 0)
-		IGNORE(unlinkat(dir, temp, 0)); /* the write's error is the one to report */
+		IGNORE(unlinkat(dir, temp, 0)); /* the caller learns the error of the write */
 	return r;
 }
 
-/* PATH without its last component, or "" if PATH has only one. */
+/* Returns PATH without its last component, or "" if PATH has only one component. */
 static char *parent_of(const char *path)
 {
 	size_t n = (size_t)(path_leaf(path) - path);

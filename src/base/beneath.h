@@ -1,11 +1,11 @@
 /*
  * Files below a directory descriptor, in trees that a sandbox may change at any moment.
  *
- * Every path is relative to a descriptor. The kernel resolves it and refuses to leave that directory (openat2 with
- * RESOLVE_BENEATH). The kernel also refuses absolute links that lead to a place inside; such a link would have
- * another meaning inside a sandbox. We never write to an existing file, because the file may have another name
- * elsewhere. We write a new file and rename it over the old one. A new file or directory belongs to the owner of
- * its directory, if we have the right to give it away.
+ * Every path is relative to the descriptor of a directory. The kernel resolves the path and refuses to leave the
+ * directory (openat2 with RESOLVE_BENEATH). The kernel refuses every absolute link, because such a link has another
+ * meaning inside a sandbox. We never write to an existing file, because a hard link may give the file another name
+ * elsewhere. We write a new file and rename it over the old one. A new file or directory belongs to the owner of its
+ * directory, if we may change its owner.
  */
 #pragma once
 
@@ -24,8 +24,8 @@
 MUST_USE int beneath_open(int dir, const char *path, int flags);
 /* Like beneath_open(), but follows no link. The path "" is DIR itself. */
 MUST_USE int beneath_open_unlinked(int dir, const char *path, int flags);
-/* Opens PATH, a regular file or a directory, for reading and follows no link. Returns -EINVAL for any other kind of
- * file, which is not opened at all; *RET_KIND is then its kind (S_IFMT). */
+/* Opens PATH, a regular file or a directory, for reading and follows no link. If PATH is another kind of file, does
+ * not open it, returns -EINVAL and sets *RET_KIND to the kind (S_IFMT). */
 MUST_USE int beneath_open_kind(int dir, const char *path, mode_t *ret_kind);
 /* Like stat(), but follows only links that stay below DIR. Returns 0 or -errno. */
 MUST_USE int beneath_stat(int dir, const char *path, struct stat *ret);
@@ -35,8 +35,9 @@ bool beneath_has_dir(int dir, const char *path);
 /* Reads the regular file PATH into B. Returns -EFBIG if B cannot hold the file, and -EISDIR or -EINVAL if PATH is no
  * regular file. RET may be NULL. */
 MUST_USE int beneath_read(int dir, const char *path, struct buf *b, struct stat *ret);
-/* Makes the file PATH with this content, and the directories on the way to it. The mode is that of the replaced file,
- * or 0644 if there was none. If PATH is a link, its target is replaced. Returns 0 or -errno; -EXDEV as above. */
+/* Makes the file PATH with this content, and the directories on the way to it. The new file gets the mode of the file
+ * that it replaces, or 0644 if there was none. If PATH is a link, its target is replaced. Returns 0 or -errno; -EXDEV
+ * means that the path leads out of DIR. */
 MUST_USE int beneath_write(int dir, const char *path, struct str content);
 /* Replaces NAME, which may be anything but a directory, by a file with this content. Follows no link. */
 MUST_USE int beneath_replace(int dir, const char *name, struct str content);

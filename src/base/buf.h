@@ -1,9 +1,9 @@
 /*
  * A growing byte buffer with a ceiling.
  *
- * Data whose size comes from outside is kept in such a buffer. The ceiling is set at init. If a buffer would grow
- * beyond its ceiling, or gets no memory, it fails and takes nothing more. So a caller appends freely and asks
- * buf_failed() once at the end. A failed buffer keeps what it had before.
+ * If a file or a peer decides the size of some data, we keep the data in a buffer. The ceiling is set at init. If a
+ * buffer would grow beyond its ceiling, or gets no memory, it fails and accepts no more bytes. So a caller can append
+ * without checks and call buf_failed() at the end. A failed buffer keeps its earlier bytes.
  */
 #pragma once
 

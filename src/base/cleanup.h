@@ -31,7 +31,7 @@ static inline void free_p(void *p)
 #define AUTO_FD __attribute__((cleanup(fd_closep))) int
 #define AUTO_FREE __attribute__((cleanup(free_p)))
 
-/* Hands the descriptor over: the variable no longer owns it. */
+/* Returns the descriptor, which the variable no longer owns. */
 static inline int fd_take(int *fd)
 {
 	int v = *fd;

@@ -66,7 +66,7 @@ void clock_rfc3339_ms(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES])
 /* Returns the seconds since the epoch of a UTC calendar date. */
 static int64_t utc_seconds(int year, int month, int day, int hour, int min, int sec)
 {
-	/* days of a civil date; the year starts in March, so that the leap day comes last */
+	/* counts days in years that start in March, so that the leap day comes last */
 	int64_t y = month <= 2 ? year - 1 : year;
 	int64_t era = (y >= 0 ? y : y - 399) / 400;
 	int64_t yoe = y - era * 400;

@@ -1,4 +1,4 @@
-/* Time: the monotonic clock for deadlines, the real one for people. */
+/* Time. Deadlines use the monotonic clock; times that people read use the real-time clock. */
 #pragma once
 
 #include <stdint.h>

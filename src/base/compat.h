@@ -142,7 +142,7 @@ static inline int sys_renameat2(int from_fd, const char *from, int to_fd, const 
 	return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags);
 }
 
-/* Works like fork(): in the child it returns 0, on a copy of the stack. Must not get CLONE_VM. */
+/* Works like fork(): in the child it returns 0, on a copy of the stack. Do not pass CLONE_VM. */
 static inline pid_t sys_clone3(struct clone_args *args)
 {
 	return (pid_t)syscall(SYS_clone3, args, sizeof(*args));

@@ -2,8 +2,8 @@
  * Walls that one of our own programs puts around itself after its start, before it reads bytes that an attacker can
  * influence.
  *
- * Each wall takes rights away for good, from this process and from all processes that it starts. A program ends if
- * a wall fails. Only Landlock may be missing on the host; `cordon doctor` reports that.
+ * Each wall takes rights away for good, from this process and from all processes that it starts. If a program cannot
+ * set up a wall, it ends. Only Landlock may be missing on the host; `cordon doctor` reports this.
  */
 #pragma once
 
@@ -23,16 +23,16 @@
 
 #define CONFINE_CAP(c) (1ull << (c))
 
-/* Drops every capability that is not in KEEP (a set of bits). Programs that we start gain none of
- * them. */
+/* Drops every capability that is not in KEEP (a set of bits). Programs that we start cannot regain
+ * a dropped capability. */
 MUST_USE int confine_capabilities(uint64_t keep, struct err *e);
 
-/* Lowers the soft and the hard limit of this process to MAX. A lower limit stays: the user may have set it on
- * purpose. */
+/* Lowers the soft and the hard limit of this process to MAX. A limit that is lower already stays, because the user
+ * may have set it on purpose. */
 MUST_USE int confine_limit(int resource, rlim_t max, struct err *e);
 
 /* Replaces FD, a directory, by a detached clone of its mount, in which `..` cannot lead above FD. Returns 0 or
- * -errno; -EPERM for ordinary users. */
+ * -errno, which is -EPERM for ordinary users. */
 MUST_USE int confine_enclose(int fd);
 
 /* Rights on files, given tree by tree. After confine_files_end() this process can open, make or
@@ -43,15 +43,15 @@ struct confine_files {
 };
 
 MUST_USE int confine_files_begin(struct confine_files *f, struct err *e);
-/* Gives RIGHTS (LANDLOCK_ACCESS_FS_*) on the file or directory FD and everything beneath it. A
- * plain file takes only rights on files. The kernel does not restrict rights that it does not
- * know. */
+/* Gives RIGHTS (LANDLOCK_ACCESS_FS_*) on the file or directory FD and everything beneath it. If FD
+ * is a plain file, RIGHTS may have only rights on files. The kernel does not restrict rights that
+ * it does not know. */
 MUST_USE int confine_files_allow(struct confine_files *f, int fd, uint64_t rights, struct err *e);
 /* Does the same as confine_files_allow() for a path. A missing path is no error. */
 MUST_USE int confine_files_allow_path(struct confine_files *f, const char *path, uint64_t rights,
 				      struct err *e);
 MUST_USE int confine_files_end(struct confine_files *f, struct err *e);
-/* Frees a ruleset that was begun and not ended. */
+/* Frees the ruleset if confine_files_end() was not called. */
 void confine_files_done(struct confine_files *f);
 
 /* Installs a filter made by tools/gen-seccomp.py. Call it after confine_capabilities(). A

@@ -4,8 +4,8 @@
 #include <dirent.h>
 #include <stddef.h>
 
-/* Opens the directory PATH below DIRFD ("." for DIRFD itself). A link at the end of PATH is followed. Returns NULL
- * with errno set. */
+/* Opens the directory PATH below DIRFD ("." for DIRFD itself). A link at the end of PATH is followed. After a
+ * failure, returns NULL and sets errno. */
 DIR *dir_open(int dirfd, const char *path);
 /* Returns the next entry other than "." and "..", or NULL after the last one. D may be NULL. */
 const struct dirent *dir_next(DIR *d);

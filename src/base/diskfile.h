@@ -13,15 +13,15 @@ struct disk_make {
 	unsigned journal_mib; /* 0 if mke2fs chooses by size */
 };
 
-/* Makes NAME in DIR with an empty ext4 that root owns. PATH is the same file, for mke2fs. After a
- * failure, the caller removes the file. */
+/* Makes NAME in DIR with an empty ext4 that root owns. PATH is the path of the same file, which
+ * mke2fs needs. After a failure, the caller removes the file. */
 MUST_USE int disk_file_make(int dir, const char *name, const char *path, const struct disk_make *m,
 			    struct err *e);
 /* What is done to a file system before it grows. */
 enum disk_check {
-	DISK_CHECK,  /* makes small repairs, as after a crash, and a missing lost+found */
+	DISK_CHECK,  /* makes small repairs, as after a crash, and lost+found if it is missing */
 	DISK_REPLAY, /* writes the journal back and checks nothing */
-	DISK_REPAIR, /* repairs whatever is broken: an earlier growth was interrupted */
+	DISK_REPAIR, /* repairs everything, because an earlier growth was interrupted */
 };
 /* Makes the file FD, which is PATH, and its file system at least SIZE_MIB large. The file system must
  * not be mounted. The programs that do the work inherit FD, so a lock on FD is held until they end,
@@ -31,9 +31,9 @@ MUST_USE int disk_file_grow(int fd, const char *path, uint64_t size_mib, enum di
 /* Makes the file and its file system at most SIZE_MIB large. Fails with ERR_LIMIT if the contents do
  * not fit; the file is then unusable. */
 MUST_USE int disk_file_shrink(int fd, const char *path, uint64_t size_mib, struct err *e);
-/* Makes TO, an empty file, an independent copy of FROM. Shares the blocks if the file system can do
- * that, otherwise copies everything except holes. DISK_CLONE_SHARE never copies: it fails with
- * ERR_UNSUPPORTED instead. */
+/* Makes TO, an empty file, an independent copy of FROM. The copy shares the blocks of FROM if the
+ * file system can share blocks; otherwise everything except holes is copied. With DISK_CLONE_SHARE,
+ * the call fails with ERR_UNSUPPORTED instead of copying. */
 enum disk_clone { DISK_CLONE_AUTO, DISK_CLONE_COPY, DISK_CLONE_SHARE };
 MUST_USE int disk_file_clone(int from, int to, enum disk_clone how, struct err *e);
 

@@ -25,16 +25,16 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-#define TRIES_MAX 64        /* readings of one directory; tmpfs before 6.6 loses offsets */
+#define TRIES_MAX 64        /* reads of one directory; tmpfs before Linux 6.6 loses offsets */
 #define ENTRIES_BYTES 4096u /* the buffer of one getdents64() */
 
-/* A directory that we are in, or came through. */
+/* The current directory, or one above it. */
 struct level {
 	dev_t dev;
 	ino_t ino;
 	off_t here, next; /* offsets in the directory: of the current entry, and of the next */
 	unsigned tries;   /* how often we entered the current entry */
-	int error;        /* the first error here or below, because of which this directory stays */
+	int error;        /* the first error at or below this directory, which therefore stays */
 };
 
 struct walk {
@@ -44,8 +44,9 @@ struct walk {
 	unsigned rounds; /* how often the top was read to its end and was not empty */
 };
 
-/* Lets the owner enter and change the directory NAME, and follows no link. Kernels before 6.6 lack the call; libc then
- * goes through /proc, which our confined programs do not see: they leave such a directory to a later sweep. */
+/* Lets the owner enter and change the directory NAME, and follows no link. Kernels before 6.6 lack the system call;
+ * libc then goes through /proc. Our confined programs do not see /proc, so they leave such a directory to a later
+ * sweep. */
 static int let_owner_in(int dir, const char *name)
 {
 	int r = sys_fchmodat2(dir, name, 0700, AT_SYMLINK_NOFOLLOW);
@@ -67,7 +68,7 @@ static int open_dir(int parent, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Moves on to the next entry. ERROR says why the current one stays; 0 means that it is removed. */
+/* Moves on to the next entry. ERROR says why the current entry stays; 0 if it was removed. */
 static void skip(struct level *l, int error)
 {
 	l->error = l->error ? l->error : error;
@@ -277,7 +278,7 @@ static void handle_entries(struct part *p, const char *entries, long n)
 			r = move_out(p, d->d_name);
 		if (r < 0 && !p->error)
 			p->error = r;
-		/* an entry that stays is not counted: otherwise each call would only meet such entries again */
+		/* an entry that stays does not count; otherwise each call could spend all of MAX on such entries */
 		p->left -= r == 0;
 	}
 }

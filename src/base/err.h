@@ -29,7 +29,7 @@ enum err_code {
 	ERR_NOT_RUNNING, /* the operation needs a running sandbox */
 	ERR_DENIED,      /* the host or its policy forbids it */
 	ERR_LIMIT,       /* a named limit of ours or of the host was reached */
-	ERR_UNSUPPORTED, /* the request is valid, but not built or not possible on this host */
+	ERR_UNSUPPORTED, /* the request is valid, but cordon or this host cannot do it */
 	ERR_TIMEOUT,     /* a deadline passed */
 	ERR_PROTOCOL,    /* a peer broke the rules of the protocol */
 	ERR_SYSTEM,      /* a system call failed; err.sys says how */

@@ -8,7 +8,7 @@
 
 #define FDPASS_MAX 16
 
-/* Sends all N bytes (N > 0); the descriptors travel with the first byte. For blocking sockets.
+/* Sends all N bytes (N > 0); the descriptors travel with the first byte. SOCK must be blocking.
  * Returns 0 or -errno. */
 MUST_USE int fdpass_send(int sock, const void *p, size_t n, const int *fds, unsigned n_fds);
 /* Makes one sendmsg that does not wait. Returns how many of the N bytes (N > 0) it sent, with all the descriptors,

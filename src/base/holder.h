@@ -23,10 +23,10 @@ struct holder {
  * holder_end(). */
 MUST_USE int holder_start(struct holder *h);
 /* Does the same as holder_start() under the soft limits "RESOURCE:NUMBER RESOURCE:NUMBER …". The
- * kernel keeps these limits for the namespace and counts all its ids together. Our own limits are
- * restored afterwards. */
+ * kernel then applies each limit to all ids of the namespace together. Our own limits are restored
+ * afterwards. */
 MUST_USE int holder_start_within(struct holder *h, const char *limits);
-/* The program that starts pid 1 passes such a list to it in this environment variable. */
+/* Pid 1 gets such a list in this environment variable. */
 #define HOLDER_LIMITS "LIMITS"
 /* Returns a descriptor of the task's namespace, or -errno. */
 MUST_USE int holder_namespace(const struct holder *h);

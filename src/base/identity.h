@@ -3,13 +3,13 @@
  *
  * When a person names a path, identity_hold() follows its links once. It finds the canonical path of the object, and
  * the object's identity. The sandbox's record keeps both. Every later use calls identity_open(), which opens the
- * canonical path from / without following any link, and refuses another object. The caller mounts or reads the
- * descriptor and does not look the path up again.
+ * canonical path from / without following any link, and fails if it finds another object. The caller mounts or reads
+ * the descriptor and does not look the path up again.
  *
  * Neither a device number nor an inode number identifies an object: st_dev changes when a loop device or btrfs is
  * mounted again, and ext4 gives a new directory the inode number of a deleted one. The kernel's file handle
- * identifies an object. Overlay and FUSE have no lasting handles. There we use the inode number and the time of
- * birth, and on overlay the inode number alone, because copying a directory up changes its time of birth.
+ * identifies an object. Overlay and FUSE have no lasting handles. On FUSE we use the inode number and the time of
+ * birth. On overlay we use the inode number alone, because copying a directory up changes its time of birth.
  *
  * For a regular file we keep the identity of its directory, and accept any regular file of that name: editors save
  * by writing a new file and renaming it.
@@ -48,13 +48,14 @@ MUST_USE int identity_hold(const char *what, const char *path, char **ret_path,
 /* Opens the canonical PATH with O_PATH, without following any link, and checks its identity. If ID is not known,
  * fills it in. Fails with ERR_DENIED, and says what has changed, if the object is another one. */
 MUST_USE int identity_open(const char *path, struct identity *id, int *ret_fd, struct err *e);
-/* Returns the path that leads to the open FD now, allocated. Returns NULL if there is none, or if it is too long. */
+/* Returns the path that leads to the open FD now, allocated. Returns NULL if no path leads to FD, or if the path is
+ * too long. */
 char *identity_path(int fd);
 /* Opens the file behind the O_PATH descriptor FD. FLAGS are those of open(2). Returns -1 with errno. */
 int identity_reopen(int fd, int flags);
 
-/* Writes ID as one value, or null if it is not known. */
+/* Writes ID as one JSON value, or null if ID is not known. */
 void identity_write_json(const struct identity *id, struct json_writer *w);
-/* V may be NULL. PATH names the member in messages. */
+/* If V is NULL, *RET is not known. PATH names the member in messages. */
 MUST_USE int identity_read_json(const struct json_value *v, const char *path, struct identity *ret,
 				struct err *e);

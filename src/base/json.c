@@ -27,7 +27,7 @@
 #define SMALL_OBJECT 16 /* members up to which comparing all pairs is faster than sorting */
 
 struct json_doc {
-	size_t bytes; /* of the whole allocation */
+	size_t bytes; /* size of the whole allocation */
 	struct json_value root;
 	struct json_member slot[];
 };
@@ -276,7 +276,7 @@ static void push(struct parser *p, const struct json_member *m)
 	p->doc->slot[--p->top] = *m;
 }
 
-/* Takes the values off the stack that were pushed since its top was MARK. The oldest comes first. */
+/* Takes the values that were pushed since the top was MARK off the stack, oldest first. */
 static struct json_member *pop_all(struct parser *p, size_t mark, size_t *ret_n)
 {
 	struct json_member *m = &p->doc->slot[p->top];
@@ -398,7 +398,7 @@ static void join_sorted(struct json_member **sorted, size_t n)
 			replace_first(sorted[i - 1], sorted[i]);
 			sorted[i] =
 				sorted[i -
-				       1]; /* so that the next member is compared with FIRST, too */
+				       1]; /* the next member is then compared with FIRST, too */
 		}
 }
 
@@ -787,7 +787,7 @@ void json_double(struct json_writer *w, double v)
 	}
 	buf_add_str(w->out, s);
 	if (!strpbrk(s, ".e"))
-		buf_add_str(w->out, ".0"); /* shows the reader that it is not an integer */
+		buf_add_str(w->out, ".0"); /* shows the reader that the number is not an integer */
 }
 
 void json_strn(struct json_writer *w, const char *p, size_t n)

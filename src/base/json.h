@@ -17,7 +17,7 @@
 #include "base/str.h"
 
 #define JSON_DEPTH_MAX 64         /* our documents and our peers' nest at most ten deep */
-#define JSON_TEXT_MAX (64u << 20) /* bytes of one document; callers usually bound it lower */
+#define JSON_TEXT_MAX (64u << 20) /* bytes of one document; callers usually set a lower limit */
 
 enum json_type {
 	JSON_NULL,
@@ -78,7 +78,7 @@ static inline void json_freep(struct json_doc **d)
 
 /* Returns the member's value, or NULL if V is not an object or has no such member. */
 const struct json_value *json_get(const struct json_value *v, const char *key);
-/* These return FALLBACK if the member is absent, null or of another type. */
+/* These functions return FALLBACK if the member is absent, null or of another type. */
 const char *json_get_str(const struct json_value *v, const char *key, const char *fallback);
 int64_t json_get_int(const struct json_value *v, const char *key, int64_t fallback);
 bool json_get_bool(const struct json_value *v, const char *key, bool fallback);

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 
-/* Finds one of our own programs: beside the running program, or else where they were installed. */
+/* Finds one of our own programs: beside the running program, or else where cordon was installed. */
 MUST_USE int program_ours(const char *name, char **ret, struct err *e);
 /* Finds a program of the system in a fixed list of directories, or returns NULL. The programs that we look up
  * here may be set-user-id or get descriptors of ours. */

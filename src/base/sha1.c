@@ -11,7 +11,7 @@ static uint32_t rotate(uint32_t v, unsigned n)
 	return v << n | v >> (32 - n);
 }
 
-/* The function and the constant of round T (FIPS 180-4, 4.1.1 and 4.2.1). */
+/* Returns the sum of the function and the constant of round T (FIPS 180-4, 4.1.1 and 4.2.1). */
 static uint32_t mix(unsigned t, uint32_t b, uint32_t c, uint32_t d)
 {
 	if (t < 20)

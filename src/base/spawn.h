@@ -1,6 +1,6 @@
 /*
- * Starts other programs, for all code that has no special needs. The child gets exactly the listed
- * descriptors, default signal actions and an empty signal mask.
+ * Starts other programs. The child gets exactly the listed descriptors, default signal actions and
+ * an empty signal mask.
  */
 #pragma once
 
@@ -43,8 +43,8 @@ MUST_USE int spawn_end(struct spawning *p, struct child *ret, struct err *e);
 
 /* Runs argv[0], a program of the system (base/program.h), with stdio on /dev/null. */
 MUST_USE int spawn_path(const char *const *argv, struct child *ret, struct err *e);
-/* Does the same as spawn_path(), with IN as the program's stdin. While the program runs, IN stays
- * open in it, and so a lock on IN stays. */
+/* Does the same as spawn_path(), with IN as the program's stdin. The program keeps IN open while it
+ * runs, so a lock on IN stays held. */
 MUST_USE int spawn_path_with(const char *const *argv, int in, struct child *ret, struct err *e);
 /* Waits for the child and gives its wait status. Returns 0 or -errno. */
 MUST_USE int child_wait(struct child *c, int *ret_status);

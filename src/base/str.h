@@ -31,28 +31,28 @@ static inline bool starts_with(const char *s, const char *prefix)
 /* Returns true if PATH is DIR or lies below it. Both paths are canonical. */
 bool path_is_within(const char *path, const char *dir);
 
-/* Cuts REST at the first SEP: returns the part in front of it and leaves the part behind it. If
+/* Cuts REST at its first SEP. Returns the part before SEP; REST becomes the part after SEP. If
  * there is no SEP, returns all of REST and sets rest->p to NULL. */
 struct str str_cut(struct str *rest, char sep);
 
 /* Returns the part of PATH behind its last slash, or PATH if it has no slash. */
 const char *path_leaf(const char *path);
 
-/* Reads a string of decimal digits only, a number within [min, max]. Returns 0, -EINVAL or -ERANGE. */
+/* Parses a number within [min, max] that is written in decimal digits only. Returns 0, -EINVAL or -ERANGE. */
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
 int parse_u64_str(struct str s, uint64_t min, uint64_t max, uint64_t *ret);
 
 /* Returns true for well-formed UTF-8 without surrogates or over-long forms. NUL is allowed. */
 bool utf8_valid(const char *p, size_t n);
-/* Returns the place in S behind its first N code points, or its end. */
+/* Returns the place in S after its first N code points, or the end of S if S is shorter. */
 const char *utf8_skip(const char *s, size_t n);
 /* Returns the number of code points in S. */
 size_t utf8_width(const char *s);
 /* Looks at the first character of N bytes; N is not 0. Returns its length if it is well formed. Otherwise returns
  * minus the number of malformed bytes that one U+FFFD replaces. */
 int utf8_step(const char *p, size_t n);
-/* Returns how many of the N bytes are whole, well-formed characters. Up to 3 further bytes may be the
- * beginning of a character that more input completes. If *RET_BAD, the next bytes are not UTF-8. */
+/* Returns how many of the N bytes are whole, well-formed characters. Up to 3 further bytes may be the beginning of a
+ * character that more input completes. If *RET_BAD is true, the next bytes are not UTF-8. */
 size_t utf8_prefix(const char *p, size_t n, bool *ret_bad);
 /* Returns the Damerau-Levenshtein distance of short words, or CAP + 1 if it is larger than CAP. */
 unsigned str_distance(const char *a, const char *b, unsigned cap);

@@ -15,7 +15,6 @@ struct table {
 #define TABLE_BEGIN(t, ...)                                  \
 	table_begin(t, (const char *const[]){ __VA_ARGS__ }, \
 		    sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(const char *))
-/* Adds a whole row. */
 #define TABLE_ROW(t, ...) table_add_row(t, (const char *const[]){ __VA_ARGS__ })
 
 void table_begin(struct table *t, const char *const *head, size_t n_columns);
