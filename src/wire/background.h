@@ -39,7 +39,8 @@ struct look_message {
 void look_encode(struct buf *b, const struct look_message *m);
 MUST_USE int look_decode(struct str body, struct look_message *ret);
 
-/* FEED carries input for a command. The answer says how many bytes pid 1 took. END counts only if it took all. */
+/* FEED carries input for a command. The answer says how many bytes pid 1 took. END has an effect only if pid 1 took
+ * all bytes. */
 struct feed_message {
 	uint64_t id;
 	bool end;        /* no more input follows */
@@ -55,7 +56,7 @@ enum command_flag {
 	COMMAND_ATTACHED = 1 << 2, /* a client is attached */
 	COMMAND_ENDED = 1 << 3,
 	COMMAND_NO_INPUT = 1 << 4, /* the command takes no input from FEED */
-	COMMAND_CUT = 1 << 5,      /* the command line is longer than the words that are sent */
+	COMMAND_CUT = 1 << 5,      /* WORDS is only the beginning of the command line */
 };
 
 /* COMMAND is the answer to LOOK, FEED and SIGNAL by number. The answer to LIST is one COMMAND for each command. */
@@ -64,8 +65,8 @@ struct command_message {
 	uint64_t flags; /* enum command_flag */
 	uint64_t pid;   /* in the sandbox's pid namespace; 0 if unknown or ended */
 	uint64_t age_ms;
-	uint64_t ended_ms;       /* COMMAND_ENDED: how long ago it ended */
-	struct exit_message end; /* COMMAND_ENDED: its status */
+	uint64_t ended_ms;       /* COMMAND_ENDED: how long ago the command ended */
+	struct exit_message end; /* COMMAND_ENDED: status of the command */
 	struct str words;        /* the command line, each word with its terminator */
 	uint64_t total;          /* bytes of output so far */
 	uint64_t first;          /* offset of the oldest byte of output that is kept */

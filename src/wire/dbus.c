@@ -21,7 +21,7 @@ enum field {
 
 /* --- login ----------------------------------------------------------------------------------- */
 
-/* Writes UID as decimal text, and that text in hexadecimal. */
+/* Writes the decimal digits of UID as hexadecimal bytes. */
 void dbus_put_login(struct buf *b, uint32_t uid)
 {
 	AUTO_BUF digits = BUF_INIT(16);
@@ -189,7 +189,7 @@ static uint32_t u32_at(const char *p, bool big_endian)
 		       : (uint32_t)u[3] << 24 | (uint32_t)u[2] << 16 | (uint32_t)u[1] << 8 | u[0];
 }
 
-/* Returns the next N bytes at a multiple of ALIGN, or NULL if there are fewer or the padding is not zero. */
+/* Returns the next N bytes at a multiple of ALIGN, or NULL if fewer bytes are left or the padding is not zero. */
 static const char *take(struct dbus_reader *r, size_t n, size_t align)
 {
 	size_t padding = -r->at & (align - 1);

@@ -4,8 +4,8 @@
  *
  * A message is a fixed header, an array of header fields, padding to 8 bytes, and a body whose types the signature
  * names. Values are aligned to their size, counted from the start of the message. A body starts at a multiple of 8,
- * so it is built and read as if it began at 0. We write little endian and read both orders. This file only encodes
- * and decodes: it has no descriptors and no clock, and does not trust its input.
+ * so it is built and read as if it began at 0. We write little endian and read both byte orders. This file only
+ * encodes and decodes: it has no descriptors and no clock, and does not trust its input.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ enum dbus_type { DBUS_CALL = 1, DBUS_RETURN = 2, DBUS_ERROR = 3, DBUS_SIGNAL = 4
 
 /* --- login ----------------------------------------------------------------------------------- */
 
-/* Writes the login, by which the peer takes our id from the socket. The peer answers with one line. */
+/* Writes the login. The peer compares UID with the socket's credentials and answers one line. */
 void dbus_put_login(struct buf *b, uint32_t uid);
 /* Cuts the answer off the front of IN. Returns 1 when the peer accepts us, 0 when more bytes are
  * needed, -EACCES when it refuses us, -EPROTO for anything else. */
@@ -48,10 +48,11 @@ void dbus_put_struct(struct buf *body);
 /* Writes the type of a variant; its value follows. TYPE is shorter than 256 bytes. */
 void dbus_put_variant(struct buf *body, const char *type);
 /* Begins an array whose elements are aligned to ALIGN bytes (4 for strings and numbers, 8 for
- * structures). End it by dbus_end_array() with the returned value. */
+ * structures). The caller ends the array by dbus_end_array(), with the returned value as AT. */
 size_t dbus_begin_array(struct buf *body, size_t align);
 void dbus_end_array(struct buf *body, size_t at, size_t align);
-/* Appends the call with BODY, which must not have failed. The bus starts no service for it. */
+/* Appends the call with BODY, which must not have failed. The bus starts no service to answer the
+ * call. */
 void dbus_put_call(struct buf *b, const struct dbus_call *c, const struct buf *body);
 
 /* --- in -------------------------------------------------------------------------------------- */

@@ -66,8 +66,8 @@ static int plain_name(const uint8_t *p, size_t n, size_t *at, char out[DNS_NAME_
 }
 
 /*
- * Steps over a name in an answer. A pointer ends the name. We check that it leads to an earlier place in the
- * message, but do not follow it.
+ * Steps over a name in an answer. A pointer ends the name. We check that the pointer leads to an earlier place in the
+ * message, but do not follow the pointer.
  */
 static int skip_name(const uint8_t *p, size_t n, size_t *at)
 {
@@ -235,7 +235,7 @@ bool dns_walk_next(struct dns_walk *w, struct dns_record *ret)
 		return false;
 	ret->section = (enum dns_section)s;
 	if (walk_record(w, ret) < 0)
-		return false; /* records stay in w->left, by which the caller sees that the message is cut */
+		return false; /* w->left is not 0 then, so the caller sees that the message is cut */
 	w->left[s]--;
 	return true;
 }

@@ -16,11 +16,11 @@
 
 #define DNS_HEADER_BYTES 12u
 #define DNS_MESSAGE_MAX 65535u   /* the largest length in DNS over TCP */
-#define DNS_UDP_PLAIN_BYTES 512u /* without EDNS */
+#define DNS_UDP_PLAIN_BYTES 512u /* the largest answer to a client without EDNS */
 #define DNS_UDP_EDNS_BYTES \
 	1232u /* the most that we offer and send, so that no datagram is fragmented */
 #define DNS_NAME_TEXT_BYTES 254
-#define DNS_QUESTION_MAX_BYTES 259u /* 255 of name, type, class */
+#define DNS_QUESTION_MAX_BYTES 259u /* a name of 255 bytes, the type and the class */
 #define DNS_QUERY_MAX_BYTES (DNS_HEADER_BYTES + DNS_QUESTION_MAX_BYTES + 11u)
 
 enum dns_type {
@@ -53,8 +53,9 @@ struct dns_query {
 	bool dnssec;        /* DO */
 };
 
-/* Returns 0, -EBADMSG if this is no question and must not be answered, -EINVAL if it must be answered by FORMERR, or
- * -EOPNOTSUPP if by NOTIMP. In the last two cases ret->id is set and ret->question_n is 0. */
+/* Returns 0 for a question. Returns -EBADMSG if the message is no question and must not be answered, -EINVAL if the
+ * answer must be FORMERR, -EOPNOTSUPP if the answer must be NOTIMP. In the last two cases ret->id is set and
+ * ret->question_n is 0. */
 MUST_USE int dns_query_decode(const uint8_t *p, size_t n, struct dns_query *ret);
 /* Writes the question for a server, with the id ID. Returns its length. */
 size_t dns_query_encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_QUERY_MAX_BYTES]);
@@ -64,7 +65,7 @@ size_t dns_query_encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_
 size_t dns_reply_encode(const struct dns_query *q, enum dns_rcode rcode, bool truncated,
 			uint8_t out[DNS_QUERY_MAX_BYTES]);
 
-/* Checks that this answers Q with the id ID, and that all its records are whole. Returns 0 or -EBADMSG. */
+/* Checks that the message answers Q with the id ID, and that all its records are whole. Returns 0 or -EBADMSG. */
 MUST_USE int dns_answer_check(const uint8_t *p, size_t n, const struct dns_query *q, uint16_t id);
 enum dns_rcode dns_answer_rcode(const uint8_t *p);
 bool dns_answer_truncated(const uint8_t *p);

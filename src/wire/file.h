@@ -2,25 +2,25 @@
  * Copies files into and out of a sandbox: the requests of a client to the file agent, and the records
  * that carry trees of files.
  *
- * FRAME_FILE opens a stream. On it, the client's STDIN frames carry bytes to the agent and OUTPUT frames carry the
- * agent's bytes back, within credits, until EXIT. These bytes are records (u8 type, u32 length, body). A tree is
- * DIR or FILE or LINK, its contents, END. A name is a single component, so a stream cannot choose its destination.
- * The side that sends a tree ends with DONE or FAIL. The side that receives it answers with notes of its own, and
- * then DONE or FAIL.
+ * FRAME_FILE opens a stream. On this stream STDIN frames carry the client's bytes to the agent, and OUTPUT frames
+ * carry the agent's bytes back, within credits, until EXIT. These bytes are records (u8 type, u32 length, body). A
+ * tree is a LINK, or a DIR or FILE with its contents and END. A name is a single component, so a stream cannot choose
+ * its destination. The side that sends a tree ends with DONE or FAIL. The side that receives the tree answers with
+ * its own notes, and then DONE or FAIL.
  *
- * Hard links: a FILE that SHARED follows gets a number, counted from 0, and SAME gives that file another name. Only a
- * client that asked for hard links (FILE_KEEP_SAME) gets these two records.
+ * Hard links: if SHARED comes after FILE, the file gets a number, counted from 0. SAME gives the file with a number
+ * another name. Only a client that asked for hard links (FILE_KEEP_SAME) gets these two records.
  */
 #pragma once
 
 #include "wire/frame.h"
 
 #define FILE_NAME_MAX_BYTES 255u    /* NAME_MAX */
-#define FILE_TARGET_MAX_BYTES 4095u /* of a link: PATH_MAX without the terminator */
-#define FILE_TEXT_MAX_BYTES 1024u   /* of a note */
+#define FILE_TARGET_MAX_BYTES 4095u /* target of a link: PATH_MAX without the terminator */
+#define FILE_TEXT_MAX_BYTES 1024u   /* text of a note */
 /* Shared files of one tree, bounded so that the receiver can remember them all. */
 #define FILE_SHARED_MAX (256u << 10)
-#define FILE_SHARED_PATHS_MAX_BYTES (32u << 20) /* their paths, each with its terminator */
+#define FILE_SHARED_PATHS_MAX_BYTES (32u << 20) /* paths of shared files, with terminators */
 #define FILE_RECORD_HEADER_BYTES 5u
 #define FILE_RECORD_MAX_BYTES FRAME_DATA_MAX_BYTES /* the body of one record */
 
@@ -33,8 +33,9 @@ enum file_op {
 };
 
 enum file_flag {
-	/* A change before the first command. It changes only the sandbox's own layer and crosses no mount. It overwrites
-	 * nothing, and makes missing directories above path. MKDIR and REMOVE imply this flag. */
+	/* The request is a change before the first command. It changes only the sandbox's own layer and crosses
+	 * no mount. It overwrites nothing, and makes missing directories above path. MKDIR and REMOVE imply this
+	 * flag. */
 	FILE_PATCH = 1 << 0,
 	FILE_EXACT = 1 << 1,     /* PUT: put the tree at path itself, even if path is a directory */
 	FILE_KEEP_SAME = 1 << 2, /* GET: the client understands SHARED and SAME */

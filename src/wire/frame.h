@@ -7,9 +7,8 @@
  * bytes. This code only encodes and decodes: it uses no descriptors and no clock, and does not trust
  * its input.
  *
- * Versions: each side begins with HELLO {version, oldest}. Both speak the smaller of the two versions.
- * If one side does not speak that version any more, it refuses the connection, and the message has
- * both numbers.
+ * Versions: each side begins with HELLO {version, oldest}. Both sides then speak the smaller of the two versions. If
+ * a side no longer speaks that version, it refuses the connection with a message that names both versions.
  */
 #pragma once
 
@@ -34,7 +33,7 @@
 
 enum frame_type {
 	FRAME_HELLO = 1,
-	FRAME_EXEC = 2,    /* client: run this; comes with descriptors unless TTY or DETACHED */
+	FRAME_EXEC = 2,    /* client: a command; comes with descriptors unless TTY or DETACHED */
 	FRAME_STARTED = 3, /* guest: the command runs under this session number */
 	FRAME_EXIT = 4,    /* guest: the command's own process ended, or never started */
 	FRAME_STDIN = 5,   /* client: data for a framed stream; an empty body is the end of input */
@@ -43,7 +42,7 @@ enum frame_type {
 	FRAME_RESIZE = 8,  /* client: terminal size */
 	FRAME_DETACH = 9,  /* client: the client leaves, the session goes on */
 	FRAME_ATTACH = 10, /* client: attach to a detached session */
-	FRAME_LEAVE = 11,  /* client: normal end; comes with the read ends that are not at EOF */
+	FRAME_LEAVE = 11,  /* client: ends normally; sends the read ends that are not at EOF */
 	FRAME_PING = 12,
 	FRAME_PONG = 13,
 	FRAME_TOUCH = 14, /* client: counts as activity */
@@ -52,7 +51,7 @@ enum frame_type {
 	FRAME_QUIT =
 		17, /* client: end the sandbox when its commands are over; PONG has their number */
 	FRAME_SIGNAL =
-		18, /* client: a signal for the stream's command; flags: for all it started */
+		18, /* client: a signal for the stream's command, or for all that it started */
 	FRAME_STATE_GET = 19, /* client: asks for the bytes that an earlier client left */
 	FRAME_STATE_PUT = 20, /* client: keep these bytes instead of the given version */
 	FRAME_STATE = 21,     /* guest: answer to STATE_GET and STATE_PUT, with the kept version */
@@ -93,7 +92,7 @@ enum frame_flag {
 	FRAME_FLAG_STDERR = 1 << 0, /* OUTPUT, LOG: from stderr, not stdout */
 	FRAME_FLAG_JOINED = 1 << 1, /* OUTPUT, LOG: stdout and stderr are one (a terminal, 2>&1) */
 	FRAME_FLAG_BUSY = 1 << 2,   /* ACTIVITY: commands are running */
-	/* do not use 1 << 3 and 1 << 4: commands before 0.1 understand them in the ERROR of a start */
+	/* do not use 1 << 3 and 1 << 4: in the ERROR of a start they mean something to commands before 0.1 */
 	FRAME_FLAG_KEPT = 1 << 5,  /* OUTPUT: already in the log, because no client was attached */
 	FRAME_FLAG_SCOPE = 1 << 6, /* SIGNAL: to everything that the command started */
 };
@@ -109,12 +108,10 @@ struct frame {
  * never become valid. */
 MUST_USE int frame_next(struct str *in, struct frame *ret);
 
-/* Adds the N bytes at P to IN, calls FN for every complete frame, and keeps the rest in IN. FN returns 0 to go on. Any
- * other result of FN is returned at once, without touching IN, so FN may have freed it. Otherwise returns 0, or -EPROTO
- * if IN can never become valid or grows too large.
- *
- * If FN returns FRAME_PAUSE, the frames behind this one stay in IN, and 0 is returned. The next call goes on with
- * them; N may be 0 then. */
+/* Adds the N bytes at P to IN, calls FN for every complete frame, and keeps the rest in IN. FN returns 0 to go on.
+ * Any other result of FN is returned at once, without touching IN, so FN may have freed IN. Otherwise returns 0, or
+ * -EPROTO if IN can never become valid or grows too large. * If FN returns FRAME_PAUSE, the frames after the current
+ * frame stay in IN, and 0 is returned. The next call goes on with these frames; its N may be 0. */
 #define FRAME_PAUSE 256
 typedef int frame_fn(void *arg, const struct frame *f);
 MUST_USE int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg);

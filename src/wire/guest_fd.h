@@ -3,5 +3,5 @@
 
 enum guest_fd {
 	GUEST_CHANNEL_FD = 3, /* frames to and from the supervisor */
-	GUEST_GROUP_FD,       /* the group of its commands; see boot_message.born_with_cgroup */
+	GUEST_GROUP_FD,       /* the cgroup of the commands; see boot_message.born_with_cgroup */
 };

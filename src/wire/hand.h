@@ -1,6 +1,6 @@
 /*
  * Requests of a server to its hands (the program cordon-hand), and the answers: the bodies of FRAME_HAND_REQUEST and
- * FRAME_HAND_ANSWER. A hand has one request at a time, so an answer needs no number. If HAND_CREATE or HAND_START
+ * FRAME_HAND_ANSWER. A hand handles one request at a time, so an answer needs no number. If HAND_CREATE or HAND_START
  * succeeded, two descriptors come with the answer: the sandbox's leash and a connection to its pid 1.
  *
  * Decoded strings are borrowed from the frame. Decoders return -EPROTO for bad bodies.
@@ -29,14 +29,14 @@ struct hand_request {
 	const char *name; /* START; MARKER: the name of the file, without a directory */
 	/* SIZE, MARKER: absolute and canonical; no link in it is followed. WORKSPACE: absolute */
 	const char *path;
-	/* SIZE: the count may stop beyond one of these; 0 for no limit */
+	/* SIZE: the count may stop when it exceeds one of these limits; 0 for no limit */
 	uint64_t max_bytes, max_entries;
 	/* CREATE: which paths of the host the sandbox may have (client/sources.h). WORKSPACE: the
 	 * roots are the directories in which the workspace may be made */
 	const char *refused[HAND_PATHS_MAX], *root[HAND_PATHS_MAX];
 	size_t n_refused, n_roots;
 	uint64_t
-		makeable; /* this many mounts, from the first on, get their directories made if missing */
+		makeable; /* if a source of the first MAKEABLE mounts is missing, its directory is made */
 	bool literal;       /* CREATE: no path of a mount may have a link in it */
 	bool erase;         /* MARKER: remove the file after reading it */
 	const char *judged; /* a path that is not mounted but must pass the rules; or NULL */
@@ -51,7 +51,8 @@ struct hand_answer {
 	const char *warnings; /* lines about a sandbox that was started; never NULL */
 	uint64_t
 		mount; /* CREATE: the mount of the spec that caused the error, counted from 1; or 0 */
-	/* CREATE, START: how the limits are enforced, as in wire/leash.h. Empty if they must hold; never NULL */
+	/* CREATE, START: how soft limits are enforced, as in wire/leash.h. Empty if the limits are not soft; never
+	 * NULL */
 	const char *held;
 	/* SIZE: the result. MARKER: the size of the file in bytes */
 	uint64_t bytes, entries;

@@ -143,7 +143,7 @@ enum hello_kind hello_look_ahead(const uint8_t *p, size_t n)
 	return n > 1 ? HELLO_BAD : HELLO_MORE;
 }
 
-/* Strips the record layer. A hello may span several records, and nothing may follow it in the last one. */
+/* Strips the record layer. A hello may span several records, and nothing may follow it in the last record. */
 static enum hello_kind read_records(const uint8_t *p, size_t n, struct hello *h)
 {
 	uint8_t body[HELLO_MAX_BYTES];
@@ -247,7 +247,8 @@ static bool is_quic(const uint8_t *p, size_t n)
 	       version >> 8 == 0xff0000 ||                             /* 1, 2, drafts */
 	       version >> 24 == 'Q' || version >> 24 == 'T' ||         /* Google's */
 	       version >> 8 == 0xfaceb0 || version >> 8 == 0x709a50 || /* mvfst, drafts of 2 */
-	       (version & 0x0f0f0f0f) == 0x0a0a0a0a; /* makes the server list its versions */
+	       (version & 0x0f0f0f0f) ==
+		       0x0a0a0a0a; /* a number that makes the server list its versions */
 }
 
 void hello_read_datagram(const uint8_t *p, size_t n, struct hello *ret)
@@ -306,7 +307,7 @@ static struct cursor trim(struct cursor c)
 	return c;
 }
 
-/* Reads HOST[:PORT]. Refuses anything else: in "good:x@evil", the part before the colon is a user. */
+/* Reads HOST[:PORT]. Refuses anything else: in "good:x@evil", "good" is the name of a user. */
 static bool authority(struct cursor c, char name[HELLO_NAME_BYTES])
 {
 	const uint8_t *colon = c.n ? memchr(c.p, ':', c.n) : NULL;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* The most bytes that are held until the name is read. A ClientHello of 20 KB exists; no server that we know takes a
- * request head of 40 KB. The stack takes all of them at once, because its window is 64 KiB. */
+ * request head of 40 KB. All these bytes fit into the gateway's TCP window, which is 64 KiB. */
 #define HELLO_MAX_BYTES (48u << 10)
 #define HELLO_NAME_BYTES 254
 
@@ -35,8 +35,9 @@ struct hello {
 
 /* Returns true if FIRST can begin a TLS record. */
 bool hello_is_tls(uint8_t first);
-/* Looks at the first bytes of a connection. Returns HELLO_BAD for a TLS record with which no client begins: some servers
- * skip it and read a hello behind it. Returns HELLO_OPAQUE for neither TLS nor HTTP, otherwise HELLO_MORE. */
+/* Looks at the first bytes of a connection. Returns HELLO_BAD for a TLS record with which no client begins: some
+ * servers skip such a record and read the hello after it. Returns HELLO_OPAQUE for neither TLS nor HTTP, otherwise
+ * HELLO_MORE. */
 enum hello_kind hello_look_ahead(const uint8_t *p, size_t n);
 void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret);
 /* Reads the head of a request, with the empty line that ends it. */

@@ -1,18 +1,18 @@
 /*
  * The leash: a socket between a supervisor and the command that started it.
  *
- * The supervisor inherits the leash, and a connection for pid 1 if the command has sent requests on it. The
- * command sends LEASH_RECORD with the descriptors of the record, and later words of one byte. The supervisor
- * answers with frames: OK or ERROR when the start is over, and once more after LEASH_SETTLED and each
- * LEASH_LIMITS. When the leash closes, the supervisor ends the sandbox if it is ephemeral or not settled.
+ * The supervisor inherits the leash. It also inherits a connection for pid 1 if the command wants to send its first
+ * request before the start is over. The command sends LEASH_RECORD with the descriptors of the record, and later
+ * sends words of one byte. The supervisor answers OK or ERROR when the start is over, and again after LEASH_SETTLED
+ * and after each LEASH_LIMITS. When the leash closes, the supervisor ends the sandbox if it is ephemeral or not
+ * settled.
  *
  * The body of the first OK is lines of warnings. If the limits of the sandbox are soft, a NUL and four lines
  * follow: how memory, CPU time, the number of processes and the size of the layer are enforced, in the words of
  * `cordon inspect`.
  *
- * A command that was running during an upgrade starts the new supervisor. So the meaning of a word never
- * changes, and the supervisor ignores the byte that comes with the record, because older commands send
- * another one.
+ * A command that was running during an upgrade may start the new supervisor. So the meaning of a word never changes,
+ * and the supervisor ignores the byte that comes with the record, because older commands send another byte.
  */
 #pragma once
 

@@ -479,7 +479,7 @@ void started_encode(struct buf *b, uint64_t id)
 	field_put_u64(b, TAG_ID, id);
 }
 
-/* Where a message keeps the number of a tag. If the tag is absent, decoding leaves the number as the caller set it. */
+/* Where a struct holds the number of a tag. If the tag is absent, decoding does not change the number. */
 struct number_field {
 	uint8_t tag;
 	size_t offset;

@@ -1,8 +1,9 @@
 /*
  * The bodies of control frames as structs.
  *
- * Decoded strings are borrowed from the frame. Decoders bound every list. They return -EPROTO for
- * strings with NUL inside and numbers out of range. The caller decides what a field means.
+ * Decoded strings are borrowed from the frame. Decoders limit the length of every list. They return
+ * -EPROTO for strings with NUL inside and numbers out of range. The caller decides what a field
+ * means.
  */
 #pragma once
 
@@ -27,8 +28,9 @@ enum exec_flag {
 		1 << 2,     /* stdout and stderr are one pipe; two descriptors travel, not three */
 	EXEC_MAIN = 1 << 3, /* the sandbox ends when this command does (run -d) */
 	/* no other request follows on this connection: pid 1 closes it after EXIT, if no process of
-	 * the command is left. So pid 1 need not wake up once more when the client closes it. An
-	 * older pid 1 does not know this flag and waits until the client closes it. */
+	 * the command is left. So pid 1 need not wake up once more when the client closes the
+	 * connection. An older pid 1 does not know this flag and waits until the client closes the
+	 * connection. */
 	EXEC_LAST = 1 << 4,
 	/* the sandbox was started for this command: when the client dies, pid 1 acts as on QUIT */
 	EXEC_QUITS = 1 << 5,
@@ -65,7 +67,7 @@ struct exec_message {
 	uint32_t rows, cols;
 	uint64_t timeout_ms; /* 0 for no timeout */
 	uint64_t
-		keep_ms; /* EXEC_BACKGROUND: how long it is kept after its end; 0 for the default */
+		keep_ms; /* EXEC_BACKGROUND: how long pid 1 keeps the command after its end; 0 for the default */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX];
 	size_t n_rlimits;
 };
@@ -94,10 +96,10 @@ const char *exec_failure_text(enum exec_failure f);
 /* Why the supervisor ended all commands of a sandbox. */
 enum end_reason {
 	END_NONE,
-	END_LAYER,  /* the writable layer is too large */
-	END_FILES,  /* the writable layer has too many files */
-	END_SPACE,  /* the file system below the layer is nearly full, and the sandbox writes */
-	END_INODES, /* that file system has nearly no inodes left, and the sandbox makes files */
+	END_LAYER, /* the writable layer is too large */
+	END_FILES, /* the writable layer has too many files */
+	END_SPACE, /* the file system below the layer is nearly full, and the sandbox writes */
+	END_INODES, /* the file system below the layer has nearly no inodes left, and the sandbox makes files */
 	END_REASON_COUNT
 };
 
@@ -115,8 +117,7 @@ struct exit_message {
 void exit_encode(struct buf *b, const struct exit_message *m);
 MUST_USE int exit_decode(struct str body, struct exit_message *ret);
 
-/* What this sandbox's system call filter allows or refuses, unlike others. Each switch selects clauses
- * of tools/seccomp.table. */
+/* The switches of a sandbox's system call filter. Each switch selects clauses of tools/seccomp.table. */
 enum boot_switch {
 	SWITCH_SHARED = 1 << 0,    /* commands can have files of the host open for writing */
 	SWITCH_FILTERS = 1 << 1,   /* commands may install system call filters of their own */
@@ -142,8 +143,8 @@ struct boot_message {
 	uint32_t id_shift;     /* outer id minus inner id */
 	bool has_connection;   /* a client's connection follows */
 	uint32_t n_task_fds;   /* how many descriptors of cgroup v1 `tasks` files follow */
-	bool has_cgroup;       /* a delegated cgroup v2 directory follows … */
-	bool born_with_cgroup; /* … or pid 1 was started in it; then cgroup.procs of its parent follows */
+	bool has_cgroup;       /* a delegated cgroup v2 directory follows */
+	bool born_with_cgroup; /* pid 1 has it as GUEST_GROUP_FD; its parent's cgroup.procs follows */
 	bool has_oom;          /* a file that counts memory kills follows */
 	uint64_t nofile_soft, nofile_hard; /* RLIMIT_NOFILE for commands */
 	/* limits for every command; a command's own limits override them, and pid 1 may add one */
@@ -168,10 +169,10 @@ void started_encode(struct buf *b, uint64_t id);
 MUST_USE int started_decode(struct str body, uint64_t *ret_id);
 
 /* STATE_PUT and STATE carry bytes that a client leaves with pid 1 for the next client. Pid 1 does not interpret them.
- * The version grows with every PUT; it is 0 before the first. */
+ * The version grows with every PUT; before the first PUT it is 0. */
 #define STATE_MAX_BYTES (4u << 20)
 struct state_message {
-	uint64_t version; /* PUT: the version that this replaces */
+	uint64_t version; /* PUT: the version that the blob replaces */
 	struct str blob;  /* borrowed from the frame */
 };
 void state_encode(struct buf *b, const struct state_message *m);
@@ -206,8 +207,8 @@ MUST_USE int limits_decode(struct str body, struct limits_message *ret);
 void size_encode(struct buf *b, uint32_t rows, uint32_t cols);
 MUST_USE int size_decode(struct str body, uint32_t *ret_rows, uint32_t *ret_cols);
 
-/* UPDATE to a supervisor names the parts of the record's configuration to apply now. To pid 1, UPDATE carries the
- * environment and the directory of later commands, as BOOT does. */
+/* UPDATE to a supervisor names the parts of the record's configuration that the supervisor must apply now. To pid 1,
+ * UPDATE carries the environment and the directory of later commands, as BOOT does. */
 enum update_what {
 	UPDATE_CPUS = 1 << 0,
 	UPDATE_MEMORY = 1 << 1,
@@ -226,18 +227,19 @@ struct signal_message {
 void signal_encode(struct buf *b, const struct signal_message *m);
 MUST_USE int signal_decode(struct str body, struct signal_message *ret);
 
-/* ATTACH is to the command with this number. 0 means the latest terminal session that has no client. */
+/* ATTACH names a command by its number. The number 0 means the latest terminal session that has no client. */
 struct attach_message {
 	uint64_t id;
 	bool has_offset;
-	/* The first byte of output that the client wants. Without HAS_OFFSET it gets the output that no client got yet. */
+	/* The first byte of output that the client wants. Without HAS_OFFSET the client gets the output that no
+	 * client got yet. */
 	uint64_t offset;
 };
 void attach_encode(struct buf *b, const struct attach_message *m);
 MUST_USE int attach_decode(struct str body, struct attach_message *ret);
 
 /* REPORT carries bytes that pid 1 does not interpret. */
-#define REPORT_MAX_BYTES (4u << 20) /* as much as a client can keep in the state */
+#define REPORT_MAX_BYTES (4u << 20) /* the same as STATE_MAX_BYTES */
 
 /* CREDIT, STOP, SHUTDOWN, END, FULL, COUNTED and UPDATE have one number each. */
 void number_encode(struct buf *b, uint64_t v);

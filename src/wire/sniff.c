@@ -92,8 +92,8 @@ static enum sniff_step after_chunk(struct sniff *s, const uint8_t *p, size_t n, 
 
 /*
  * Returns true if a handshake record behind the first hello may begin with another hello: a client whose first hello
- * was rejected sends a second one. An encrypted record, the last of a handshake in TLS 1.2, looks random; it is
- * mistaken for a hello once in 2^28 times.
+ * was rejected sends a second one. The last record of a handshake in TLS 1.2 is encrypted and looks random; we
+ * mistake it for a hello once in 2^28 times.
  */
 static bool may_be_hello(const uint8_t *body, size_t n)
 {

@@ -30,7 +30,7 @@ enum sniff_state {
 	SNIFF_OVER,
 };
 
-/* The caller zeroes all members except `http` first. */
+/* Before the first call the caller sets `http` and zeroes all other members. */
 struct sniff {
 	enum sniff_state state;
 	bool http;     /* the Host of requests is judged */

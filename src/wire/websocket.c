@@ -318,7 +318,7 @@ static int read_payload(struct websocket *w, struct str *in, struct buf *out)
 	char *room = buf_room(out, n);
 
 	if (!room)
-		return fail(w, WEBSOCKET_INTERNAL); /* no memory; the lengths were checked */
+		return fail(w, WEBSOCKET_INTERNAL); /* out of memory; the length was checked */
 	if (w->role == WEBSOCKET_SERVER)
 		websocket_mask(room, in->p, n, mask_of(w), w->mask_at);
 	else if (n)

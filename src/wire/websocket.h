@@ -54,8 +54,8 @@ enum websocket_opcode {
 
 /* Computes the value of Sec-WebSocket-Accept for KEY. */
 void websocket_accept(struct str key, char out[WEBSOCKET_ACCEPT_BYTES]);
-/* For servers: checks the client's request. Returns 0 and the key, -400 if the request is no valid
- * upgrade, or -426 if it asks for another version. The answer then has Sec-WebSocket-Version: 13. */
+/* For servers: checks the client's request. Returns 0 and the key, -400 if the request is no valid upgrade, or -426
+ * if it asks for another version. The answer to -426 must have Sec-WebSocket-Version: 13. */
 MUST_USE int websocket_check_request(const struct http_request *r, struct str *ret_key);
 /* Returns true if the client offers this subprotocol. Upper and lower case differ. */
 bool websocket_offers(const struct http_request *r, const char *protocol);
@@ -89,7 +89,7 @@ struct websocket {
 	struct buf control; /* payload of a control frame */
 	/* the message being read */
 	struct buf message;
-	enum websocket_opcode type; /* WEBSOCKET_CONTINUATION while there is none */
+	enum websocket_opcode type; /* WEBSOCKET_CONTINUATION while no message is being read */
 	unsigned fragments;
 	size_t checked; /* bytes of MESSAGE that are known to be UTF-8 */
 };
