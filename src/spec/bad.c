@@ -9,7 +9,7 @@
 /* A longer value is cut, so that the reason behind it always fits into the message. */
 #define SHOWN_VALUE_BYTES 120
 
-/* Replaces line feeds: in a message, the text behind a line feed is a line of advice. */
+/* Replaces line feeds, because in a message the text after a line feed is shown as advice. */
 static void make_one_line(char *s)
 {
 	while ((s = strchr(s, '\n')))

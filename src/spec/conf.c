@@ -4,7 +4,7 @@
  *   expand   replace ${NAME}, make host paths absolute, put the contents of patch files in place of
  *            their names, write a network preset as an object, wrap scoped files
  *   check    apply the file to a spec that is thrown away
- *   merge    overlay it on the merged files before it
+ *   merge    merge the file into the sum of the files before it
  *
  * The place of a string says whether it is a host path. A place is written as member names joined
  * by dots, with "[]" for any item of a list.
@@ -90,7 +90,7 @@ static int expand_text(struct str s, const char *place, struct buf *out, struct 
 	return 0;
 }
 
-/* Returns true if PLACE holds a host path. If *RET_ONLY_LOOKING_LIKE, the caller must also check its text. */
+/* Returns true if PLACE holds a host path. If *RET_ONLY_LOOKING_LIKE, only if its text looks like a path. */
 static bool is_host_path(const char *place, bool *ret_only_looking_like)
 {
 	static const struct {

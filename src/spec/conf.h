@@ -1,10 +1,10 @@
 /*
  * The files of --conf, and scoped files (--net-conf and so on), which hold one part of the configuration.
  *
- * Files are read in the order of the command line. Maps of a later file are merged into earlier ones;
- * its lists and scalars replace them. Each file is checked when it is read, so that a message names
- * the file. Relative paths in a file start at its directory, and ${NAME} is replaced from the
- * environment. The merged files are applied to a spec before flags, because flags override files.
+ * Files are read in the order of the command line. Maps of a later file are merged into the maps of earlier files;
+ * lists and scalars replace earlier values. Each file is checked when it is read, so that a message names the file.
+ * Relative paths in a file start at its directory, and ${NAME} is replaced from the environment. The merged files are
+ * applied to a spec before flags, because flags override files.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct conf_loader {
 };
 
 struct conf {
-	struct json_doc *sum; /* the merged files; NULL before the first */
+	struct json_doc *sum; /* the merged files; NULL before the first file */
 };
 
 void conf_done(struct conf *c);

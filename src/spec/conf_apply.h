@@ -11,7 +11,7 @@
 struct conf_target {
 	struct spec *s;
 	struct conf_extra *x;
-	const char *shell; /* --shell's value, or NULL */
+	const char *shell; /* the value of --shell, or NULL */
 };
 
 /* Checks that V has only keys that a file of this scope may have. The message lists the known keys. */

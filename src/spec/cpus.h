@@ -12,7 +12,7 @@
 #include "base/json.h"
 
 #define CPUS_ONE 1000u /* thousandths in one CPU */
-/* The least that a control group takes: a quota of 1 ms in each period of 100 ms. */
+/* The smallest limit that a control group accepts: a quota of 1 ms in each period of 100 ms. */
 #define CPUS_MIN_MILLI 10u
 #define CPUS_DECIMALS 3u
 #define CPUS_TEXT_BYTES 16

@@ -14,10 +14,10 @@ MUST_USE int parse_size_mib(const char *flag, const char *s, uint64_t *ret, stru
 /* Parses N (seconds), Ns, Nm, Nh, Nd, Nms and compounds such as 1h30m. Seconds are rounded up. */
 MUST_USE int parse_duration_s(const char *flag, const char *s, uint64_t *ret, struct err *e);
 MUST_USE int parse_duration_ms(const char *flag, const char *s, uint64_t *ret, struct err *e);
-/* Parses `host`, a path, or a reference. Makes relative paths absolute. Replaces kind, reference and
- * digest of RET, which must be zeroed or filled before; its root disk stays. */
+/* Parses `host`, a path, or a reference. Makes relative paths absolute. Frees and replaces kind, reference and digest
+ * of RET, so RET must be zeroed or hold an earlier result. The root disk of RET stays. */
 MUST_USE int parse_image(const char *s, struct spec_image *ret, struct err *e);
-/* Replaces RET, which must be zeroed or filled before. */
+/* Frees and replaces the contents of RET, so RET must be zeroed or hold an earlier result. */
 MUST_USE int parse_root_disk(const char *flag, const char *s, struct spec_root_disk *ret,
 			     struct err *e);
 
@@ -31,13 +31,13 @@ enum mount_flag {
 /* Parses SOURCE:GUEST[:OPTIONS] of -v, --mount-dir, … and adds it to S. Refuses a repeated target. */
 MUST_USE int spec_add_mount(struct spec *s, enum mount_flag flag, const char *value, struct err *e);
 MUST_USE int spec_add_tmpfs(struct spec *s, const char *value, struct err *e);
-/* Adds *M with the path GUEST, which *M lacks, as spec_add_mount() would. Always zeroes *M. */
+/* Adds *M at the path GUEST, with the checks of spec_add_mount(). *M has no guest path before. Always zeroes *M. */
 MUST_USE int spec_take_mount(struct spec *s, const char *flag, const char *guest,
 			     struct spec_mount *m, struct err *e);
-/* Adds a directory that stays writable while the root is read-only, unless one above it already is in S. */
+/* Adds a directory that stays writable while the root is read-only, unless S already has a directory above it. */
 MUST_USE int spec_add_writable(struct spec *s, const char *flag, const char *value, struct err *e);
 MUST_USE int spec_add_port(struct spec *s, const char *value, struct err *e);
-/* Adds K=V, or K with the value of the caller's environment. Replaces an earlier K. FLAG is "--env". */
+/* Adds K=V, or K with its value in the caller's environment. Replaces an earlier K. FLAG is "--env". */
 MUST_USE int spec_add_env(struct spec_env **list, size_t *n, const char *flag, const char *value,
 			  struct err *e);
 /* Adds or replaces KEY, of N_KEY bytes. */
@@ -53,7 +53,7 @@ int signal_number(const char *text);
 /* Adds a script. FLAG is --script, --script-raw or --script-path. --script takes its shebang from
  * s->shell, so the caller must set the shell first. */
 MUST_USE int spec_add_script(struct spec *s, const char *flag, const char *value, struct err *e);
-/* Adds a script. Takes over BODY, also after a failure. */
+/* Adds a script. Owns BODY, even after a failure. */
 MUST_USE int spec_set_script(struct spec *s, const char *flag, const char *name, char *body,
 			     struct err *e);
 #define SCRIPT_MAX_BYTES (1u << 20) /* the guest's runtime directory holds 16 MiB in all */
@@ -61,7 +61,7 @@ MUST_USE int spec_set_script(struct spec *s, const char *flag, const char *name,
 void script_shebang(struct buf *b, const char *shell);
 /* Adds a patch. FLAG is --copy, --copy-file, --copy-dir (SRC:DST), --mkdir or --rm (PATH). */
 MUST_USE int spec_add_patch(struct spec *s, const char *flag, const char *value, struct err *e);
-/* Adds a patch from its parts: OP as in struct spec_patch, SOURCE may be NULL. */
+/* Adds a patch from its parts. OP has the values of spec_patch.op; SOURCE may be NULL. */
 MUST_USE int spec_put_patch(struct spec *s, const char *flag, const char *op, const char *source,
 			    const char *path, struct err *e);
 MUST_USE int parse_hostname(const char *s, struct err *e);
@@ -85,8 +85,8 @@ bool path_below(const char *dir, const char *path);
 /* Returns the reserved directory that holds GUEST, or NULL. Pid 1 and all programs depend on these
  * directories, so nothing may be mounted there. */
 const char *path_reserved(const char *guest);
-/* Returns true if P starts with / ./ or ../ or is . or .. : then -v and IMAGE take it for a path,
- * otherwise for a name. */
+/* Returns true if P starts with / ./ or ../ or is . or .. : then -v and IMAGE read P as a path, otherwise as a
+ * name. */
 bool path_is_host(const char *p);
 /* Makes P absolute from the current directory. Removes // and . components but keeps .. components. */
 MUST_USE int path_absolute(const char *p, char **ret, struct err *e);

@@ -1,8 +1,8 @@
 /*
  * Reads a spec from the `config` object.
  *
- * Fields are decoded by table and then checked as flags are: a damaged record must not put anything
- * into a spec that a command line could not. PATH is the member's path, for messages.
+ * Fields are decoded by table and then checked as flags are: a damaged record must not put a value into a spec that
+ * no command line could put there. PATH is the member's path, for messages.
  */
 #include "spec/spec.h"
 

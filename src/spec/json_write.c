@@ -245,7 +245,7 @@ static void write_ports(struct json_writer *w, const struct spec *s)
 	json_end_array(w);
 }
 
-/* One member of `network`. VALUE is from the document that policy/ wrote. If VALUE is NULL, it is written here. */
+/* One member of `network`. VALUE is from the document that policy/ wrote. If VALUE is NULL, we write the member. */
 struct net_member {
 	const char *key;
 	const struct json_value *value;

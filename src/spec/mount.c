@@ -1,9 +1,9 @@
 /*
  * Parses SOURCE:GUEST[:OPTIONS] and the value of --tmpfs.
  *
- * The source ends at the first ':' that a '/' follows, so host paths may hold colons. The guest path
- * ends at the next ':'. One table says which option goes with which kind of mount. A mount is added
- * to the spec only when all of it is parsed and no other mount has its target.
+ * The source ends at the first ":/", so host paths may hold colons. The guest path ends at the next ':'. One table
+ * says which option goes with which kind of mount. A mount is added to the spec only when all of it is parsed and no
+ * other mount has its target.
  */
 #include "spec/grammar.h"
 
@@ -38,7 +38,7 @@ enum mount_opt {
 	OPT_COUNT
 };
 #define BIT(o) (1u << (o))
-/* options for the files of a directory; a disk volume, which has blocks, takes none of them */
+/* options about the files of a directory; a disk volume accepts none of them */
 #define DIR_OPTS                                                                                   \
 	(BIT(OPT_QUOTA) | BIT(OPT_UID) | BIT(OPT_GID) | BIT(OPT_STAT_VIRT) | BIT(OPT_HOST_PERMS) | \
 	 BIT(OPT_FOLLOW))

@@ -14,7 +14,7 @@
 
 #define BAD(e, value, ...) bad_value(e, "--port", "port", value, __VA_ARGS__)
 
-/* Cuts the address off TEXT. *RET_ADDR is NULL if there is none; *RET_REST is HOST:GUEST. */
+/* Cuts the address off TEXT. *RET_ADDR is NULL if TEXT has no address; *RET_REST is HOST:GUEST. */
 static int cut_address(char *text, const char *value, char **ret_addr, char **ret_rest,
 		       struct err *e)
 {

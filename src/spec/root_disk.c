@@ -1,8 +1,8 @@
 /*
  * --root-disk: SIZE | disk[:SIZE] | tmpfs[:SIZE] | flat[:SIZE][,fstype=T][,clone=C] | PATH[:format=F,fstype=T]
  *
- * A value that has a '/' or starts with '.' is a path. Its options begin at the last ':' that has a
- * '=' behind it, so paths may hold colons.
+ * A value that has a '/' or starts with '.' is a path. If a '=' comes after the last ':', the options begin there;
+ * all other colons belong to the path.
  */
 #include "spec/grammar.h"
 

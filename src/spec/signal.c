@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "spec/grammar.h"
 
-/* SIGRTMIN as most programs in a sandbox count it, by glibc. musl, which we link, has 35. */
+/* SIGRTMIN of glibc, which most programs in a sandbox use. We may link musl, whose SIGRTMIN is 35. */
 #define RTMIN_OF_GUESTS 34
 #define SIGNAL_MAX 64
 

@@ -90,9 +90,9 @@ struct spec_mount {
 	bool host_perms_set, host_perms_mirror;
 	bool follow_root_symlinks;
 	bool kind_disk,
-		kind_dir; /* kind=disk or kind=dir of a named volume; without both, the volume's own kind */
+		kind_dir; /* a named volume with kind=disk or kind=dir; if neither is set, the volume decides */
 	char *format, *fstype;
-	char *origin; /* "--volume: bad mount 'A:B'", with which a message begins; NULL in records */
+	char *origin; /* beginning of messages: "--volume: bad mount 'A:B'"; NULL in records */
 };
 
 struct spec_rlimit {
@@ -120,29 +120,29 @@ struct spec_script {
 struct spec_patch {
 	char *op; /* "copy" "copy_file" "copy_dir" "mkdir" "remove" */
 	char *source, *path;
-	char *name; /* last component of the source as the user wrote it, before links were followed */
+	char *name;               /* last component of the source, before links were followed */
 	struct identity identity; /* identity of the source; never in a record */
 };
 
 struct spec {
 	char *name;
 	struct spec_image image;
-	enum spec_engine engine; /* the one that was asked for */
+	enum spec_engine engine; /* the engine that the user asked for */
 	bool ephemeral;
 
 	uint32_t cpu_milli, max_cpu_milli; /* thousandths of a CPU */
 	uint64_t memory_mib, max_memory_mib;
 	uint64_t pids_limit;
-	bool cpus_set, memory_set, pids_set; /* the user set this limit: enforce it or fail … */
-	bool soft_limits; /* … unless limits are soft: then `inspect` shows what is not enforced */
+	bool cpus_set, memory_set, pids_set; /* the user set this limit: enforce it or fail */
+	bool soft_limits; /* do not fail if a limit cannot be enforced; `inspect` shows it */
 
-	bool read_only; /* the root is read-only, except for … */
-	struct strv
-		writable; /* … these directories of its own layer, which are made if they are missing:
-				 absolute, normalised, none below another */
+	bool read_only; /* the root is read-only */
+	/* directories of the sandbox's own layer that stay writable, made if they are missing: absolute,
+	 * normalised, none below another */
+	struct strv writable;
 	struct spec_mount *mount;
 	size_t n_mounts;
-	struct spec_env *env; /* of the user; image_env is the image's */
+	struct spec_env *env; /* variables of the user */
 	size_t n_env;
 	struct spec_env *label;
 	size_t n_labels;
@@ -162,7 +162,7 @@ struct spec {
 	char *workdir;  /* NULL means / */
 	char *shell;    /* NULL means SPEC_DEFAULT_SHELL */
 	char *user;     /* NULL means root */
-	char *hostname; /* NULL means that it is made from the name */
+	char *hostname; /* NULL: made from the sandbox's name */
 	char *stop_signal;
 	enum spec_pull pull;
 	char *log_level;
@@ -201,7 +201,7 @@ void spec_mount_done(struct spec_mount *m);
 /* Returns the index of the innermost mount above mount I, or SIZE_MAX. */
 size_t spec_mount_above(const struct spec *s, size_t i);
 
-/* Checks what concerns several flags: an image is named, no ceiling is below its value. */
+/* Checks what concerns several flags: an image is named, and no maximum is below its value. */
 MUST_USE int spec_validate(const struct spec *s, struct err *e);
 /* Checks only the writable directories of a read-only root. */
 MUST_USE int spec_check_writable(const struct spec *s, struct err *e);

@@ -6,7 +6,7 @@
 
 void strv_add(struct strv *l, const char *s)
 {
-	l->v = xreallocarray(l->v, l->n + 2, sizeof(*l->v)); /* one for the terminator */
+	l->v = xreallocarray(l->v, l->n + 2, sizeof(*l->v)); /* one slot is for the terminator */
 	l->v[l->n++] = xstrdup(s);
 	l->v[l->n] = NULL;
 }

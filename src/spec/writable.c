@@ -38,7 +38,7 @@ int spec_add_writable(struct spec *s, const char *flag, const char *value, struc
 	if (reserved)
 		return bad_value(e, flag, "path", value, "'%s' is the sandbox's own", reserved);
 	if (path_below("/dev/shm", path))
-		return 0; /* always writable */
+		return 0; /* /dev/shm is always writable */
 	for (size_t i = 0; i < s->writable.n; i++)
 		if (path_below(s->writable.v[i], path))
 			return 0; /* a directory above it is writable */
