@@ -5,7 +5,7 @@
 
 #define BOOT_ERROR_FILE "boot-error.json"
 
-/* Writes {errno, message, stage, t}. If the disk is full, there is no file. The command that started the sandbox
+/* Writes {errno, message, stage, t}. If the disk is full, no file is written. The command that started the sandbox
  * reports the error anyway. */
 void boot_error_write(int record_dir, const char *stage, const struct err *why);
 void boot_error_erase(int record_dir);

@@ -65,7 +65,7 @@ void execlog_rotate(int logs_dir, const char *file)
 	lock = openat(logs_dir, EXECLOG_ROTATE_LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 		      0600);
 	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
-		return; /* another process rotates or reads the file: the next check will do */
+		return; /* another process rotates or reads the file; the next check tries again */
 	if (fstatat(logs_dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size < EXECLOG_MAX_BYTES)
 		return;
 	for (unsigned i = EXECLOG_OLD_FILES; i > 0; i--) {
@@ -78,7 +78,7 @@ void execlog_rotate(int logs_dir, const char *file)
 	}
 }
 
-/* Rotates the file if it is full. If another process rotated it, opens the new one. */
+/* Rotates the file if it is full. If another process rotated it, opens the new file. */
 static void check(struct execlog *l)
 {
 	struct stat mine, named;

@@ -27,10 +27,10 @@
 #define MARKER ".cordon-home"
 #define MARKER_HEAD "cordon state directory, format "
 #define HOME_FORMAT 1
-/* for each place: its path, escaped, and its identity */
+/* the marker holds the escaped path and the identity of each place */
 #define MARKER_MAX_BYTES (4096u + HOME_PLACES_MAX * (PATH_MAX * 2u + 1024u))
 #define PLACE_WORD "place "
-#define LISTEN_BACKLOG 1024 /* clients beyond what pid 1 accepts at once wait here */
+#define LISTEN_BACKLOG 1024 /* clients that wait until pid 1 accepts them */
 
 /* Takes the path from the environment, or builds it in JOINED. */
 static const char *wanted_path(char joined[PATH_MAX], struct err *e)
@@ -84,7 +84,7 @@ static bool is_fresh(int fd)
 
 	while (fresh && (entry = dir_next(d)))
 		fresh = is_known(fd, entry->d_name);
-	/* a command that adopts the home makes the marker last, and may have made other files since */
+	/* another command may have adopted the home meanwhile: it makes the marker last, and then other files */
 	return fresh || faccessat(fd, MARKER, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -113,7 +113,7 @@ static void spread(int fd, const char *dir)
 	IGNORE(ioctl(one, FS_IOC_SETFLAGS, &flags)); /* without the flag, ext4 is only slower */
 }
 
-/* Returns false with errno set. */
+/* After a failure, returns false and sets errno. */
 static bool make_part(int fd, const char *dir)
 {
 	if (mkdirat(fd, dir, 0700) < 0)
@@ -145,7 +145,7 @@ static const char *const served_words[] = {
 	[HOME_SERVED_ALL] = "layers by fuse-overlayfs: Linux ",
 };
 
-/* The note counts only for the kernel release that it names, because another kernel may mount the layers itself. */
+/* Ignores a note that names another kernel release, because this kernel may be able to mount the layers itself. */
 static enum home_served read_served(const char *line)
 {
 	struct utsname u;
@@ -318,8 +318,8 @@ static bool is_meant(const char *path)
 	       S_ISREG(mark.st_mode) && mark.st_size == 0;
 }
 
-/* Checks that the link in the home leads to the directory that it led to when it was made. If the link leads to
- * another path, an older cordon made it, or a move was interrupted: that is no error. */
+/* Checks that the link in the home leads to the directory that it led to when it was made. A link that leads to
+ * another path is no error: an older cordon made it, or a move was interrupted. */
 static int check_place(const struct home *h, struct home_place *p, struct err *e)
 {
 	char target[PATH_MAX];
@@ -363,7 +363,7 @@ int home_open(struct home *h, struct err *e)
 	path = wanted_path(joined, e);
 	if (!path)
 		return -1;
-	/* musl's open() would set close-on-exec again with a second system call */
+	/* not open(): in musl it makes a second system call to set close-on-exec */
 	fd = openat(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
 		if (path_make(path, e) < 0) {

@@ -56,13 +56,14 @@ MUST_USE int home_set_served(const struct home *h, enum home_served served, stru
 /* Notes in the marker that part NAME lives in the directory PATH from now on. */
 MUST_USE int home_set_place(const struct home *h, const char *name, const char *path,
 			    const struct identity *id, struct err *e);
-/* If a directory holds an empty file of this name, its owner wants cordon to use the directory as a place. */
+/* If a directory holds an empty file of this name, its owner wants cordon to keep a part of the home in this
+ * directory. */
 #define HOME_PLACE_MARK ".cordon-place"
 
-/* The short name of sandbox NAME inside this home, for its sockets. */
+/* Makes the short name of sandbox NAME that its sockets have. */
 void home_socket_id(const char *name, char out[HOME_ID_BYTES]);
-/* The short name of sandbox NAME for control groups, which no other home on this machine uses. Its first
- * HOME_TAG_DIGITS are the same for the whole home, so that the groups of a deleted home can be recognised. */
+/* Makes the short name of sandbox NAME for its control groups. No other home on this machine uses this name. Its
+ * first HOME_TAG_DIGITS are the same for the whole home, so that the groups of a deleted home can be recognised. */
 #define HOME_TAG_DIGITS 6
 void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BYTES]);
 /* Opens DIR below the home as a directory, and makes it with mode 0700 if it is missing. */
@@ -72,12 +73,13 @@ MUST_USE int home_dir(const struct home *h, const char *dir, int *ret_fd, struct
 bool home_mend(const struct home *h);
 /* Opens PART of the home for reading, and makes it if it is missing. Returns -1 with errno. */
 int home_open_part(const struct home *h, const char *part);
-/* Opens REST, an existing directory or file, in PART of the home. For a part that lives elsewhere, this opens the
- * directory that the marker names. No link below it is followed. Returns -1 with errno. */
+/* Opens REST, an existing directory or file, in PART of the home. If PART lives elsewhere, looks in the directory
+ * that the marker names. Follows no link below PART. Returns -1 with errno. */
 int home_open_in(const struct home *h, const char *part, const char *rest, int flags);
 
 #define HOME_TEMPORARY_BYTES 48
-/* Makes up an unused path below the home: FOLDER, then ".WHAT-…". A sweep removes what is left there. */
+/* Makes up an unused path below the home: FOLDER, then ".WHAT-…". A sweep removes what a command left at such a
+ * path. */
 void home_temporary_path(char out[HOME_TEMPORARY_BYTES], const char *folder, const char *what);
 
 /* Connects to, or listens on, run/ID.SUFFIX. Also works if the path is longer than a socket address. */

@@ -1,6 +1,6 @@
 /*
- * How a part moves: we check the new directory and mark it as ours, then one rename puts the link in place. A crash
- * may come after any step: the next command does the steps again.
+ * How a part moves: we check the new directory and mark it as ours, then one rename puts the link in place. If a
+ * crash comes between two steps, the next command does all steps again.
  */
 #include "state/places.h"
 
@@ -77,7 +77,8 @@ static int not_ours(const char *path, const char *why, struct err *e)
 	return err_hint(e, "name a directory that is empty or does not exist");
 }
 
-/* Finds the first entry that is neither the mark nor the lock of an idle volume store; "" if there is none. */
+/* Finds the first entry that is neither the mark nor the lock of an idle volume store. The result is "" if there is
+ * no such entry. */
 static int find_content(int dirfd, const char *name, char **ret)
 {
 	AUTO_DIR d = dir_open(dirfd, name);
@@ -179,7 +180,7 @@ int path_make(const char *path, struct err *e)
 	}
 }
 
-/* Refuses a directory that overlaps the home, because two uses of it would delete each other's files. */
+/* Refuses a directory that overlaps the home, because the home and the part would delete each other's files. */
 static int check_apart(const struct home *h, const char *real, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -222,7 +223,7 @@ static int check_unseen(const struct home *h, const char *real, struct err *e)
 	return r;
 }
 
-/* Checks that HOME/NAME holds nothing now, so that nothing is left behind. */
+/* Checks that HOME/NAME is empty, so that no file is left behind. */
 static int check_left(const struct home *h, const char *name, const char *to, struct err *e)
 {
 	AUTO_FREE char *content = NULL;
@@ -262,7 +263,7 @@ static int put_link(const struct home *h, const char *name, const char *real)
 {
 	AUTO_FREE char *temp = xasprintf(".%s.new", name);
 	struct stat st;
-	int r = remove_old(h, temp, false); /* left by a command that was killed here */
+	int r = remove_old(h, temp, false); /* removes what a killed command left */
 
 	if (r < 0)
 		return r;

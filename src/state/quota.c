@@ -23,7 +23,7 @@ bool quota_enforced(int dir)
 {
 	struct fs_quota_statv state = { .qs_version = FS_QSTATV_VERSION1 };
 
-	/* ext4 and xfs both answer; the flag is set only if limits are enforced */
+	/* ext4 and xfs both know this call; the flag is set only if limits are enforced */
 	return quota_call(dir, Q_XGETQSTATV, 0, &state) == 0 &&
 	       (state.qs_flags & FS_QUOTA_PDQ_ENFD);
 }
@@ -63,7 +63,7 @@ int quota_adopt(int dir)
 			return -errno;
 		project = QUOTA_FIRST + project % QUOTA_COUNT;
 		r = quota_call(dir, Q_GETQUOTA, project, &q);
-		if (r < 0 && r != -ENOENT && r != -ESRCH) /* xfs: there is no such project */
+		if (r < 0 && r != -ENOENT && r != -ESRCH) /* xfs: the number is unused */
 			return r;
 		if (q.dqb_bhardlimit || q.dqb_ihardlimit || q.dqb_curspace || q.dqb_curinodes)
 			continue;
@@ -103,7 +103,7 @@ bool quota_release(int dirfd, const char *path)
 	if (dir < 0)
 		return errno == ENOENT || errno == ENOTDIR;
 	if (ioctl(dir, FS_IOC_FSGETXATTR, &x) < 0)
-		return errno == ENOTTY || errno == EOPNOTSUPP; /* a file system without quotas */
+		return errno == ENOTTY || errno == EOPNOTSUPP; /* the file system has no quotas */
 	if (!is_ours(&x))
 		return true;
 	r = quota_call(dir, Q_SETQUOTA, x.fsx_projid, &none);

@@ -7,7 +7,7 @@
  * mounted with prjquota.
  *
  * Numbers are chosen at random among the unused ones, and are never given to another directory. So a command that
- * finds a number on the leftovers of a dead sandbox may lift its limit.
+ * finds a number on the leftovers of a dead sandbox may lift the limit of that number.
  */
 #pragma once
 
@@ -26,9 +26,9 @@ bool quota_enforced(int dir);
 uint32_t quota_project(int dir);
 /* Gives the empty DIR a number of its own. Returns 0 or -errno. */
 MUST_USE int quota_adopt(int dir);
-/* Limits DIR, which has a number of ours, to BYTES and a proportional number of files. If DIR is larger already,
- * nothing can be added. Returns 0 or -errno. */
+/* Limits DIR, which has a number of ours, to BYTES and a proportional number of files. If DIR is larger already, it
+ * cannot grow. Returns 0 or -errno. */
 MUST_USE int quota_limit(int dir, uint64_t bytes);
-/* Lifts the limit of PATH, which is about to be erased, if it has one. Returns false if this needs more privilege. It
- * must then be tried again before PATH is erased. */
+/* Lifts the limit of PATH, which is about to be erased, if it has one. Returns false if this needs more privilege; a
+ * process with that privilege must then call this before PATH is erased. */
 bool quota_release(int dirfd, const char *path);

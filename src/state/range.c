@@ -13,15 +13,15 @@
 /* ids that no distribution hands out: above the ranges of container managers, below the sign bit */
 #define RANGE_FIRST 0x70000000u
 #define RELEASE_LOOK 64u /* slots in which a release looks for its claim */
-#define SLOT_BYTES 4096  /* the longest path; a file block, so that a sparse table stays small */
+#define SLOT_BYTES 4096 /* the longest path, and a file block, so that a sparse table stays small */
 
-/* Each table has slots of its own, so sandboxes of both never share a range. */
+/* The two tables have different slots, so a range is never in both tables. */
 static const struct table {
 	const char *dir, *file;
 	uint32_t first, count; /* there is room for 4090 ranges in all */
 } tables[] = {
 	{ "/var/lib/cordon", "/var/lib/cordon/uid-ranges", 0, 4000 },
-	/* for a read-only /var; lost at reboot */
+	/* used if /var is read-only; lost at reboot */
 	{ "/run/cordon", "/run/cordon/uid-ranges", 4000, 90 },
 };
 
@@ -39,7 +39,7 @@ static int open_table(const struct table *t, int flags)
 	return r < 0 ? -errno : fd_take(&fd);
 }
 
-/* The search for a slot starts at the hash of the path, so that two claims rarely meet. */
+/* Returns the slot where the search starts: a hash of the path, so that two claims rarely want the same slot. */
 static uint32_t place_of(const char *record_path)
 {
 	unsigned char hash[SHA256_BYTES];
@@ -140,8 +140,8 @@ int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct
 	return err_sys(e, -r, "open the table of uid ranges '%s'", tables[0].file);
 }
 
-/* Looks for the claim in the first slots that range_claim() would try, also behind free slots. A claim that is
- * further away becomes stale, and another claim takes its slot over. */
+/* Looks for the claim in the first RELEASE_LOOK slots that range_claim() would try, even after a free slot. A claim
+ * that is further away becomes stale, and a later claim takes over its slot. */
 static bool release_in(const struct table *t, int fd, const char *record_path)
 {
 	uint32_t place = place_of(record_path);

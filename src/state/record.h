@@ -16,8 +16,8 @@
 #include "state/state.h"
 
 struct record {
-	struct spec spec;   /* the next start uses it */
-	struct spec active; /* the live sandbox runs with it, if it differs from SPEC */
+	struct spec spec;   /* the next start uses this spec */
+	struct spec active; /* the spec of the live sandbox, if it differs from SPEC */
 	bool has_active;
 	uint64_t created_ns, updated_ns;
 	struct state state;
@@ -32,13 +32,13 @@ void record_done(struct record *r);
 		.dir = -1 \
 	}
 
-/* Opens the directory of the record. ERR_NOT_FOUND "sandbox not found: NAME". */
+/* Opens the directory of the record. Fails with ERR_NOT_FOUND "sandbox not found: NAME". */
 MUST_USE int record_open(const struct home *h, const char *name, int *ret_dir, struct err *e);
-/* Loads the record and compares it with its lock. ERR_NOT_FOUND as above, also for the leftover of a killed create,
- * which never reported success. ERR_UNSUPPORTED: a newer cordon made the record. */
+/* Loads the record and compares it with its lock. Fails with ERR_NOT_FOUND also for the leftover of a killed create,
+ * which never reported success. Fails with ERR_UNSUPPORTED if a newer cordon made the record. */
 MUST_USE int record_load(const struct home *h, const char *name, struct record *ret, struct err *e);
-/* Claims the name: makes the record under a temporary name, locks it, then renames it. The caller owns the lock and
- * the directory that this returns. ERR_EXISTS: the name is taken. */
+/* Claims the name: makes the record under a temporary name, locks it, then renames it. The caller owns the returned
+ * lock and directory. Fails with ERR_EXISTS if the name is taken. */
 MUST_USE int record_create(const struct home *h, const struct spec *s, int *ret_dir, int *ret_lock,
 			   struct err *e);
 #define RECORD_FOLDER "sandboxes/"

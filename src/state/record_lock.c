@@ -12,7 +12,7 @@
 #include "state/record.h"
 #include "state/removal.h"
 
-#define START_WAIT_MS 10000 /* a start that has no socket by then is stuck */
+#define START_WAIT_MS 10000 /* a start that takes longer is stuck */
 
 int record_is_live(int dir)
 {
@@ -58,7 +58,7 @@ int record_lock(const struct home *h, const char *name, int dir, int lock, unsig
 	return 0;
 }
 
-/* This lock belongs to the open file, as flock() does, so the supervisor inherits both. */
+/* This lock belongs to the open file, as a lock of flock() does, so the supervisor inherits both locks. */
 void record_start_begins(int lock)
 {
 	/* if this fails, other commands do not wait for our start */

@@ -1,9 +1,9 @@
 /*
  * The lock of a record: it tells whether the sandbox is live, and which process may start or stop it.
  *
- * The process that starts or stops the sandbox holds the file `lock` exclusively. For a live sandbox that is its
- * supervisor. The kernel gives the lock back when the holder dies. So a free lock means that there is no
- * supervisor, whatever state.json says.
+ * The process that starts or stops the sandbox holds the file `lock` exclusively. While the sandbox is live, its
+ * supervisor holds the lock. The kernel gives the lock back when the holder dies. So a free lock means that there is
+ * no supervisor, whatever state.json says.
  *
  * A second lock, on the first byte of the same file, is held while a start is under way. The supervisor inherits both
  * locks and gives the second one back when it listens.
@@ -19,17 +19,17 @@ struct home;
 /* Opens the directory and the lock file of an existing record. Does not take the lock. */
 MUST_USE int record_open_lock(const struct home *h, const char *name, int *ret_dir, int *ret_lock,
 			      struct err *e);
-/* Takes the lock. ERR_BUSY: another process still holds it after WAIT_MS. ERR_NOT_FOUND: the record was retired
- * meanwhile. */
+/* Takes the lock. Fails with ERR_BUSY if another process still holds it after WAIT_MS, and with ERR_NOT_FOUND if the
+ * record was retired meanwhile. */
 MUST_USE int record_lock(const struct home *h, const char *name, int dir, int lock,
 			 unsigned wait_ms, struct err *e);
-/* A command that starts the sandbox calls this before it takes the lock, so there is one start at a time.
- * record_create() has done it for the lock that it returns. The kernel gives this lock back when the process ends. */
+/* A command that starts the sandbox calls this before it takes the lock, so there is one start at a time. The lock
+ * that record_create() returns needs no such call. The kernel gives this lock back when the process ends. */
 void record_start_begins(int lock);
 /* The supervisor calls this when it accepts connections. */
 void record_start_ends(int lock);
 /* Waits while a start is under way, for a bounded time. */
 void record_await_start(const struct home *h, const char *name);
 bool record_is_starting(int dir);
-/* Returns 1 if the sandbox is live, 0 if not, or -errno. */
+/* Returns 1 if the sandbox is live, 0 if it is not, or -errno. */
 int record_is_live(int dir);

@@ -84,8 +84,8 @@ int record_erase(const struct home *h, const char *name, struct err *e)
 }
 
 /* Releases what a retired record holds outside its directory. A killed supervisor leaves sockets, a range of ids and
- * more behind, all named after the sandbox. They are released unless a new sandbox has that name; the exclusive lock
- * keeps it from appearing meanwhile. Returns false if the lock is busy: the next sweep tries again. */
+ * more behind, all named after the sandbox. They are released unless a new sandbox has that name. The exclusive lock
+ * keeps a new sandbox from appearing meanwhile. Returns false if the lock is busy; the next sweep tries again. */
 static bool release_claims(const struct home *h, int sandboxes, int dir, const char *entry,
 			   record_release *release)
 {
@@ -93,7 +93,7 @@ static bool release_claims(const struct home *h, int sandboxes, int dir, const c
 	struct err e;
 
 	if (!release || record_read_config(dir, &r, &e) < 0 || !r.spec.name)
-		return true; /* its erasing had begun, so its claims were released before */
+		return true; /* the record was partly erased, so its claims were released before */
 	if (flock(sandboxes, LOCK_EX | LOCK_NB) < 0)
 		return false;
 	if (faccessat(sandboxes, r.spec.name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) {
@@ -121,7 +121,7 @@ bool record_sweep(const struct home *h, record_release *release)
 		if (!is_new && !starts_with(entry->d_name, ".gone-"))
 			continue;
 		if (is_new && flock(fd, LOCK_EX | LOCK_NB) < 0)
-			continue; /* a command may be making it: try next time */
+			continue; /* a command may be making this record; the next sweep tries again */
 		one = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (one >= 0 && record_is_live(one) == 0 &&
 		    (is_new || release_claims(h, fd, one, entry->d_name, release))) {

@@ -43,22 +43,22 @@ struct enforcement {
 
 struct state {
 	enum status status; /* as it was last written; record_load() compares it with the lock */
-	bool booted_once;   /* false: the first start never finished */
+	bool booted_once;   /* false if the first start never finished */
 	uint64_t boots;
 	pid_t supervisor;
 	uint64_t started_ns, updated_ns;
-	uint32_t wire;    /* protocol version of its pid 1 */
-	int64_t uid_base; /* its own range of ids, or -1 */
+	uint32_t wire;    /* protocol version of pid 1 */
+	int64_t uid_base; /* first id of the sandbox's own range, or -1 */
 	struct enforcement enforced;
-	char root[24]; /* what mounts its layers as one tree, ROOT_…; "" before the first start */
+	char root[24]; /* ROOT_…: how the root is mounted; "" before the first start */
 	char stop_reason[64];
 	/* the real ports on the host, in the order of the spec */
 	uint16_t host_port[STATE_PORTS_MAX];
 	size_t n_ports;
 };
 
-/* Returns 0 or -errno, and always sets *RET. -ENOENT: the sandbox never ran. -EINVAL: the file is damaged; *RET then
- * says that the sandbox ran once, so that it is not taken for the leftover of a killed create. -ENOTSUP: a newer
- * cordon wrote the file; *RET then also says that the sandbox ran once. */
+/* Returns 0 or -errno, and always sets *RET. Returns -ENOENT if the sandbox never ran, -EINVAL if the file is
+ * damaged, and -ENOTSUP if a newer cordon wrote it. In the last two cases *RET says that the sandbox ran once, so
+ * that no command mistakes it for the leftover of a killed create. */
 MUST_USE int state_read(int dir, struct state *ret);
 MUST_USE int state_write(int dir, const struct state *s, struct err *e);

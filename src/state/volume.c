@@ -95,7 +95,7 @@ static int write_description(int dir, const char *name, const struct volume_form
 	return r < 0 ? err_sys(e, -r, "write 'volume.json'") : 0;
 }
 
-/* Must run before there is anything in DIR: existing files would not count. */
+/* DIR must be empty, because files that exist already would not count. */
 static int set_quota(const struct home *h, int dir, uint64_t quota_mib, struct err *e)
 {
 	AUTO_FD data = openat(dir, "data", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

@@ -1,13 +1,13 @@
 /*
  * Named volumes: storage that outlives sandboxes.
  *
- *   volumes/NAME/volume.json   what it is
+ *   volumes/NAME/volume.json   kind, size and quota
  *   volumes/NAME/data/         the files of a directory volume; all sandboxes that mount it share them
  *   volumes/NAME/disk.raw      the file system of a disk volume, sparse; one writer at a time (flock)
  *
- * A volume appears and disappears by rename. A command holds volumes/.lock shared from its search for a volume until
- * a record names the volume. A command that removes a volume holds the lock exclusively. So a volume cannot disappear
- * in between.
+ * A rename makes a volume appear or disappear. A command holds volumes/.lock shared from its search for a volume
+ * until a record names the volume. A command that removes a volume holds the lock exclusively. So a volume that was
+ * found cannot disappear before a record names it.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ const char *volume_kind_name(enum volume_kind k); /* "dir", "disk" */
 
 struct volume {
 	char *name;
-	char *path; /* what users see: data/ or disk.raw, absolute */
+	char *path; /* absolute path of data/ or disk.raw */
 	enum volume_kind kind;
 	uint64_t created_ns;
 	uint64_t size_mib;  /* VOLUME_DISK */
@@ -37,14 +37,14 @@ void volume_done(struct volume *v);
 struct volume_form {
 	enum volume_kind kind;
 	uint64_t size_mib;  /* VOLUME_DISK */
-	uint64_t quota_mib; /* VOLUME_DIR; 0: no quota. An error if the kernel cannot enforce it. */
+	uint64_t quota_mib; /* VOLUME_DIR; 0: no quota. It is an error if no kernel enforces it. */
 };
-/* ERR_EXISTS "volume already exists: NAME". A disk gets a new file system. */
+/* Makes a volume; a disk gets a new file system. Fails with ERR_EXISTS "volume already exists: NAME". */
 MUST_USE int volume_create(const struct home *h, const char *name, const struct volume_form *form,
 			   struct err *e);
-/* Says that quotas cannot be enforced here, and what to do. Always returns -1. */
+/* Fills E: quotas cannot be enforced here, and what the user can do. Always returns -1. */
 int volume_quota_missing(const struct home *h, struct err *e);
-/* ERR_NOT_FOUND "volume not found: NAME". */
+/* Fails with ERR_NOT_FOUND "volume not found: NAME". */
 MUST_USE int volume_load(const struct home *h, const char *name, struct volume *ret, struct err *e);
 /* Returns the disk space that the volume occupies. */
 uint64_t volume_used_bytes(const struct volume *v);
@@ -57,10 +57,11 @@ MUST_USE int volume_list_load(const struct home *h, struct volume_list *ret, str
 void volume_list_done(struct volume_list *l);
 #define AUTO_VOLUME_LIST __attribute__((cleanup(volume_list_done))) struct volume_list
 
-/* Takes the lock that is described above. The descriptor holds it. */
+/* Takes volumes/.lock. *RET_FD holds the lock. */
 MUST_USE int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *e);
-/* Renames the volume away and erases it, under the exclusive lock. ERR_BUSY: the record of a sandbox names it.
- * ERR_DENIED: it is renamed away, but some files belong to a range of ids. */
+/* Renames the volume away and erases it, under the exclusive lock. Fails with ERR_BUSY if the record of a sandbox
+ * names the volume. Fails with ERR_DENIED if some files belong to a range of ids; the volume is then renamed, but not
+ * erased. */
 MUST_USE int volume_remove(const struct home *h, const char *name, struct err *e);
 /* Lifts the quotas of all volumes, before they are erased with the home. */
 void volumes_release_quotas(const struct home *h);
