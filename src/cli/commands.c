@@ -34,7 +34,7 @@ static const char *const run_conflicts[][2] = {
 
 static const struct opt exec_opts[] = {
 	LIST('e', "env", "K=V", "Set a variable for this command",
-	     .more = "A bare K copies the value from your environment; it is an error if unset."),
+	     .more = "A bare K copies the value from your environment; an unset variable is an error."),
 	VALUE('w', "workdir", "DIR", "Working directory"),
 	VALUE('u', "user", "USER[:GROUP]", "User, by name or number"),
 	FLAG(0, "stream", "Use plain pipes; a terminal on stdin is an error"),
@@ -187,8 +187,8 @@ static const struct opt modify_opts[] = {
 	LIST(0, "net", "PROFILE", "What may be reached: public, private, host, all, none"),
 	LIST(0, "net-rule", "RULE", "Allow or deny a target, whatever the profile says"),
 	VALUE(0, "net-default", "ACTION", "Action if no rule matches: allow or deny"),
-	VALUE(0, "net-default-egress", "ACTION", "The same for outgoing traffic only"),
-	VALUE(0, "net-default-ingress", "ACTION", "The same for published ports only"),
+	VALUE(0, "net-default-egress", "ACTION", "Action for outgoing traffic if no rule matches"),
+	VALUE(0, "net-default-ingress", "ACTION", "Action for published ports if no rule matches"),
 	LIST(0, "secret", "ENV@HOST[,HOST]", "Add or rotate a secret", NOT_YET),
 	LIST(0, "secret-rm", "ENV", "Remove a secret", NOT_YET),
 	FLAG(0, "dry-run", "Show the plan and change nothing"),
@@ -514,7 +514,7 @@ static const struct opt_set yes_sets[] = { { NULL, yes_opts }, { NULL, NULL } };
 
 #define DOCTOR_ROW \
 	.run = cmd_doctor, .summary = "Check whether sandboxes can run on this machine", \
-	.description = "Exits with status 0 if they can, else with 1. All text goes to stderr.", \
+	.description = "Exits with status 0 if sandboxes can run, otherwise with 1. All text goes to stderr.", \
 	.sets = doctor_sets
 #define UPDATE_ROW \
 	.name = "update", .aliases = "upgrade", .run = cmd_self_update, .sets = update_sets, \
@@ -536,8 +536,8 @@ static const struct command self_commands[] = {
 };
 
 static const struct opt box_serve_opts[] = {
-	VALUE(0, "host", "ADDR", "Listen on this address (127.0.0.1; 0.0.0.0 if there is a token)"),
-	VALUE(0, "ws-control-port", "PORT", "Listen on this port (5410; 0: the kernel chooses one)"),
+	VALUE(0, "host", "ADDR", "Listen on this address (default 127.0.0.1, with a token 0.0.0.0)"),
+	VALUE(0, "ws-control-port", "PORT", "Listen on this port (default 5410; 0 lets the kernel choose)"),
 	FLAG('s', "stdio-control", "Take actions on standard input and answer on standard output"),
 	OPT_END
 };
@@ -555,11 +555,11 @@ static const struct command box_commands[] = {
 
 #define SERVICE_CONFIG VALUE(0, "config", "FILE", "The configuration of the service, in JSON, as LangBot has it")
 #define SERVICE_CALL                                                                               \
-	VALUE(0, "session", "ID", "Use this session instead of the one that the query names"),     \
+	VALUE(0, "session", "ID", "Use this session instead of the query's session"),     \
 	VALUE(0, "query", "JSON", "The query of the person for whom the model works"),             \
 	VALUE(0, "workspace", "DIR[:ro]", "Show this directory of the host as /workspace"),        \
-	VALUE(0, "output-limit", "N", "Cut each stream of output to so many characters (4000)")
-#define SERVICE_STANDALONE FLAG(0, "standalone-box", "As LangBot's option: the runtime is a server at 127.0.0.1:5410")
+	VALUE(0, "output-limit", "N", "Cut each output to this many characters (default 4000)")
+#define SERVICE_STANDALONE FLAG(0, "standalone-box", "Like LangBot's option: the runtime is a server at 127.0.0.1:5410")
 static const struct opt tool_opts[] = { SERVICE_CONFIG, SERVICE_CALL, SERVICE_STANDALONE, OPT_END };
 static const struct opt_set tool_sets[] = { { NULL, tool_opts }, { NULL, NULL } };
 static const struct opt service_opts[] = {
@@ -579,7 +579,7 @@ static const struct command service_commands[] = {
 		.name = "status", .run = cmd_service_status, .sets = service_sets,
 		.summary = "Show whether calls can run, and how the service is configured",
 		.description =
-			"In process, one sandbox is made and ended to find out. With a server, the server is asked.",
+			"Without a server, makes and ends one sandbox to find out. With a server, asks the server.",
 	},
 	{
 		.name = "sessions", .run = cmd_service_sessions, .sets = service_sets,
@@ -642,7 +642,7 @@ static const struct command commands[] = {
 		.description =
 			"Runs COMMAND directly, without a shell, and returns its status: 126 when it cannot "
 			"be executed, 127 when it is not found, 128+N when signal N killed it, 124 when "
-			"--timeout did. A stopped sandbox is started for COMMAND and stopped again.\n\n"
+			"--timeout killed it. A stopped sandbox is started for COMMAND and stopped again.\n\n"
 			"Everything COMMAND started is killed when this client dies.",
 		.usage = "NAME [-- COMMAND…]", .sets = exec_sets, .min_args = 1, .max_args = 1,
 		.takes_rest = true, .words = WORD_SANDBOX, .conflicts = exec_conflicts,

@@ -50,22 +50,22 @@ const struct opt command_opts[] = {
 
 const struct opt tty_opts[] = {
 	FLAG('t', "tty", "Give the command a terminal"),
-	FLAG(0, "no-tty", "Never give it a terminal, even if stdin is one"),
+	FLAG(0, "no-tty", "Give the command no terminal, even if stdin is one"),
 	OPT_END
 };
 
 const struct opt create_opts[] = {
 	VALUE('n', "name", "NAME", "Name of the sandbox",
-	      .more = "Letters, digits, '.', '_' and '-', at most 128 bytes. Without it a name is "
+	      .more = "Letters, digits, '.', '_' and '-', at most 128 bytes. Without this option a name is "
 		      "made up."),
 	FLAG(0, "replace", "Stop and delete a sandbox of the same name first",
 	     .more = "The old sandbox gets 10 seconds to end."),
-	VALUE(0, "replace-with-timeout", "DURATION", "The same with another grace time; 0 kills at once"),
+	VALUE(0, "replace-with-timeout", "DURATION", "Like --replace, with this grace time; 0 kills at once"),
 	LIST(0, "label", "K=V", "Attach a label",
 	     .more = "Keys that start with 'sandbox.', 'microsandbox.' or 'service.' are reserved."),
 	VALUE(0, "engine", "ENGINE", "How to isolate the sandbox", .choices = engine_choices,
-	      .more = "process uses namespaces of this kernel, vm a virtual machine; auto takes the "
-		      "stronger one that works here."),
+	      .more = "process uses namespaces of this kernel, and vm uses a virtual machine. auto uses the "
+		      "stronger of the two that works here."),
 	VALUE(0, "security", "PROFILE", "Rights of commands inside", .choices = security_choices,
 	      .more = "restricted: no_new_privs, no capabilities, nosuid and nodev mounts."),
 	FLAG(0, "seccomp-filters", "Let commands install system call filters of their own",
@@ -84,16 +84,16 @@ const struct opt resource_opts[] = {
 	     .more = "A part of a CPU, such as 0.5, needs control groups."),
 	VALUE('m', "memory", "SIZE", "Memory (default 512M)",
 	      .more = "A plain number means MiB; K, M, G and T are understood."),
-	CPUS(0, "max-cpus", "Ceiling for later changes of --cpus"),
-	VALUE(0, "max-memory", "SIZE", "Ceiling for later changes of --memory"),
+	CPUS(0, "max-cpus", "Upper limit for later changes of --cpus"),
+	VALUE(0, "max-memory", "SIZE", "Upper limit for later changes of --memory"),
 	NUMBER(0, "pids-limit", "N", 0, PIDS_MAX, "Processes and threads (default 1024)"),
 	FLAG(0, "soft-limits", "Take --cpus, --memory and --pids-limit as defaults",
 	     .more = "A limit that this machine cannot enforce is no error and no warning, and no weaker limit "
-		     "replaces it. 'inspect' shows it."),
+		     "replaces it. 'inspect' shows such limits."),
 	VALUE(0, "max-duration", "DURATION", "Stop the sandbox this long after each start"),
 	VALUE(0, "idle-timeout", "DURATION", "Stop the sandbox after this long without activity",
 	      .more = "A running command is activity, however quiet. 'touch' resets the clock."),
-	VALUE(0, "cpu-placement", "HOW", "On which processors it runs", .choices = placement_choices),
+	VALUE(0, "cpu-placement", "HOW", "Processors on which the sandbox runs", .choices = placement_choices),
 	VALUE(0, "placement-profile", "NAME", "Stored for tools that place sandboxes"),
 	VALUE(0, "thp", "MODE", "Transparent huge pages", .choices = thp_choices),
 	OPT_END
@@ -108,7 +108,7 @@ const struct opt mount_opts[] = {
 	LIST(0, "mount-file", "SRC:PATH[:OPTS]", "Mount a single host file"),
 	LIST(0, "mount-disk", "SRC:PATH[:OPTS]", "Mount the file system of a disk image",
 	     .more = "As root only. SRC is a raw image without a partition table; OPTS may name its "
-		     "fstype=. Mount only what you trust: the kernel reads it."),
+		     "fstype=. Mount only images that you trust, because the kernel parses them."),
 	LIST(0, "mount-named", "NAME:PATH[:OPTS]", "Mount a named volume"),
 	LIST(0, "tmpfs", "PATH[:SIZE][:OPTS]", "Mount an empty file system held in memory"),
 	LIST(0, "identity", "IDENTITY/PATH", "What a path was when 'install' looked it up", .marks = OPT_HIDDEN),
@@ -122,15 +122,15 @@ const struct opt storage_opts[] = {
 		      "cordon-create(1)."),
 	VALUE(0, "oci-upper-size", "SIZE", "Old name of --root-disk SIZE", .marks = OPT_HIDDEN),
 	FLAG(0, "read-only", "Make the root file system read-only",
-	     .more = "Mounts have modes of their own, and /dev/shm stays writable. Does not go with --copy, --mkdir and --rm."),
+	     .more = "Mounts have their own modes, and /dev/shm stays writable. Cannot be combined with --copy, --mkdir and --rm."),
 	LIST(0, "writable", "PATH", "A directory of the root that stays writable",
 	     .more = "The directory is in the sandbox's own layer and is made if it is missing. With this option "
 		     "/tmp is on disk even if it would be in memory."),
 	LIST(0, "copy", "SRC:DST", "Copy something in before the first start",
 	     .more = "If DST is a directory, SRC is copied into it. Nothing that exists is overwritten. These "
 		     "changes happen in the order given, in the sandbox's own files only."),
-	LIST(0, "copy-file", "SRC:DST", "The same, files only"),
-	LIST(0, "copy-dir", "SRC:DST", "The same, directories only"),
+	LIST(0, "copy-file", "SRC:DST", "Like --copy, for files only"),
+	LIST(0, "copy-dir", "SRC:DST", "Like --copy, for directories only"),
 	LIST(0, "mkdir", "PATH", "Make a directory before the first start"),
 	LIST(0, "rm", "PATH", "Remove a path before the first start"),
 	OPT_END
@@ -140,7 +140,7 @@ const struct opt runtime_opts[] = {
 	VALUE('w', "workdir", "DIR", "Working directory of commands"),
 	VALUE(0, "shell", "PROGRAM", "Interactive shell (default /bin/sh)"),
 	LIST('e', "env", "K=V", "Set a variable for all commands",
-	     .more = "A bare K copies the value from your environment; it is an error if unset."),
+	     .more = "A bare K copies the value from your environment; an unset variable is an error."),
 	VALUE(0, "entrypoint", "PROGRAM", "Replace the image's entrypoint"),
 	VALUE('H', "hostname", "NAME", "Host name inside (default: from the name)"),
 	VALUE('u', "user", "USER[:GROUP]", "User of commands, by name or number",
@@ -153,8 +153,8 @@ const struct opt runtime_opts[] = {
 
 const struct opt script_opts[] = {
 	LIST(0, "script", "NAME=BODY", "Put a script on the PATH; escapes such as \\n are decoded"),
-	LIST(0, "script-raw", "NAME=BODY", "The same, taken as it is"),
-	LIST(0, "script-path", "NAME:FILE", "The same, read from a file now"),
+	LIST(0, "script-raw", "NAME=BODY", "Like --script, without decoding escapes"),
+	LIST(0, "script-path", "NAME:FILE", "Like --script-raw, with the text of a file"),
 	OPT_END
 };
 
@@ -167,22 +167,22 @@ const struct opt network_opts[] = {
 	     .more = "ACTION[:DIRECTION]@TARGET[:PROTO[:PORTS]], for example "
 		     "allow@example.com:tcp:443; several are separated by commas."),
 	VALUE(0, "net-default", "ACTION", "Action if no rule matches: allow or deny"),
-	VALUE(0, "net-default-egress", "ACTION", "The same for outgoing traffic only"),
-	VALUE(0, "net-default-ingress", "ACTION", "The same for published ports only"),
+	VALUE(0, "net-default-egress", "ACTION", "Action for outgoing traffic if no rule matches"),
+	VALUE(0, "net-default-ingress", "ACTION", "Action for published ports if no rule matches"),
 	FLAG(0, "net-strict", "Allow names only where the protocol shows them"),
 	FLAG(0, "no-dns-rebind-protection", "Let public names resolve to private addresses"),
 	LIST(0, "dns-nameserver", "ADDR", "Ask this resolver instead of the host's"),
 	NUMBER(0, "dns-query-timeout-ms", "N", 0, UINT64_MAX, "Wait this long for a resolver (default 5000)"),
-	VALUE(0, "net-ipv4-pool", "CIDR", "Take guest addresses from here"),
-	VALUE(0, "net-ipv6-pool", "CIDR", "Take IPv6 guest addresses from here"),
+	VALUE(0, "net-ipv4-pool", "CIDR", "Take guest IPv4 addresses from this network"),
+	VALUE(0, "net-ipv6-pool", "CIDR", "Take guest IPv6 addresses from this network"),
 	VALUE(0, "net-egress-bandwidth", "BYTES[/DURATION]", "Limit outgoing bytes"),
-	VALUE(0, "net-egress-bandwidth-burst", "BYTES", "Bytes above that limit in one burst"),
+	VALUE(0, "net-egress-bandwidth-burst", "BYTES", "Size of one burst of outgoing bytes"),
 	VALUE(0, "net-egress-ops", "N[/DURATION]", "Limit outgoing packets"),
-	VALUE(0, "net-egress-ops-burst", "N", "Packets above that limit in one burst"),
+	VALUE(0, "net-egress-ops-burst", "N", "Size of one burst of outgoing packets"),
 	VALUE(0, "net-ingress-bandwidth", "BYTES[/DURATION]", "Limit incoming bytes"),
-	VALUE(0, "net-ingress-bandwidth-burst", "BYTES", "Bytes above that limit in one burst"),
+	VALUE(0, "net-ingress-bandwidth-burst", "BYTES", "Size of one burst of incoming bytes"),
 	VALUE(0, "net-ingress-ops", "N[/DURATION]", "Limit incoming packets"),
-	VALUE(0, "net-ingress-ops-burst", "N", "Packets above that limit in one burst"),
+	VALUE(0, "net-ingress-ops-burst", "N", "Size of one burst of incoming packets"),
 	NUMBER(0, "max-connections", "N", 0, UINT32_MAX, "Connections at one time (default 256)"),
 	FLAG(0, "trust-host-cas", "Add the host's root certificates to the sandbox"),
 	VALUE(0, "proxy", "URL", "Send all traffic through socks4:// or socks5://", NOT_YET),
@@ -211,12 +211,12 @@ const struct opt tls_opts[] = {
 
 const struct opt conf_opts[] = {
 	LIST(0, "conf", "FILE", "Read options from a YAML file"),
-	LIST(0, "net-conf", "FILE", "Only its network part"),
-	LIST(0, "resource-conf", "FILE", "Only its resources part"),
-	LIST(0, "runtime-conf", "FILE", "Only its runtime part"),
-	LIST(0, "fs-conf", "FILE", "Only its file system part"),
-	LIST(0, "secret-conf", "FILE", "Only its secrets part", NOT_YET),
-	LIST(0, "script-conf", "FILE", "Only its scripts part"),
+	LIST(0, "net-conf", "FILE", "Read only the network part of a file"),
+	LIST(0, "resource-conf", "FILE", "Read only the resources part of a file"),
+	LIST(0, "runtime-conf", "FILE", "Read only the runtime part of a file"),
+	LIST(0, "fs-conf", "FILE", "Read only the file system part of a file"),
+	LIST(0, "secret-conf", "FILE", "Read only the secrets part of a file", NOT_YET),
+	LIST(0, "script-conf", "FILE", "Read only the scripts part of a file"),
 	OPT_END
 };
 // clang-format on
