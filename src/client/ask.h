@@ -1,11 +1,11 @@
 /*
- * One question about the background commands of a sandbox, over a line (client/line), on the loop:
- * start one, list all, look at one, feed one, signal one. A question does not keep other clients
- * from the command; client/job attaches to a command.
+ * One question about the background commands of a sandbox, over a line (client/line), on the loop: start a command,
+ * list all commands, look at a command, feed it or signal it. A question does not keep other clients from the
+ * command, as an attached job (client/job) does.
  *
- * The owner gets the answer exactly once, unless it frees the question before. Callbacks come only from the loop, from
- * line_hear() and from line_free(), never from a function of this file. Any function may be called from any callback,
- * ask_free() too: memory goes when the last callback returned.
+ * The owner gets the answer exactly once, unless it frees the question before. Callbacks come only from the loop,
+ * from line_hear() and from line_free(), never from a function of this file. Any function may be called from any
+ * callback, even ask_free(): the memory is freed when the last callback has returned.
  */
 #pragma once
 
@@ -18,14 +18,14 @@ struct ask;
 struct answer {
 	/* why there is no answer: ERR_NOT_FOUND, ERR_BUSY, ERR_LIMIT, ERR_UNSUPPORTED, ERR_NOT_RUNNING …; or NULL */
 	const struct err *err;
-	/* the number of the started command; 0: it could not be started … */
+	/* ask_start(): the number of the command, or 0 if it could not be started */
 	uint64_t id;
-	struct exit_message end; /* … and this says why */
+	struct exit_message end; /* if ID is 0: why the command could not be started */
 };
 
 struct ask_owner {
-	/* A command, borrowed for the call: one of a list, or the one that was asked about. The
-	 * function may be NULL. */
+	/* Called for each command of a list, or for the command of the question. M is borrowed for the call. May be
+	 * NULL. */
 	void (*command)(void *arg, const struct command_message *m);
 	/* The answer is complete. It is borrowed for the call; the owner still has to free the question. */
 	void (*done)(void *arg, const struct answer *a);

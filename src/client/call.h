@@ -1,11 +1,11 @@
 /*
- * One command, one attach, one file operation or one question about background commands, on one
- * stream of a connection to pid 1, as pure state: a call has no descriptor and no clock (the time
- * is an argument). Its owner sends what the call writes into a buffer and gives it every frame of
- * its stream; the call says what the frame means, and by when pid 1 must have told the end.
+ * One command, one attach, one file operation or one question about background commands, on one stream of a
+ * connection to pid 1. This is pure state: a call has no descriptor and no clock (the time is an argument). The owner
+ * sends the bytes that the call writes into a buffer, and passes every frame of the stream to the call. The call says
+ * what the frame means, and by when pid 1 must have reported the end.
  *
- * pid 1 is not trusted. A call bounds every frame, takes output only within the credit that it granted,
- * and ignores whatever comes after the end.
+ * pid 1 is not trusted. A call limits the size of every frame, accepts output only within the credit that it granted,
+ * and ignores all frames after the end.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct call {
 	const char *name; /* the name of the sandbox, for messages; borrowed */
 	uint32_t stream;
 	uint64_t id;       /* the session's number; 0 until pid 1 tells it */
-	uint64_t deadline; /* when pid 1 must have told the end; 0: no limit */
+	uint64_t deadline; /* when pid 1 must have reported the end; 0: no limit */
 	uint32_t credit;   /* how many bytes of input pid 1 still takes */
 	uint32_t granted;  /* how many bytes of output pid 1 may still send */
 	/* bytes of output that the owner took and for which no credit was granted yet */
@@ -56,7 +56,7 @@ size_t call_input(struct call *c, const void *p, size_t n, struct buf *b);
 void call_input_end(const struct call *c, struct buf *b);
 void call_resize(const struct call *c, uint32_t rows, uint32_t cols, struct buf *b);
 void call_detach(const struct call *c, struct buf *b);
-/* Signals the command itself, or everything that it started. A pid 1 of protocol 1 ignores it. */
+/* Signals the command itself, or everything that it started. A pid 1 of protocol 1 ignores the signal. */
 void call_signal(const struct call *c, int sig, bool scope, struct buf *b);
 /* These are the questions. A pid 1 of protocol 1 does not answer them. */
 void call_list(const struct call *c, struct buf *b);
@@ -64,8 +64,8 @@ void call_look(const struct call *c, const struct look_message *m, struct buf *b
 void call_feed(const struct call *c, const struct feed_message *m, struct buf *b);
 /* Does what call_signal() does, for a command by its number. */
 void call_signal_to(const struct call *c, uint64_t id, int sig, bool scope, struct buf *b);
-/* Call this when the owner has disposed of N bytes of output. Grants them back as credit once
- * there are enough of them. True if B has something to send. */
+/* Call this when the owner has disposed of N bytes of output. Grants these bytes back as credit when there are enough
+ * of them. Returns true if B has something to send. */
 bool call_took(struct call *c, size_t n, struct buf *b);
 /* After the end: asks pid 1 to go on reading the pipes that travel with this frame. FLAGS are
  * those of FRAME_LEAVE. */
@@ -76,8 +76,8 @@ void call_leave(const struct call *c, unsigned flags, struct buf *b);
 enum call_news {
 	CALL_NOTHING, /* a frame of another stream, or one that changes nothing for the owner */
 	CALL_STARTED, /* c->id is known */
-	CALL_OUTPUT,  /* the frame's body is output; call_took() when it has been disposed of */
-	CALL_ENDED,   /* c->end says how */
+	CALL_OUTPUT, /* the frame's body is output; the owner disposes of it and calls call_took() */
+	CALL_ENDED,  /* the command has ended; c->end says how */
 	CALL_REPORT,  /* the frame's body is what the command reported */
 	CALL_COMMAND, /* c->command is a background command, or one of a list */
 	CALL_TOLD,    /* the list is complete */
@@ -86,10 +86,10 @@ enum call_news {
 /* Returns an enum call_news, or -1 if the call failed and is over. */
 MUST_USE int call_take(struct call *c, const struct frame *f, struct err *e);
 
-/* True if the deadline has passed and pid 1 has not told the end. */
+/* Returns true if the deadline has passed and pid 1 has not reported the end. */
 bool call_is_late(const struct call *c, uint64_t now_ns);
-/* Ends the call as timed out: pid 1 did not answer, and the owner ends the sandbox for that. */
+/* Ends the call as timed out. The owner must end the sandbox, because its pid 1 did not answer. */
 void call_give_up(struct call *c);
 
-/* The exit status that `exec` promises: 128+N, 124, 126, 127 … */
+/* Returns the exit status that `exec` promises: 128+N, 124, 126, 127 … */
 int exec_exit_status(const struct exit_message *m);

@@ -24,11 +24,11 @@ struct client {
 
 /* Connects to pid 1. ERR_NOT_RUNNING: pid 1 does not listen. */
 MUST_USE int client_open(struct client *c, const struct home *h, const char *name, struct err *e);
-/* Takes FD, a connection that launch_create() made. */
+/* Owns FD from here on, a connection that launch_create() made. */
 void client_adopt(struct client *c, const struct home *h, const char *name, int fd);
 void client_done(struct client *c);
 
-/* Adds HELLO, unless pid 1 has had it. Every request begins with this call. */
+/* Adds HELLO to B, unless HELLO was sent before. Every request begins with this call. */
 void client_greet(struct client *c, struct buf *b);
 /* Sends a request with its descriptors. ERR_LIMIT: B became larger than a frame may be. */
 MUST_USE int client_request(struct client *c, const struct buf *b, const int *fds, unsigned n_fds,

@@ -17,8 +17,7 @@ struct home;
 #define CONTROL_LOCK_MS \
 	10000 /* how long to wait for a lock that another command holds for a short time */
 
-/* Connects to the supervisor. A supervisor that has just been started gets the time to listen.
- * Returns 0 or -errno. */
+/* Connects to the supervisor. If the supervisor was started just now, waits until it listens. Returns 0 or -errno. */
 MUST_USE int control_connect(const struct home *h, const char *name, int *ret_fd);
 /* Returns the pid of the process that was at the other end of FD when it was connected, or 0. */
 pid_t control_peer(int fd);
@@ -30,8 +29,9 @@ MUST_USE int control_wait(int fd, enum frame_type type, uint64_t deadline, struc
 MUST_USE int control_ask_pid_1(const struct home *h, const char *name, enum frame_type type,
 			       struct buf *body);
 
-/* Takes the lock of the record, for a command that needs the sandbox to be down, or that STARTS it. ERR_BUSY at once if
- * the sandbox is up or coming up. Waits for a sandbox that is on its way down, and for another short command. */
+/* Takes the lock of the record, for a command that needs the sandbox to be down, or that STARTS it. Fails with
+ * ERR_BUSY at once if the sandbox is up or coming up. Waits for a sandbox that is on its way down, and for another
+ * short command. */
 MUST_USE int control_lock(const struct home *h, const char *name, bool starts, int *ret_dir,
 			  int *ret_lock, struct err *e);
 /* Measures the round trip to pid 1 in nanoseconds. With TOUCH the ping counts as activity of the

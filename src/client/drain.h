@@ -1,8 +1,8 @@
 /*
- * How long the client reads a command's pipes after pid 1 told the command's end, as pure state. What the pipes held at
- * the end belongs to the caller, however slow the caller's own reader is. A background process that still holds a pipe
- * gets a short while to go on talking; after that pid 1 reads the pipe. If the command left no background process,
- * whatever still arrives on these pipes belongs to another command, and the client does not wait for it.
+ * Decides how long the client reads a command's pipes after pid 1 has reported the command's end. Pure state. The
+ * client reads everything that the pipes held at the end, however slow the reader of its own output is. If a
+ * background process still holds a pipe, the client reads its output for a short time; then pid 1 reads the pipe. If
+ * the command left no background process, the client does not wait, because later bytes belong to another command.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ void drain_begin(struct drain *d, bool alone, uint64_t now_ns, uint64_t out_held
 		 uint64_t err_held);
 /* Call this when N bytes of a stream were read. */
 void drain_read(struct drain *d, unsigned stream, uint64_t n, uint64_t now_ns);
-/* True while the client still reads the pipes. */
+/* Returns true while the client must still read the pipes. */
 bool drain_hears(const struct drain *d, uint64_t now_ns);
-/* True if nothing came for long enough: pid 1 reads on for the processes that still hold the pipes. */
+/* Returns true if no output came for DRAIN_SILENCE_NS. Then pid 1 reads on for the processes that hold the pipes. */
 bool drain_is_silent(const struct drain *d, uint64_t now_ns);

@@ -1,8 +1,8 @@
 /*
  * Runs a command in a live sandbox for a caller that waits for it, as the command line does.
  *
- * client_exec() moves bytes until the command ends. It does not trust pid 1: it takes no descriptor from pid 1, bounds
- * every frame (client/call), and has a deadline of its own behind pid 1's time-out. The caller must ignore SIGPIPE.
+ * client_exec() moves bytes until the command ends. It does not trust pid 1: it takes no descriptor from pid 1,
+ * bounds every frame (client/call), and has its own deadline, after pid 1's time-out. The caller must ignore SIGPIPE.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ struct exec_result {
 	struct exit_message end;
 	uint64_t id;
 	bool detached;      /* the detach keys were typed */
-	bool broken_output; /* our own stdout went away */
+	bool broken_output; /* no process reads our stdout any more */
 };
 
 MUST_USE int client_exec(struct client *c, const struct exec_request *q, struct exec_result *ret,

@@ -1,6 +1,6 @@
 /*
- * The work of a hand: one request of its server. A hand may block, for a lock, a disk, a registry or a supervisor. Its
- * server never does (client/hands.h).
+ * The work of a hand: one request of its server. A hand may block, for a lock, a disk, a registry or a supervisor.
+ * The server never blocks (client/hands.h).
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 /* The descriptor at which the program cordon-hand finds its socket. */
 #define HAND_FD 3
-/* arguments of the program: the bound sessions_only is set, or not set */
+/* The argument of the program: HAND_SESSIONS sets the bound sessions_only, HAND_ANYTHING does not. */
 #define HAND_SESSIONS "sessions"
 #define HAND_ANYTHING "anything"
 

@@ -3,10 +3,10 @@
  * single thread on its loop, never blocks. A hand does one request at a time. Requests that find no idle hand wait in a
  * queue.
  *
- * A foreman starts the hands and passes each to the pool on a channel. If a hand ends, its request fails with ERR_SYSTEM,
- * and the foreman starts another hand. Every request has a deadline. If the request is still queued then, it fails. If a
- * hand is still working on it, the hand is killed, and a sandbox that it was making ends with its leash. Both fail with
- * ERR_TIMEOUT. HAND_SWEEP removes what a killed hand left on disk.
+ * A foreman starts the hands and passes each hand to the pool on a channel. If a hand ends, its request fails with
+ * ERR_SYSTEM, and the foreman starts another hand. Every request has a deadline, at which it fails with ERR_TIMEOUT.
+ * If a hand is still working on the request then, the hand is killed, and a sandbox that the hand was making ends
+ * with its leash. HAND_SWEEP removes what a killed hand left on disk.
  *
  * Any function may be called from any callback, also hands_free().
  */
@@ -35,9 +35,9 @@ struct hands_answer {
 	uint64_t
 		mount; /* HAND_CREATE: the error is about this mount of the spec, as in struct hand_answer */
 	const char *warnings; /* HAND_CREATE, HAND_START: lines about a sandbox that is up */
-	/* HAND_CREATE, HAND_START: the owner must close these descriptors. An ephemeral sandbox
-	 * ends when its leash is closed or shut down for writing; it is gone when the leash
-	 * reads as ended. CONNECTION is for line_new(). For other requests both are -1. */
+	/* HAND_CREATE, HAND_START: the owner must close these descriptors. An ephemeral sandbox ends when its leash
+	 * is closed or shut down for writing; the sandbox is gone when a read of the leash returns end of file.
+	 * CONNECTION is for line_new(). For other requests both are -1. */
 	int leash, connection;
 	uint64_t bytes, entries; /* HAND_SIZE, HAND_MARKER */
 	const char *held;        /* HAND_CREATE, HAND_START: as in struct hand_answer */
@@ -56,9 +56,9 @@ MUST_USE int hands_new(struct loop *loop, int channel, hands_gone_fn *gone, void
 /* Requests that are under way get no answer, and their hands are killed. */
 void hands_free(struct hands *h);
 
-/* Asks for Q, which is borrowed for the call. DEADLINE_NS is a monotonic time. The loop calls FN exactly once, later. If
- * the request is dropped first, FN is not called. *RET is valid until then. Fails with ERR_LIMIT if too many requests
- * wait. */
+/* Asks for Q, which is borrowed for the call. DEADLINE_NS is a monotonic time. The loop calls FN exactly once, later,
+ * unless the request is dropped first. *RET is valid until FN is called or the request is dropped. Fails with
+ * ERR_LIMIT if too many requests wait. */
 MUST_USE int hands_ask(struct hands *h, const struct hand_request *q, uint64_t deadline_ns,
 		       hands_answer_fn *fn, void *arg, struct hands_request **ret, struct err *e);
 /* Does the same for a request that may take minutes, because an image may have to be fetched. At most half of the hands

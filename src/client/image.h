@@ -1,4 +1,4 @@
-/* The image of a spec: found in the store or fetched, and what its configuration says about the sandbox. */
+/* Finds the image of a spec in the store or fetches it, and applies the image's configuration to the spec. */
 #pragma once
 
 #include "base/err.h"
@@ -16,13 +16,13 @@ struct image_fetch {
 	char *hint; /* room for IMAGER_HINT_BYTES, where the hint of an error is kept; must outlive the error */
 };
 
-/* Says whether a flat form could be mounted here, once it is made. */
+/* Returns true if this host could mount a flat form. */
 bool image_flat_usable(void);
 /* Fails if this host could not mount a flat form. The message says that the option FLAG VALUE
  * asked for it. */
 MUST_USE int image_check_flat(const char *flag, const char *value, struct err *e);
 
-/* Finds the image of S, which is one of a registry, by its reference, and fetches it if S allows that. Fills in what
- * the image's configuration says and S left open. Makes the flat form too, if S wants one. */
+/* Finds the registry image that S names, and fetches it if S allows that. Settings that S leaves open are taken from
+ * the image's configuration. Makes the flat form too, if S wants one. */
 MUST_USE int image_resolve(const struct home *h, const struct image_fetch *f, struct spec *s,
 			   struct err *e);

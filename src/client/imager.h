@@ -8,8 +8,8 @@
 
 /* Adds "cordon-image COMMAND --home HOME" to ARGV; the options and words of the command follow. */
 void imager_words(struct strv *argv, const char *command, const char *home);
-/* Our own environment with MSB_PATH, for programs that call us back: credential helpers, and what they start. An
- * MSB_PATH that the caller has set stays. MSB_PATH is not a variable of sandboxes. */
+/* Fills RET with our own environment and MSB_PATH, for programs that call us back: credential helpers and their
+ * children. An MSB_PATH that the caller has set stays. MSB_PATH is not a variable of sandboxes. */
 void imager_environment(struct strv *ret);
 /* Runs cordon-image with our standard input, outputs and environment. The program draws its own
  * progress. If it fails, it sends the reason over a pipe; E is filled with that reason. HINT

@@ -3,8 +3,8 @@
  * terminal (EXEC_TTY) has a framed stream instead of pipes; its owner sees no difference.
  *
  * The owner gets the end exactly once, unless it frees the job before. Callbacks come only from the loop, from
- * line_hear() and from line_free(), never from a function of this file. Any function may be called from any
- * callback, job_free() too: memory goes when the last callback returned.
+ * line_hear() and from line_free(), never from a function of this file. Any function may be called from any callback,
+ * even job_free(): the memory is freed when the last callback has returned.
  *
  * Writing to a command that closed its input raises SIGPIPE, and a library does not touch signals: the program
  * that uses jobs with input must ignore SIGPIPE.
@@ -24,12 +24,12 @@ struct job;
 enum job_output { JOB_STDOUT, JOB_STDERR };
 
 struct job_end {
-	const struct err *err;   /* why the end is unknown; or NULL, and then: */
+	const struct err *err;   /* why the end is unknown; NULL if END is valid */
 	struct exit_message end; /* how the command ended, or why it did not start */
 	uint64_t id;             /* the command's number; 0: unknown */
 	bool cancelled;          /* job_cancel() was called */
-	/* pid 1 did not tell the end in time. The job closed the line, and END says "timed out". The owner must
-	 * end the sandbox: pid 1 hangs, or is not ours any more. */
+	/* pid 1 did not report the end in time. The job closed the line, and END says "timed out". The owner must end
+	 * the sandbox: pid 1 hangs, or is not ours any more. */
 	bool hung;
 	/* what the command reported (EXEC_REPORTS), borrowed for the call; p is NULL if it
 	 * reported nothing */
@@ -37,22 +37,22 @@ struct job_end {
 };
 
 struct job_owner {
-	/* N bytes of output, borrowed for the call. If it returns false, no more output comes
+	/* Called with N bytes of output, borrowed for the call. If the function returns false, no more output comes
 	 * until job_resume(). */
 	bool (*output)(void *arg, enum job_output which, const char *p, size_t n);
 	/* Called when there is room for input again, or no process reads the input any more;
 	 * job_input() tells which. May be NULL. */
 	void (*room)(void *arg);
-	/* Called when pid 1 told the end. The output that is still in the pipes comes after
-	 * this. May be NULL. */
+	/* Called when pid 1 has reported the end. The output that is still in the pipes comes after this. May be
+	 * NULL. */
 	void (*exited)(void *arg);
-	/* The command is over. END is borrowed for the call; the owner still has to free the job. */
+	/* Called when the command is over. END is borrowed for the call; the owner still has to free the job. */
 	void (*end)(void *arg, const struct job_end *end);
 	void *arg;
 };
 
-/* Starts a command that is neither detached nor in the background; client/ask starts those. M is borrowed for the call.
- * Without INPUT the command finds the end of its input at once. ERR_NOT_RUNNING, ERR_LIMIT. */
+/* Starts a command that is neither detached nor in the background; client/ask starts those. M is borrowed for the
+ * call. Without INPUT the command finds the end of its input at once. Fails with ERR_NOT_RUNNING or ERR_LIMIT. */
 MUST_USE int job_start(struct line *n, const struct exec_message *m, bool input,
 		       const struct job_owner *o, struct job **ret, struct err *e);
 /* Attaches to a background command: its output, input and end are the job's from here on, and no other client can
@@ -60,18 +60,17 @@ MUST_USE int job_start(struct line *n, const struct exec_message *m, bool input,
  * also come as the end. If the line is lost, the command runs on. */
 MUST_USE int job_attach(struct line *n, const struct attach_message *m, const struct job_owner *o,
 			struct job **ret, struct err *e);
-/* Frees the job. If the command still runs, it is killed with everything that it started, as by
- * job_cancel(), and the owner is not told its end. A command that the job had attached to runs
- * on, and others can attach to it. */
+/* Frees the job. If the command still runs, it is killed with everything that it started, as by job_cancel(), and the
+ * owner does not learn its end. A command that the job had attached to runs on, and others can attach to it. */
 void job_free(struct job *j);
 
-/* Returns how many bytes were taken, or -EPIPE if no process reads them any more. If that is less than N, `room` tells when
- * there is room again. */
+/* Returns how many bytes were taken, or -EPIPE if no process reads them any more. If the result is less than N,
+ * `room` is called when there is room again. */
 MUST_USE ssize_t job_input(struct job *j, const void *p, size_t n);
 void job_input_end(struct job *j);
 /* Sets the size of the command's terminal, if it has one. */
 void job_resize(struct job *j, uint32_t rows, uint32_t cols);
-/* The owner takes output again. */
+/* Call this when the owner accepts output again. */
 void job_resume(struct job *j);
 /* Sends a signal to the command itself, or to everything that it started. ERR_UNSUPPORTED: pid 1 is too old. */
 MUST_USE int job_signal(struct job *j, int sig, bool scope, struct err *e);

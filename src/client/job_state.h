@@ -22,7 +22,7 @@ struct job {
 	struct job_owner owner;
 	struct call call;
 	unsigned flags; /* the flags of the EXEC */
-	bool attached;  /* the job attached to the command: it lives on without the job */
+	bool attached;  /* the job attached to the command, which lives on without the job */
 	bool wants_room;
 	bool paused; /* the owner wants no output for now */
 	/* for a command with pipes: */
@@ -51,13 +51,13 @@ void job_leave(struct job *j);
 void job_follow_up(struct job *j, struct buf *b, const int *fds, unsigned n_fds);
 /* Gives the owner output. The owner may have freed anything when this returns, and may have paused the job. */
 void job_give(struct job *j, enum job_output which, const char *p, size_t n);
-/* Sets the one timer of the job; what it is for follows from the state. 0: none. */
+/* Sets the only timer of the job. The state of the job says what the timer is for. If AT is 0, there is no timer. */
 void job_set_timer(struct job *j, uint64_t at);
 /* Tells the owner the end. WHY says why it is not known how the command ended; or NULL. */
 void job_finish(struct job *j, const struct err *why);
 /* Call this if something on our side failed. Kills the command, which must not go on without us. */
 void job_fail(struct job *j, const struct err *why);
-/* After pid 1 told the end: finishes the job if everything was read. */
+/* After pid 1 has reported the end: finishes the job if everything was read. */
 void job_drain(struct job *j);
 
 /* --- job_pipes.c ------------------------------------------------------------------------------ */
@@ -65,16 +65,15 @@ void job_drain(struct job *j);
 void job_pipes_init(struct job *j);
 /* Makes the pipes. FDS gets the command's ends. */
 MUST_USE int job_pipes_open(struct job *j, bool input, int fds[3], struct err *e);
-/* Watches the ends that are not watched. False with errno. */
+/* Watches the ends that are not watched. Returns false with errno set. */
 MUST_USE bool job_pipes_watch(struct job *j);
 void job_pipes_pause(struct job *j);
-/* As job_input(). */
+/* Does the work of job_input(). */
 ssize_t job_pipes_feed(struct job *j, const void *p, size_t n);
 void job_pipes_close_input(struct job *j);
-/* Call this after pid 1 told the end. */
+/* Call this after pid 1 has reported the end. */
 void job_pipes_begin_drain(struct job *j);
-/* True if there is nothing left to read. Otherwise sets the timer for the moment when that may
- * change. */
+/* Returns true if nothing is left to read. Otherwise sets the timer to look again. */
 bool job_pipes_are_drained(struct job *j);
 /* Hands pid 1 the pipes that background processes still hold, and closes the others. */
 void job_pipes_release(struct job *j);

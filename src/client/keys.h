@@ -12,8 +12,8 @@ struct keys {
 	size_t matched;           /* how many of the keys were typed and are held back */
 };
 
-/* Adds to OUT everything that is not part of the detach keys. True when the keys are complete; what follows them is
- * dropped. */
+/* Adds to OUT everything that is not part of the detach keys. Returns true when the keys are complete; later bytes
+ * are dropped. */
 bool keys_scan(struct keys *k, const char *p, size_t n, struct buf *out);
 /* At the end of the input: adds the keys that were held back, which are ordinary input. */
 void keys_flush(struct keys *k, struct buf *out);

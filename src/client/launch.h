@@ -1,8 +1,8 @@
 /*
  * Brings a sandbox up: makes the sockets, starts the supervisor, waits for its answer.
  *
- * A launch may have a first connection. The caller sends its command on it at once, pid 1 finds the command waiting, and
- * the caller does not wait for the supervisor's answer.
+ * A launch may have a first connection. The caller sends its command on this connection at once and does not wait for
+ * the supervisor's answer. Pid 1 finds the command when it is up.
  */
 #pragma once
 
@@ -41,7 +41,7 @@ MUST_USE int launch_create(const struct home *h, const struct spec *s, bool conn
 /* Starts the supervisor of a stopped sandbox. ERR_BUSY: the sandbox is up. */
 MUST_USE int launch_start(const struct home *h, const char *name, struct launch *ret,
 			  struct err *e);
-/* Waits until the sandbox takes commands, or fails and says why it never will. Adds lines to WARNINGS. */
+/* Waits until the sandbox accepts commands. If it never will, fails with the reason. Adds lines to WARNINGS. */
 MUST_USE int launch_wait(struct launch *l, struct buf *warnings, struct err *e);
 /* After launch_wait() of a new sandbox: makes the changes that the spec asks for before the first command. If one
  * fails, the sandbox is removed. */

@@ -3,9 +3,9 @@
  * stream of its own (client/job). A line never waits: messages that the socket does not take now are queued,
  * each with its descriptors, and the loop sends them later.
  *
- * The hang-up of a line is how a server learns that the sandbox ended. The line then tells every stream that
- * it is gone, with ERR_NOT_RUNNING, and after the streams its owner. pid 1 is not trusted: a frame that makes
- * no sense ends the line with ERR_PROTOCOL.
+ * The hang-up of a line is how a server learns that the sandbox ended. The line then reports ERR_NOT_RUNNING to every
+ * stream, and after the streams to its owner. pid 1 is not trusted: a frame that makes no sense ends the line with
+ * ERR_PROTOCOL.
  *
  * Any function may be called from any callback, line_free() too: the memory is freed when the last
  * callback has returned.
@@ -23,8 +23,8 @@
 struct line;
 
 #define LINE_STREAMS_MAX 256u        /* the most commands that run at once on one line */
-#define LINE_QUEUE_MESSAGES_MAX 512u /* the most requests that wait for the socket … */
-/* … and the most bytes of all of them: two of the largest requests, with room */
+#define LINE_QUEUE_MESSAGES_MAX 512u /* the most requests that wait for the socket */
+/* the most bytes of all requests that wait for the socket: two of the largest requests, with room */
 #define LINE_QUEUE_BYTES_MAX (16u << 20)
 
 /* The user of a stream. After line_close() neither function is called. */
@@ -48,10 +48,10 @@ void line_free(struct line *n);
 const char *line_name(const struct line *n);
 struct loop *line_loop(const struct line *n);
 bool line_is_up(const struct line *n);
-/* The protocol that both sides speak; 0 until pid 1 has said it. */
+/* Returns the protocol version that both sides speak, or 0 until pid 1 has named its version. */
 uint32_t line_version(const struct line *n);
 
-/* Opens a stream: ERR_NOT_RUNNING when the line is down, ERR_LIMIT when it has too many. */
+/* Opens a stream. Fails with ERR_NOT_RUNNING if the line is down, or ERR_LIMIT if it has too many streams. */
 MUST_USE int line_open(struct line *n, const struct line_user *u, uint32_t *ret_stream,
 		       struct err *e);
 /* Frames that still come for this stream are dropped. */
@@ -75,12 +75,12 @@ MUST_USE int line_send(struct line *n, enum line_message kind, struct buf *b, co
  * nothing. The line takes the memory of B, also when it fails. */
 MUST_USE int line_ask(struct line *n, uint32_t version, struct buf *b, struct err *e);
 
-/* Reads what pid 1 has said by now. A user whose deadline passed calls this before it gives up: the loop may
- * have been late itself. Callbacks run. */
+/* Reads what pid 1 has said by now. A user whose deadline passed calls this before it gives up: the loop may have
+ * been late itself. This runs callbacks. */
 void line_hear(struct line *n);
-/* Closes the connection at once, which makes pid 1 kill every command of it. Streams and owner get WHY in
- * a later turn of the loop. */
+/* Closes the connection at once, which makes pid 1 kill every command of this line. Streams and owner get WHY in a
+ * later turn of the loop. */
 void line_hang_up(struct line *n, const struct err *why);
-/* Some command can only go on with protocol VERSION. If pid 1 speaks an older one, the line hangs up: now, or
- * when pid 1 says so. */
+/* Some command can only go on with protocol VERSION. If pid 1 speaks an older protocol, the line hangs up: now, or
+ * when pid 1 names its version. */
 void line_need(struct line *n, uint32_t version);

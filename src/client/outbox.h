@@ -1,14 +1,14 @@
 /*
  * Messages to one pid 1 that wait for the socket, each with its descriptors. Sending never waits.
  *
- * pid 1 keeps the descriptors that it received in one place until an EXEC or a LEAVE takes them, and it has room for those of
- * one frame. So two things must not happen: descriptors of a second frame arrive while the first frame is incomplete, or
- * descriptors arrive together with an EXEC that has none (a terminal's). Against the first, the descriptors travel with the
- * last byte of their message, which goes alone: a recvmsg never reads past bytes that carry descriptors, so pid 1 has the
- * whole frame then and nothing after it. Against the second, an EXEC without descriptors is followed by a PING, and the next
- * message with descriptors waits for the PONG.
+ * pid 1 keeps the descriptors that it received in one place until an EXEC or a LEAVE takes them, and has room for the
+ * descriptors of one frame. So two things must not happen: descriptors of a second frame arrive while the first frame
+ * is incomplete, or descriptors arrive together with an EXEC that has none (a terminal's). To prevent the first, the
+ * descriptors travel with the last byte of their message, and this byte is sent alone: a recvmsg never reads past
+ * bytes that carry descriptors, so pid 1 then has exactly the whole frame. To prevent the second, an EXEC without
+ * descriptors is followed by a PING, and the next message with descriptors waits for the PONG.
  *
- * A message may need a protocol. It waits until pid 1 has said which one it speaks.
+ * If a message needs a protocol version, it waits until pid 1 has said which version it speaks.
  */
 #pragma once
 
@@ -52,5 +52,6 @@ enum outbox_result outbox_flush(struct outbox *o, int sock);
 void outbox_take_pong(struct outbox *o);
 /* pid 1 said which protocol it speaks. */
 void outbox_take_version(struct outbox *o, uint32_t version);
-/* Drops the first message whose protocol pid 1 does not speak, and tells its stream. False if there is none. */
+/* Drops the first message whose protocol pid 1 does not speak, and sets *RET_STREAM to its stream. Returns false if
+ * there is no such message. */
 bool outbox_drop_misfit(struct outbox *o, uint32_t *ret_stream);

@@ -17,6 +17,6 @@ void pipes_done(struct pipes *p);
 
 /* Returns how many bytes wait in the pipe FD; 0 if FD is -1. */
 uint64_t pipe_held(int fd);
-/* Collects the read ends (-1: closed) that pid 1 shall read on, and the flags of the LEAVE that carries them. Returns
- * how many there are. */
+/* Collects the read ends that pid 1 shall go on reading (-1: closed), and the flags of the LEAVE that carries them.
+ * Returns how many there are. */
 unsigned pipes_to_leave(int out, int err, bool joined, int fds[2], unsigned *ret_flags);

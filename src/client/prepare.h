@@ -1,7 +1,7 @@
 /*
- * From a spec, as options, files or a server say it, to one that can be launched: it is checked, every path that it
- * names is looked up once and held, and its image is found or fetched. Mistakes are found here, before anything of
- * the sandbox is made. May take long, because an image may have to be fetched.
+ * Prepares a spec, which options, files or a server have filled, for a launch: checks it, looks up and holds every
+ * path that it names once, and finds or fetches its image. Mistakes are found here, before anything of the sandbox is
+ * made. This may take long, because an image may have to be fetched.
  */
 #pragma once
 

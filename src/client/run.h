@@ -16,8 +16,8 @@ struct run {
 	struct tap tap;
 	struct inlet in;
 	bool in_open;            /* our own input has not ended, and the command reads it */
-	int output_error;        /* -errno: the output did not get through */
-	const char *output_step; /* … because this failed */
+	int output_error;        /* -errno if the output could not be written */
+	const char *output_step; /* the step that failed with output_error */
 };
 
 /* Makes pipes, sends EXEC with the command's ends, and copies until the end. */
@@ -27,14 +27,14 @@ MUST_USE int run_terminal(struct run *r);
 
 /* --- for both ------------------------------------------------------------------------------------ */
 
-/* Sends EXEC with these flags besides the request's. */
+/* Sends EXEC with FLAGS in addition to the flags of the request. */
 MUST_USE int run_send_exec(struct run *r, unsigned flags, const int *fds, unsigned n_fds);
 /* Reads what pid 1 says. */
 MUST_USE int run_hear(struct run *r);
-/* Milliseconds until UNTIL (0: never) or until pid 1 must have told the end, for poll(). */
+/* Returns the milliseconds until UNTIL (0: never) or until pid 1 must have reported the end, for poll(). */
 int run_poll_ms(const struct run *r, uint64_t until_ns);
-/* If pid 1 should have told the end by now, ends the sandbox, because pid 1 hangs or is not ours any more.
- * Reads its answer first if there is one (ANSWERED): we may have got no time ourselves. */
+/* If pid 1 should have reported the end by now, ends the sandbox, because pid 1 hangs or is not ours any more. If
+ * ANSWERED, reads the answer of pid 1 first, because we may have got no CPU time ourselves. */
 MUST_USE int run_check_deadline(struct run *r, bool answered);
 /* K is the result of writing to our own output. Returns false if no process reads that output any more. */
 bool run_wrote(struct run *r, int k);

@@ -1,6 +1,6 @@
 /*
- * Sandboxes as front ends see them: their records, with the state that they are really in. Front ends reach state/ only
- * through here.
+ * Sandboxes as front ends see them: their records, with the state that they are really in. Front ends reach state/
+ * only through this file.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ MUST_USE int sandbox_list_load(const struct home *h, struct sandbox_list *ret, s
 void sandbox_list_done(struct sandbox_list *l);
 #define AUTO_SANDBOX_LIST __attribute__((cleanup(sandbox_list_done))) struct sandbox_list
 
-/* True for a live sandbox: its pid 1 can be asked. */
+/* Returns true for a live sandbox, whose pid 1 answers requests. */
 static inline bool sandbox_is_up(const struct record *r)
 {
 	return r->status == STATUS_RUNNING || r->status == STATUS_DRAINING;

@@ -23,14 +23,13 @@ struct source_rules {
 	bool literal;
 };
 
-/* The directories of the host that a server with strangers for peers never shares. */
+/* The directories of the host that a server never shares if it does not trust its peers. */
 #define SOURCE_RULES_SYSTEM 8
 extern const char *const source_rules_system[SOURCE_RULES_SYSTEM];
 
-/* ERR_DENIED if PATH, which is canonical, may not be shown. */
+/* Fails with ERR_DENIED if PATH, which is canonical, may not be shown. */
 MUST_USE int source_rules_check(const struct source_rules *r, const char *path, struct err *e);
-/* The same for a path as a caller wrote it; if the path does not exist, the rules judge the part
- * of it that exists. */
+/* Does the same for a path as a caller wrote it. If the path does not exist, the rules judge the part that exists. */
 MUST_USE int source_rules_judge(const struct source_rules *r, const char *path, struct err *e);
 /* Makes the directory PATH and the missing ones above it, if the rules allow it. Does nothing if there is something
  * at PATH. */

@@ -26,12 +26,12 @@ void tap_init(struct tap *t, const struct home *h, const char *name, bool on);
 void tap_done(struct tap *t);
 
 void tap_add(struct tap *t, enum execlog_source source, const char *p, size_t n);
-/* Tells the command's number, which the records carry. */
+/* Sets the command's number, which the records carry. */
 void tap_number(struct tap *t, uint64_t id);
-/* True if the log has had its share of the time: the client need not show it output now. */
+/* Returns true if the log has used its share of the time: the client need not call tap_add() now. */
 bool tap_is_full(const struct tap *t);
-/* Tells that output was not shown to the log. */
+/* Notes that the client has left out output. */
 void tap_missed(struct tap *t);
-/* True if the buffer for output before the command's number is full: the client reads no more until it knows the
- * number. */
+/* Returns true if the buffer for output before the command's number is full: the client reads no more until it knows
+ * the number. */
 bool tap_waits(const struct tap *t);

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 
-/* Directories in directories. A count holds one descriptor for each; a tree that is deeper is refused. */
+/* How deep directories may be nested. A count holds one descriptor per level; a deeper tree is refused. */
 #define TREE_DEPTH_MAX 256u
 
 struct tree_size {

@@ -1,5 +1,5 @@
-/* The use of a sandbox for one request. A sandbox that is up is used as it is. Else the visit starts it, and stops it
- * again at its end. */
+/* The use of a sandbox for one request. If the sandbox is not up, the visit starts it, and stops it again at the end
+ * of the visit. */
 #pragma once
 
 #include "client/connection.h"

@@ -1,4 +1,4 @@
-/* Named volumes as front ends see them. Front ends reach state/ only through here. */
+/* Named volumes as front ends see them. Front ends reach state/ only through this file. */
 #pragma once
 
 #include "spec/spec.h"
@@ -7,8 +7,9 @@
 /* Fails if the volume that M names is not what M asks for. A missing volume fits, because it is made later. A mount that
  * does not say which kind it wants gets the kind of the volume. */
 MUST_USE int volumes_check(const struct home *h, struct spec_mount *m, struct err *e);
-/* Makes the volumes of S that are missing and adds their names to MADE. *RET_LOCK keeps all volumes of S there; the caller
- * closes it when a record names them. After a failure the caller still has to remove the volumes in MADE. */
+/* Makes the volumes of S that are missing and adds their names to MADE. While *RET_LOCK is open, no volume can be
+ * removed; the caller closes it when a record names them. After a failure the caller still has to remove the volumes
+ * in MADE. */
 MUST_USE int volumes_prepare(const struct home *h, const struct spec *s, int *ret_lock,
 			     struct strv *made, struct err *e);
 /* Removes a volume, with the help of newuidmap if files in it belong to other ids of the user's range. */

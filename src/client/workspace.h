@@ -12,13 +12,13 @@
 struct source_rules;
 
 #define WORKSPACE_MARKER_MAX_BYTES 1024u
-/* every name of a marker begins with this, so that no other file is read or removed as one */
+/* every name of a marker begins with this, so that no other file is read or removed as a marker */
 #define WORKSPACE_MARKER_PREFIX ".langbot-box-"
 
-/* Follows the links of PATH, once, and returns the canonical path of the directory. *RET_USABLE is true if it lies in a
- * root of the rules and we may read, write and enter it. If the directory is missing and MAKE is set, makes it and the
- * missing ones above it inside a root. ERR_INVALID: there is something else. ERR_NOT_FOUND: it is missing, and there is
- * no root or MAKE is not set. ERR_DENIED: it would lie outside all roots. */
+/* Follows the links of PATH, once, and returns the canonical path of the directory. *RET_USABLE is true if it lies in
+ * a root of the rules and we may read, write and enter it. If the directory is missing and MAKE is set, makes it and
+ * the missing ones above it inside a root. ERR_INVALID: PATH is no directory. ERR_NOT_FOUND: PATH is missing, and
+ * there is no root or MAKE is not set. ERR_DENIED: the new directory would lie outside all roots. */
 MUST_USE int workspace_find(const char *path, const struct source_rules *rules, bool make,
 			    char **ret_path, bool *ret_usable, struct err *e);
 /* Reads the file NAME in the directory DIR, which must be canonical; no link is followed. The file must be regular, have
