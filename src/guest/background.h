@@ -29,7 +29,7 @@ struct background {
 	bool ended;
 	struct exit_message end;
 	size_t cost; /* bytes taken from the pool, without input and report */
-	/* the client that EXIT was sent to, while pid 1 does not know whether it read that; or NULL */
+	/* the client that EXIT was sent to, while pid 1 does not know whether the client read EXIT; or NULL */
 	const struct connection *taker;
 };
 

@@ -15,7 +15,7 @@
 struct caller {
 	pid_t tid, tgid;
 	uint32_t uid, gid;     /* fsuid and fsgid, which the kernel checks for files */
-	uint64_t capabilities; /* effective ones */
+	uint64_t capabilities; /* effective capabilities */
 	uint32_t group[CALLER_GROUPS_MAX];
 	size_t n_groups;
 };
@@ -24,8 +24,8 @@ struct caller {
  * is cut off. */
 MUST_USE int caller_parse(struct str status, struct caller *ret);
 
-/* True if PATH begins with a link of the caller's own process to an open file, its root, its working directory or its
- * program, as /proc/self/fd/5/x does. Then RET_LINK is that link below /proc, with the caller's number, and
- * RET_REST is the rest of PATH without leading slashes. */
+/* Returns true if PATH begins with a link of the caller's own process to an open file, its root, its working
+ * directory or its program, as /proc/self/fd/5/x does. Then RET_LINK is that link below /proc, with the caller's
+ * number, and RET_REST is the rest of PATH without leading slashes. */
 bool caller_owns_link(const struct caller *c, const char *path, char ret_link[CALLER_LINK_BYTES],
 		      const char **ret_rest);

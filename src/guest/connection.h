@@ -3,8 +3,8 @@
 
 #include "guest/guest.h"
 
-/* A client that does not read its answers gets no more of them: while more bytes than this wait for it, pid 1 takes no
- * request of it. One answer may go beyond this; the largest has the state of 4 MiB. */
+/* While more bytes than this wait for a client, pid 1 handles no request of that client. One answer may exceed this
+ * limit; the largest answer has the state of 4 MiB. */
 #define CONNECTION_WAITING_BYTES (1u << 20)
 
 struct connection {
@@ -16,7 +16,7 @@ struct connection {
 	int fds[FRAME_FDS_MAX];
 	unsigned n_fds;
 	bool greeted;
-	bool held;   /* requests or answers of it wait until the client has read */
+	bool held;   /* requests or answers wait until the client has read */
 	bool served; /* the client has sent a command before */
 	bool dead;
 };
@@ -24,7 +24,7 @@ struct connection {
 /* Queues a frame without sending it; connection_flush() sends it. */
 void connection_add(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
 		    const void *p, size_t n);
-/* True if too many bytes wait for the client. The caller puts off what would add to them: looks_resume() comes later. */
+/* Returns true if too many bytes wait for the client. The caller then postpones its answer until looks_resume(). */
 bool connection_hold(struct connection *c);
 /* Sends as much of the queue as the socket takes. */
 void connection_flush(struct connection *c);

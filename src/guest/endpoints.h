@@ -8,7 +8,7 @@ struct endpoints {
 	int child[3];           /* what the command gets as 0, 1 and 2 */
 	int write_in;           /* background: pid 1 writes input here */
 	int read_out, read_err; /* background or detached: pid 1 reads output here */
-	int master;             /* terminal */
+	int master;             /* master of the terminal */
 };
 
 /* Takes the client's descriptors, opens a terminal, or makes pipes. Returns 0 or -errno; call endpoints_done() in both

@@ -13,7 +13,7 @@
 
 /* What every command of this sandbox shares. */
 struct exec_walls {
-	int userns;                     /* the payload's */
+	int userns;                     /* the user namespace of the payload */
 	int task_fd[EXEC_TASK_FDS_MAX]; /* cgroup v1 `tasks` files */
 	unsigned n_task_fds;
 	const struct sock_filter *filter; /* the commands' filter, with this sandbox's switches */

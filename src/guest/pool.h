@@ -1,6 +1,6 @@
 /*
  * The memory in which pid 1 keeps things for clients and commands: background commands with their output, input and
- * reports, and the state blob. pid 1 is outside of the sandbox's memory limit, so all of it together has one bound. Code
+ * reports, and the state blob. pid 1 is outside of the sandbox's memory limit, so the pool has its own limit. Code
  * that keeps something takes the bytes from the pool first, and gives them back when it frees the memory.
  */
 #pragma once

@@ -52,6 +52,7 @@ struct report {
 
 /* Takes N bytes that came. Bytes after the end of the report do not count. */
 enum report_state report_add(struct report *r, struct pool *pool, const char *p, size_t n);
-/* Hands over the bytes of a complete report; the caller gives them back to the pool later. NULL: it is not complete. */
+/* Hands over the bytes of a complete report; the caller gives them back to the pool later. NULL if it is not
+ * complete. */
 char *report_take(struct report *r, size_t *ret_n);
 void report_done(struct report *r, struct pool *pool);

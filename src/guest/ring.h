@@ -30,7 +30,7 @@ size_t ring_cost(bool marked);
 MUST_USE int ring_open(struct ring *r, bool marked);
 void ring_done(struct ring *r);
 void ring_add(struct ring *r, const char *p, size_t n, bool mark);
-/* The offset of the oldest byte that is kept; r->total if there is none. */
+/* Returns the offset of the oldest byte that is kept, or r->total if no byte is kept. */
 uint64_t ring_first(const struct ring *r);
 /* Finds the longest piece from offset AT on that lies in one place and has one mark. Returns its length, 0 at the end.
  * AT lies between ring_first() and r->total. */

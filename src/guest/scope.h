@@ -19,7 +19,7 @@
 
 #define SCOPE_PASSES_NS 1000000000ull
 #define SCOPES_SPARE_MAX 16
-#define SCOPES_LAUNCHERS_MAX 4 /* each takes 60 KiB; this many commands at once start fast */
+#define SCOPES_LAUNCHERS_MAX 4 /* each takes 60 KiB; four commands at once start fast */
 
 struct scope {
 	int group;       /* the cgroup's directory, or -1 */
@@ -43,19 +43,19 @@ struct scopes {
 	struct scope spare[SCOPES_SPARE_MAX]; /* scopes of ended commands; used again when empty */
 	unsigned n_spare, n_launchers;
 	bool expects_more; /* a command has ended: after the next one, launchers are worth it */
-	bool pinned;       /* a launcher was moved to the CPU of pid 1 (scope_order()) … */
-	cpu_set_t cpus;    /* … but its commands may run on these */
+	bool pinned;       /* a launcher was moved to the CPU of pid 1 (scope_order()) */
+	cpu_set_t cpus;    /* if PINNED: the commands of launchers may run on these CPUs */
 	bool ending;
 };
 
 /* Owns PAYLOAD from here on, and uses groups only if the kernel can kill by group. WALLS must outlive the scopes. Pass
  * WATCHED if scopes_are_free() will be called. */
 void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_walls *walls);
-/* True if PID is the deputy, or a launcher that waits for an order. */
+/* Returns true if PID is the deputy, or a launcher that waits for an order. */
 bool scopes_own(const struct scopes *s, uint64_t pid);
 /* Call it when PID was reaped: from now on the number can belong to any other process. */
 void scopes_reaped(struct scopes *s, pid_t pid);
-/* True if the sandbox has no process except waiting launchers and the deputy. False if the kernel cannot tell. */
+/* Returns true if the sandbox has no process except waiting launchers and the deputy, false if not known. */
 bool scopes_are_free(const struct scopes *s);
 /* Starts J in C, or in a new scope if C is SCOPE_NONE. Returns what exec_start() returns. */
 pid_t scope_start(struct scopes *s, struct scope *c, struct exec_job *j);
@@ -65,7 +65,7 @@ bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j,
 		 bool client_is_kept);
 /* Takes the launcher, which has ended, out of C. The caller frees it. */
 struct launcher *scope_release_launcher(struct scopes *s, struct scope *c);
-/* True if PID is the launcher of C. */
+/* Returns true if PID is the launcher of C. */
 bool scope_owns(const struct scope *c, uint64_t pid);
 enum scope_state { SCOPE_DONE, SCOPE_AGAIN, SCOPE_SWEPT };
 /* Kills what is in C. SCOPE_AGAIN: let the loop turn, then call again. SCOPE_SWEPT: the passes took too long, and every
@@ -75,7 +75,7 @@ enum scope_state scope_kill(const struct scopes *s, struct scope *c);
 void scopes_kill(const struct scopes *s);
 /* Sends SIG to every process in C except the launcher. For SIGKILL use scope_kill(). */
 void scope_signal(const struct scope *c, int sig);
-/* True if the command, which has ended, surely left no process behind. */
+/* Returns true if the command, which has ended, surely left no process behind. */
 bool scope_is_over(struct scopes *s, const struct scope *c);
 /* Call it when the command has ended; its background children may live on. Keeps the scope for a later command, or
  * removes it. */

@@ -13,8 +13,8 @@
 extern const struct sock_filter seccomp_filter[];
 extern const unsigned short seccomp_filter_len;
 
-/* A clause that counts only in sandboxes with a switch (enum boot_switch): AT is the jump that skips it. In the compiled
- * filter every switch is off. */
+/* A clause that applies only in sandboxes with a switch (enum boot_switch): AT is the jump that skips the clause. In
+ * the compiled filter every switch is off. */
 struct seccomp_clause {
 	unsigned short at;
 	unsigned short boot_switch;
@@ -24,11 +24,11 @@ extern const unsigned seccomp_filter_clauses_len;
 
 #define SECCOMP_FILTER_MAX 256 /* instructions; a copy with switches is in pid 1's memory */
 
-/* The filter for a sandbox with these switches: seccomp_filter itself, or a copy in static memory that the next call
- * overwrites. */
+/* Returns the filter for a sandbox with these switches: seccomp_filter itself, or a copy in static memory that the
+ * next call overwrites. */
 const struct sock_filter *seccomp_choose(unsigned switches);
 
-/* The filter of pid 1 and, by inheritance, of all it starts: from tools/guest.table. */
+/* The filter of pid 1, which all its children inherit. Compiled from tools/guest.table. */
 extern const struct sock_filter guest_filter[];
 extern const unsigned short guest_filter_len;
 
@@ -38,7 +38,7 @@ extern const unsigned short notify_filter_len;
 extern const struct sock_filter deputy_filter[];
 extern const unsigned short deputy_filter_len;
 
-/* The same table with one entry per system call. Only the test of the filter links it. */
+/* tools/seccomp.table with one entry per system call. Only the test of the filter links this array. */
 struct seccomp_expect {
 	const char *name;
 	unsigned nr;

@@ -1,10 +1,10 @@
 /*
  * The start of one command, and the news of its end.
  *
- * There are two ways, and the owner of a start does not see which one is taken: a free launcher gets an order
+ * There are two ways, and the owner of a start does not see the difference: a free launcher gets an order
  * (guest/launcher.h), or pid 1 clones the process itself (guest/exec.h). pid 1 waits for neither, because root inside
- * can stop a process that has joined the payload's user namespace. The owner hears through calls what
- * becomes of the start: began at most once, then failed or ended exactly once.
+ * can stop a process that has joined the payload's user namespace. The owner learns the result through struct
+ * start_calls: `began` is called at most once, then `failed` or `ended` exactly once.
  */
 #pragma once
 
@@ -68,7 +68,7 @@ struct start_step {
 	enum start_action action;
 };
 
-/* The whole machine. If EVENT has no meaning in STATE, nothing changes. */
+/* The whole state machine. If EVENT has no meaning in STATE, nothing changes. */
 struct start_step start_next(enum start_state state, enum start_event event);
 
 struct start_calls {
@@ -105,11 +105,11 @@ enum start_flag {
 MUST_USE int start_begin(struct start *s, struct exec_job *j, unsigned flags);
 /* Call it when PID was reaped. Returns true if PID was the command or the launcher of its scope. */
 bool start_reaped(struct start *s, pid_t pid, int status);
-/* The pid of the command; 0 while it is not known, -1 after the end. */
+/* Returns the pid of the command; 0 while the pid is not known, -1 after the end. */
 pid_t start_pid(const struct start *s);
 /* Sends SIG to the command. If there is no process yet, keeps SIG and sends it later. */
 void start_signal(struct start *s, int sig);
 /* If there is no process yet, pid 1 will not clone one. */
 void start_cancel(struct start *s);
-/* True while the command runs, and after its end. False if it never began. */
+/* Returns true while the command runs and after its end, and false if it has not begun. */
 bool start_has_begun(const struct start *s);

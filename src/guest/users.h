@@ -24,7 +24,7 @@ struct user {
 
 /* A file that pid 1 has read. pid 1 keeps the text until the file changes. */
 struct users_file {
-	struct stat seen; /* all zero: the text is not kept */
+	struct stat seen; /* all zero if the text is not kept */
 	char *text;       /* allocated as short as possible: an idle sandbox keeps it */
 };
 
