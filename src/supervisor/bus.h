@@ -1,6 +1,6 @@
 /*
- * Talks to the caller's own systemd over the caller's message bus. All steps end at one deadline, which the caller
- * sets at the start. The peer's bytes are not trusted: wire/dbus.h decodes them.
+ * Talks to the caller's own systemd over the caller's message bus. All steps together have one deadline, which the
+ * caller sets at the start. The peer's bytes are not trusted: wire/dbus.h decodes them.
  */
 #pragma once
 

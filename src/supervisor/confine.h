@@ -1,7 +1,6 @@
 /*
- * The walls that a supervisor puts around itself. The supervisor does that while pid 1 boots,
- * before it reads anything that a command inside can influence. confine.c lists the rights that the
- * supervisor keeps, and why.
+ * The walls that a supervisor puts around itself. It confines itself while pid 1 boots, before it reads anything that
+ * a command inside can influence. confine.c lists the rights that the supervisor keeps, and why.
  */
 #pragma once
 

@@ -1,9 +1,10 @@
 /*
- * File systems in files, mounted through loop devices: disk volumes, disk images of the user, and the writable layer if
- * it has a size and the host has no cheaper way to hold it.
+ * File systems in files, mounted through loop devices: disk volumes, disk images of the user, and the writable layer
+ * if it has a size and the host has no cheaper way to limit it.
  *
- * Only a supervisor that may mount can do this. The payload never writes the blocks itself. The supervisor locks the file
- * as long as it lives: for one writer, or for any number of readers. The loop device ends with its mount.
+ * Only a supervisor that may mount can use such files. The payload never writes the blocks itself. The supervisor
+ * locks the file as long as it lives: for one writer, or for any number of readers. The loop device ends with its
+ * mount.
  */
 #pragma once
 

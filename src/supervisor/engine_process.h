@@ -41,13 +41,14 @@ static inline struct engine_process *engine_process_of(const struct supervisor *
 	return (struct engine_process *)s->instance;
 }
 
-/* engine_process_ids.c: true if we are root, but not of a container. */
+/* engine_process_ids.c. Returns true if we are root outside of containers. */
 bool ids_may_mount(void);
 /* Returns true if we can also give each sandbox its own range of ids. */
 bool ids_have_range(const struct engine_process *p);
-/* Chooses the ids of the sandbox. Claims a range, if it gets one, and writes that into its record. */
+/* Chooses the ids of the sandbox. If the sandbox gets a range of its own, claims the range and writes it into the
+ * record. */
 MUST_USE int ids_choose(struct supervisor *s, struct err *e);
-/* The ids of every sandbox of an ordinary user. */
+/* Fills RET with the ids of every sandbox of an ordinary user. */
 void ids_of_user(struct ids *ret);
 
 /* engine_process_rootfs.c: from the record to open layers, volumes and files. */

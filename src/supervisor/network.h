@@ -43,7 +43,7 @@ struct network_ids {
 /* PROGRAM is the path of cordon-gateway. EVENTS is copied. */
 MUST_USE int network_new(struct loop *loop, const struct spec *spec, const char *program,
 			 const struct network_events *events, struct network **ret, struct err *e);
-/* Ends the gateway and gives the link back, or -1. Only network_free() may follow. */
+/* Ends the gateway. Returns the link, or -1 if there is none. After this call only network_free() may be called. */
 int network_end(struct network *n);
 /* Ends the gateway and closes the link. */
 void network_free(struct network *n);

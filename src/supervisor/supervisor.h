@@ -14,7 +14,7 @@
 #include "wire/message.h"
 
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
-#define STOP_USUAL UINT32_MAX /* a stop that names no grace */
+#define STOP_USUAL UINT32_MAX /* a stop without a grace time of its own */
 /* the time between SIGTERM and SIGKILL, unless our environment sets another time */
 #define STOP_GRACE_MS 2000
 /* the time between SIGTERM and SIGKILL if the image has another stop signal, which comes first */

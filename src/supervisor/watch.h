@@ -4,13 +4,12 @@
  * how much its commands wrote. The caller gets back when to look again, and whether to measure, to ask pid 1, or to end
  * the commands.
  *
- * To look at the file system costs 2 us. To measure the layer takes longer the larger the tree is. So the
- * layer is measured only if the file system has lost more since the last measurement than the layer may
- * still grow: if the loss is smaller, the layer cannot be too large. A measurement misses files that were
- * deleted while open, because no tree shows them. The floor limits such files: it is a part of the file
- * system that no sandbox may take. A measurement can take long because hostile processes starve it, or
- * because the tree is huge. If the file system goes on losing space and the sandbox goes on writing, the
- * commands are ended before the measurement is complete.
+ * Reading the free space of the file system costs 2 us. Measuring a large layer takes long. So the layer is measured
+ * only if the file system has lost more since the last measurement than the layer may still grow: if the loss is
+ * smaller, the layer cannot be too large. A measurement misses files that were deleted while open, because no tree
+ * shows them. The floor limits such files: it is a part of the file system that no sandbox may take. A measurement
+ * can take long because hostile processes starve it, or because the tree is huge. If the file system goes on losing
+ * space and the sandbox goes on writing, the commands are ended before the measurement is complete.
  *
  * A layer that is too large is kept, so that it can be cleaned up. New commands run, but may not write to files until the
  * layer is smaller. If the layer grows nevertheless and commands wrote, they are ended (fuse-overlayfs still writes after
@@ -23,12 +22,12 @@
 
 #include "wire/message.h"
 
-/* this much stays free, or one part in 20 of the file system if that is less */
+/* this much stays free, or 1/20 of the file system if 1/20 is less */
 #define WATCH_FLOOR_BYTES (1ull << 30)
 #define WATCH_FLOOR_PART 20
 #define WATCH_SLACK_PART 64 /* a loss of 1/64 of the layer's size needs no measurement */
-#define WATCH_BYTES_PER_MS (4ull << 20) /* no process writes faster than 4 GiB/s … */
-#define WATCH_FILES_PER_MS 200          /* … or makes more files per millisecond than this */
+#define WATCH_BYTES_PER_MS (4ull << 20) /* no process writes faster than 4 GiB/s */
+#define WATCH_FILES_PER_MS 200          /* no process makes more files per millisecond */
 #define WATCH_SOONEST_MS 10
 #define WATCH_LATEST_MS 1000
 #define WATCH_BYTES_PER_FILE 4096     /* a layer may have as many files as it has blocks */
@@ -57,7 +56,7 @@ struct watch {
 	/* commands were ended since the measurement began: measure again */
 	bool again;
 	bool over;                   /* the layer is too large */
-	struct watch_size over_size; /* if it is too large: it must not grow beyond this */
+	struct watch_size over_size; /* if OVER: the layer must not grow beyond this */
 	/* the layer has grown beyond over_size; pid 1 must say whether commands wrote */
 	bool grew;
 	bool ended; /* commands were ended because the layer was too large */

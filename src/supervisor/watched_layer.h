@@ -1,7 +1,7 @@
 /*
- * Keeps the writable layer within its size if nothing else does. While a process runs in the sandbox, it
- * calls statfs, lets watch.h judge, orders counts from the surveyor, and makes pid 1 end the commands. It
- * sleeps while no process runs: pid 1 reports when the last process has ended.
+ * Keeps the writable layer within its size if nothing else does. While a process runs in the sandbox, this code calls
+ * statfs, lets watch.h judge, orders counts from the surveyor, and makes pid 1 end the commands. While no process
+ * runs, nothing is watched: pid 1 reports when the last process has ended.
  */
 #pragma once
 
