@@ -62,7 +62,7 @@ void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, 
 void cgroup_make_helpers(struct cgroup *c);
 /* Opens v2_enclosed, after cgroup_limit() and if we may mount. Returns 0 or -errno. */
 MUST_USE int cgroup_enclose(struct cgroup *c);
-/* Counts the resources of the process PID, which works for the payload, as the payload's, if there are groups. */
+/* If there are groups, makes the resources of PID, a helper of the payload, count as the payload's. */
 void cgroup_join(const struct cgroup *c, pid_t pid);
 /* Changes limits of a live sandbox. Returns 0, or -errno of the first change that failed. */
 MUST_USE int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l);

@@ -63,7 +63,8 @@ MUST_USE int ids_end_maps(struct ids_writing *w, struct err *e);
 /* Writes the maps of the reader of fuse_overlay.h, which shows files with the ids of the range I. Their owners on disk
  * are the first ids of the host. */
 MUST_USE int ids_write_reader_maps(const struct ids *i, pid_t pid, struct err *e);
-/* A line of the map of a user namespace that only maps the ids of mounts: ids INSIDE.. on disk are OUTSIDE.. here. */
+/* A line of the map of a user namespace that only maps the ids of mounts: COUNT ids from INSIDE on, which files have
+ * on disk, appear as the ids from OUTSIDE on. */
 struct id_line {
 	uint32_t inside, outside, count;
 };

@@ -64,8 +64,8 @@ void netif_sysctl(const char *path, const char *text, size_t n);
 /* --- the two ways to a link --------------------------------------------------------------------- */
 
 /* If the caller may open /dev/net/tun, the task of netns.h makes a tap device in the child's network namespace, which
- * it has made. Otherwise, for an ordinary user, the child makes a veth and sends the packet socket to the parent
- * (netif_run_child). This needs no privilege outside of the child's own namespaces. */
+ * the task has made. Otherwise, for an ordinary user, the child makes a veth and sends the packet socket to the
+ * parent (netif_run_child). This needs no privilege outside of the child's own namespaces. */
 struct netif_job {
 	struct netlink_batch make;      /* the veth pair eth0 and gw0 */
 	struct netlink_batch configure; /* eth0 */

@@ -100,8 +100,8 @@ struct plan {
 
 struct plan *plan_new(void);
 void plan_free(struct plan *p); /* closes the trees too */
-/* Returns N zeroed bytes that live as long as the plan, for data that only the start needs. To map and unmap memory
- * piece by piece would cost about 10 µs each time, and more while a child shares it. */
+/* Returns N zeroed bytes that live as long as the plan, for data that only the start needs. Mapping and unmapping
+ * each piece of memory would cost about 10 µs, and more while a child shares our memory. */
 void *plan_room(struct plan *p, size_t n);
 /* Copies S (N bytes and a terminator) into the plan. */
 const char *plan_text(struct plan *p, const char *s, size_t n);

@@ -73,8 +73,9 @@ void process_kill(struct process_instance *i);
  * still has. */
 void process_done(struct process_instance *i);
 
-/* Opens the program of pid 1 so that no process inside can ever write to it. All sandboxes share a file of root, with its
- * pages: root opens it through a read-only mount, an ordinary user as it is, because the host's root is nobody inside. A
- * file of an ordinary caller would belong to root inside, so it is copied and sealed. */
+/* Opens the program of pid 1 so that no process inside can ever write to it. If the program belongs to the host's
+ * root, all sandboxes share its pages: root opens it through a read-only mount; an ordinary user opens it directly,
+ * because the host's root is nobody inside. A program that belongs to an ordinary caller would belong to root inside,
+ * so it is copied and sealed. */
 MUST_USE int process_guest_program(const char *path, bool parent_mounts, int *ret_fd,
 				   struct err *e);

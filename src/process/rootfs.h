@@ -28,9 +28,9 @@ enum tree_map_kind {
 struct tree_map {
 	int tree;
 	enum tree_map_kind kind;
-	uid_t uid; /* MAP_OWNER: the owner of the source … */
+	uid_t uid; /* MAP_OWNER: the owner of the source */
 	gid_t gid;
-	uid_t inside_uid; /* … and its id inside: root, unless the spec names another */
+	uid_t inside_uid; /* MAP_OWNER: the owner inside: root, unless the spec names another id */
 	gid_t inside_gid;
 };
 

@@ -1,10 +1,10 @@
 /*
  * Limits how much one sandbox may take of resources that the kernel counts per user of the machine.
  *
- * The kernel counts processes, queued signals, POSIX queues and locked memory in a user namespace and in all above it. A
- * user namespace has the limits of the process that made it. So pid 1 makes the payload's namespace under the limits
- * that shares_environment() names (base/holder.h), and they hold for all ids inside together. Inotify has settings per
- * user namespace instead, which the child writes.
+ * The kernel counts processes, queued signals, POSIX queues and locked memory in a user namespace and in all
+ * namespaces above it. A user namespace has the limits of the process that made it. So pid 1 makes the payload's
+ * namespace under the limits that shares_environment() names (base/holder.h), and they hold for all ids inside
+ * together. Inotify has settings per user namespace instead, which the child writes.
  */
 #pragma once
 

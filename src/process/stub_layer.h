@@ -1,10 +1,10 @@
 /*
  * Shows mount points that a read-only volume lacks.
  *
- * A volume at /job and another at /job/a/x need a directory a/x in the first volume. If the first volume
- * lacks it and is read-only, we must not make it in the source. Instead an overlay shows the source
- * below a layer of empty directories and files, the stubs, which are in memory. The overlay is
- * read-only. A volume that has all its mount points is mounted as it is.
+ * A volume at /job and another at /job/a/x need a directory a/x in the first volume. If the first volume lacks this
+ * directory and is read-only, we must not make the directory in the source. Instead an overlay shows the source below
+ * a layer of empty directories and files, the stubs, which are in memory. The overlay is read-only. A volume that has
+ * all its mount points is mounted as it is.
  */
 #pragma once
 
