@@ -12,7 +12,6 @@ struct blueprint {
 	const char *backend;     /* "nsjail" or "cordon" */
 	const char *image;       /* the image that `cordon` uses for BOX_DEFAULT_IMAGE */
 	enum spec_engine engine; /* that `cordon` uses */
-	bool log_output;
 	const struct model_texts
 		*net;         /* configured profiles and rules; if empty, the public internet */
 	const char *instance; /* the server's id, for a label */

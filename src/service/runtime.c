@@ -53,7 +53,6 @@ static int plan(void *arg, const struct box_spec *b, const char *sandbox, const 
 	struct blueprint p = {
 		.backend = backend_shown(r->backend),
 		.engine = r->engine,
-		.log_output = box_config_flag(&r->config, "cordon", "log_output", false),
 		.net = &r->net,
 		.instance = r->instance,
 	};
@@ -137,6 +136,14 @@ static int read_roots(const struct runtime *r, const struct box_config *c, struc
 	return 0;
 }
 
+/* The process that reads peers holds no file, so it cannot write the log of a sandbox. */
+static int refuse_logs(const struct box_config *c, struct fault *f)
+{
+	if (!box_config_flag(c, "cordon", "log_output", false))
+		return 0;
+	return fault_set(f, FAULT_VALUE, "box.cordon.log_output is not supported yet");
+}
+
 static int read_engine(const struct box_config *c, enum spec_engine *ret, struct fault *f)
 {
 	struct str own = box_config_text(c, "cordon", "engine");
@@ -206,7 +213,8 @@ static int configure(struct runtime *r, const struct json_value *config, struct 
 	if (box_config_merge(&next, config, f) < 0 ||
 	    box_config_int(&next, "cordon", "memory_ceiling_mb", CEILING_DEFAULT_BYTES >> 20, 16,
 			   1 << 20, &ceiling_mb, f) < 0 ||
-	    read_engine(&next, &engine, f) < 0 || read_roots(r, &next, &roots, f) < 0) {
+	    refuse_logs(&next, f) < 0 || read_engine(&next, &engine, f) < 0 ||
+	    read_roots(r, &next, &roots, f) < 0) {
 		box_config_done(&next);
 		return -1;
 	}
