@@ -1,7 +1,7 @@
 /*
  * One question about the background commands of a sandbox, over a line (client/line), on the loop: start a command,
- * list all commands, look at a command, feed it or signal it. A question does not keep other clients from the
- * command, as an attached job (client/job) does.
+ * list all commands, look at a command, feed it or signal it. Unlike an attached job (client/job), a question does
+ * not keep other clients from the command.
  *
  * The owner gets the answer exactly once, unless it frees the question before. Callbacks come only from the loop,
  * from line_hear() and from line_free(), never from a function of this file. Any function may be called from any

@@ -90,7 +90,8 @@ static int expand_text(struct str s, const char *place, struct buf *out, struct 
 	return 0;
 }
 
-/* Returns true if PLACE holds a host path. If *RET_ONLY_LOOKING_LIKE, only if its text looks like a path. */
+/* Returns true if PLACE may hold a host path. If *RET_ONLY_LOOKING_LIKE, only a text that looks like a path is
+ * one. */
 static bool is_host_path(const char *place, bool *ret_only_looking_like)
 {
 	static const struct {

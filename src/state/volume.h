@@ -37,7 +37,7 @@ void volume_done(struct volume *v);
 struct volume_form {
 	enum volume_kind kind;
 	uint64_t size_mib;  /* VOLUME_DISK */
-	uint64_t quota_mib; /* VOLUME_DIR; 0: no quota. Must be enforceable. */
+	uint64_t quota_mib; /* VOLUME_DIR; 0: no quota. Fails if the host cannot enforce it. */
 };
 /* Makes a volume; a disk gets a new file system. Fails with ERR_EXISTS "volume already exists: NAME". */
 MUST_USE int volume_create(const struct home *h, const char *name, const struct volume_form *form,
