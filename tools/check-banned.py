@@ -20,7 +20,7 @@ BANNED = {
     "pipe": "pipe2", "accept": "accept4", "dup": "fcntl(F_DUPFD_CLOEXEC)", "creat": "openat",
     "epoll_create": "epoll_create1", "inotify_init": "inotify_init1",
 }
-# only these files make processes; all others call them
+# calls that make a process; only the files in MAY_FORK may use them
 FORKS = {"fork", "vfork", "clone", "sys_clone3", "raw_clone_on_stack", "raw_old_clone_on_stack",
          "posix_spawn", "daemon"}
 MAY_FORK = {
@@ -36,7 +36,8 @@ MAY_FORK = {
     "src/process/birth.c",   # pid 1, fuse-overlayfs
     "src/supervisor/surveyor.c",  # the surveyor, which counts the size of the writable layer
 }
-# signal handlers, timers that signal, and the terminal's mode belong to a whole program: a server links the other rooms
+# Signal handlers, timers that send signals and the terminal's mode belong to the whole process. A file that a server
+# links must not change them, so only programs and the files of MAY_OWN_PROCESS may use these calls.
 WHOLE_PROCESS = {"sigaction", "signal", "setitimer", "alarm", "tcsetattr", "cfmakeraw"}
 MAY_OWN_PROCESS = {
     "src/cli/console.c",  # the terminal and the signals of the command line

@@ -40,7 +40,7 @@ static uint64_t files_left(const struct watch *w)
 	return max(w->known ? less(w->most.files, w->size.files) : 0, slack);
 }
 
-/* Returns true if a layer that was too large may have been cleaned up since. Its commands cannot write until then. */
+/* Returns true if a layer that was too large may be smaller now, because its files were deleted. */
 static bool may_be_smaller(const struct watch *w, const struct watch_space *now, bool idle)
 {
 	return w->over && (idle || less(now->free, w->then) > w->most.bytes / WATCH_SLACK_PART);
@@ -54,7 +54,8 @@ static void begin_measuring(struct watch *w, const struct watch_space *now)
 	w->then_counted = w->late = w->again = false;
 }
 
-/* Returns true if the file system is below the floor and pid 1 must be asked. Later answers are compared with the first. */
+/* Returns true if the file system is below the floor. The caller then asks pid 1 how much the commands have written, and
+ * compares each answer with the first one. */
 static bool judge_space(struct watch *w, const struct watch_space *now)
 {
 	bool low = now->free < floor_of(now->total, WATCH_FLOOR_BYTES);
@@ -104,8 +105,7 @@ static unsigned time_for(uint64_t bytes, uint64_t files)
 				      : (unsigned)ms;
 }
 
-/* Returns how much of N can be used up before FLOOR is reached; below the floor, before nothing
- * is left. */
+/* Returns how far N is above FLOOR. If N is below FLOOR, returns N. */
 static uint64_t until_floor(uint64_t n, uint64_t floor)
 {
 	return n > floor ? n - floor : n;
@@ -181,7 +181,8 @@ static enum end_reason judge_over(struct watch *w, bool knew)
 		return become_over(w, w->size.bytes > w->most.bytes ? END_LAYER : END_FILES);
 	if (w->over)
 		w->grew |= exceeds(&w->size, &grown);
-	else if (w->ended) /* writes from before the last end may have arrived late */
+	else if (
+		w->ended) /* the layer may have grown by writes of commands that were ended before */
 		w->over = w->grew = true;
 	else
 		become_over(w, END_NONE);
@@ -202,7 +203,8 @@ enum end_reason watch_measured(struct watch *w, const struct watch_size *size)
 	}
 	files_grew = w->low_files && w->based && size->files > w->low_files_size;
 	if (w->low_files) {
-		w->based = !files_grew; /* commands make more files until they have ended */
+		w->based =
+			!files_grew; /* commands that are being ended still make files: the next count is the new base */
 		w->low_files_size = size->files;
 	}
 	w->measuring = false;
@@ -231,7 +233,7 @@ static bool judge_growth(struct watch *w, uint64_t written)
 	bool wrote = !w->last_writes && written != w->over_written;
 	bool grew = w->grew;
 
-	/* commands have not written since, so earlier writes have reached the disk */
+	/* no command has written since the layer became too large, so it grew by earlier writes that arrived late */
 	if (grew && !wrote)
 		w->over_size = w->size;
 	w->grew = false;

@@ -135,7 +135,7 @@ static enum sniff_step look(struct sniff *s, const uint8_t *p, size_t n, struct 
 {
 	switch (s->state) {
 	case SNIFF_BEGIN:
-		break; /* no further names follow */
+		break; /* handled by begin() */
 	case SNIFF_HEAD:
 		return next_head(s, p, n, h);
 	case SNIFF_CHUNK:
