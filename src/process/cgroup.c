@@ -482,8 +482,11 @@ static void remove_one(int base, const char *name)
 /* Removes a group that a killed supervisor left. First lifts the CPU limit, which still holds. */
 static void remove_left(int base, const char *name)
 {
-	AUTO_FD group = open_dir(base, name);
+	AUTO_FD group = -1;
 
+	if (unlinkat(base, name, AT_REMOVEDIR) == 0)
+		return;
+	group = open_dir(base, name);
 	if (group < 0)
 		return;
 	IGNORE(io_write_file(group, "payload/cpu.max", "max")); /* version 2 */

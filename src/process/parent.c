@@ -415,10 +415,11 @@ int process_take_link(struct process_instance *i, int *ret_link, struct err *e)
 
 void process_kill(struct process_instance *i)
 {
+	/* the signal 0 fails if pid 1 has ended, and with pid 1 every process inside */
+	if (i->pidfd < 0 || sys_pidfd_send_signal(i->pidfd, 0) < 0)
+		return;
 	cgroup_lift_cpu(&i->cgroup);
-	/* this fails if pid 1 has ended */
-	if (i->pidfd >= 0)
-		IGNORE(sys_pidfd_send_signal(i->pidfd, SIGKILL));
+	IGNORE(sys_pidfd_send_signal(i->pidfd, SIGKILL)); /* pid 1 may have ended meanwhile */
 }
 
 void process_done(struct process_instance *i)
