@@ -47,8 +47,7 @@ void loop_stop(struct loop *l);
  * removing and of a turn does not grow with the number of idle entries, or for timers only with its logarithm. */
 uint64_t loop_looked_at(const struct loop *l);
 
-/* For tests: called if a handler gave up the CPU by itself, which means that it waited for a lock, a disk, a
- * program or a peer. HANDLER is its address. */
+/* For tests: called if the handler at this address waited for something, for instance a lock, a disk or a peer. */
 typedef void loop_blocked_fn(void *arg, const void *handler);
 /* From now on the loop compares the thread's voluntary context switches before and after each handler, and calls FN
  * for every handler that blocked. If FN is NULL, the loop stops doing that. */
