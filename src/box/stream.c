@@ -24,6 +24,7 @@ struct stream {
 	struct buf queue;
 	size_t sent; /* bytes at the front of the queue that were sent */
 	bool wanted, finishing, over;
+	bool out_waits;   /* queued bytes wait until the descriptor takes them */
 	bool unwatchable; /* epoll refuses the input descriptor */
 	bool broken;      /* a part of the queue was dropped, so no byte may follow */
 	unsigned depth;
@@ -69,12 +70,36 @@ static void watch_input(struct stream *s)
 		stream_abandon(s); /* it would wait forever */
 }
 
+static void on_socket(void *arg, int fd, uint32_t events)
+{
+	if (events & LOOP_WRITE)
+		on_out(arg, fd, events); /* the loop reports input again in its next turn */
+	else
+		on_in(arg, fd, events);
+}
+
+/* epoll takes a descriptor only once, so a socket has one watch for both directions. */
+static void watch_socket(struct stream *s, uint32_t events)
+{
+	if (!events)
+		loop_remove(s->loop, &s->in_watch);
+	else if (s->in_watch)
+		loop_change_fd(s->loop, s->in_watch, events);
+	else if (!(s->in_watch = loop_add_fd(s->loop, s->in, events, on_socket, s)))
+		stream_abandon(s); /* it would wait forever */
+}
+
 static void watch(struct stream *s)
 {
 	bool read = s->wanted && !s->finishing && !s->over &&
 		    stream_queued(s) < STREAM_HIGH_WATER_BYTES;
 	bool write = !s->over && stream_queued(s) > 0;
 
+	s->out_waits = write;
+	if (s->in == s->out) {
+		watch_socket(s, (read ? LOOP_READ : 0) | (write ? LOOP_WRITE : 0));
+		return;
+	}
 	if (!read)
 		loop_remove(s->loop, &s->in_watch);
 	else if (!s->in_watch)
@@ -153,7 +178,7 @@ void stream_add(struct stream *s, const void *head, size_t n_head, const void *p
 		return;
 	buf_add(&s->queue, head, n_head);
 	buf_add(&s->queue, p, n);
-	if (!s->out_watch)
+	if (!s->out_waits)
 		do_soon(s);
 }
 
@@ -167,7 +192,7 @@ void stream_send(struct stream *s, struct buf *b)
 	}
 	buf_add(&s->queue, b->p, b->n);
 	buf_clear(b);
-	if (!s->out_watch && !flush(s))
+	if (!s->out_waits && !flush(s))
 		give_up(s);
 	watch(s);
 }
@@ -247,7 +272,7 @@ static void on_in(void *arg, int fd, uint32_t events)
 /* Sends what stream_add() queued. Returns false if the connection broke. */
 static bool send_added(struct stream *s)
 {
-	if (stream_queued(s) == 0 || s->out_watch)
+	if (stream_queued(s) == 0 || s->out_waits)
 		return true;
 	if (!flush(s))
 		return false;
