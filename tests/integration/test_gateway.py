@@ -742,7 +742,7 @@ class Seen(GatewayTest):
         self.assertEqual(self.get(PRIVATE, 80), b"hello\n")
         reply = self.lab.ask(type="policy", network={"policy": {"default_egress": "perhaps", "default_ingress": "deny"}})
         self.assertEqual(reply["type"], "error")
-        self.assertEqual(self.get(PRIVATE, 80), b"hello\n")  # the old connection stays
+        self.assertEqual(self.get(PRIVATE, 80), b"hello\n")  # the old policy stays
 
     def test_names_resolved_before_a_change_still_count(self):
         self.resolver({"good.example": [PUBLIC]})

@@ -1,4 +1,4 @@
-"""A server that uses client/hands, client/line and client/job: server.c has hands make sandboxes and runs commands.
+"""A server that uses client/hands, client/line and client/job: server.c lets hands make the sandboxes, and runs commands in them.
 
 The server reports every handler of its loop that blocked, and every test fails on such a report.
 """
@@ -156,7 +156,7 @@ class Limits(ServerTest):
         server.end()
 
     def test_memory_in_use_is_not_taken_away(self):
-        """A limit below the memory in use: version 1 refuses it, and version 2 would kill commands."""
+        """A limit below the memory in use: version 1 of cgroups refuses it, and version 2 would kill commands."""
         server = self.server()
         server.ask("create a", "created a")
         if self.cordon("inspect", "a", "--format", "json").json()["limits"]["memory"] != "cgroup v1":

@@ -57,7 +57,7 @@ class Walls(AttackTest):
         self.attack(self.armed(), "proc-reads")
 
     def test_names_of_the_callers_keys(self):
-        """A user with keys in the kernel (Kerberos, a login session) is root inside."""
+        """The caller has keys in the kernel, as after a login with Kerberos, and is root inside."""
         libc = ctypes.CDLL(None, use_errno=True)
         name = f"secret-of-{unique_number()}".encode()
         key = libc.syscall(SYS_ADD_KEY, b"user", name, b"x", 1, USER_KEYRING)
@@ -254,7 +254,7 @@ class OurProcesses(AttackTest):
         self.assertEqual(listing(programs), before)
 
     def test_cve_2019_5736_overwriting_our_program(self):
-        """Through /proc/self/exe of a script whose interpreter is /proc/self/exe, and pid 1's."""
+        """The attack runs a script whose interpreter is /proc/self/exe, and tries /proc/1/exe too."""
         self.overwrite_programs(self.create(), os.environ["CORDON_TEST_PREFIX"])
         self.assertEqual(self.create().exec("echo", "ok").text, "ok\n")
 
