@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Calls that src/ does not make, and descriptors that must be born close-on-exec.
+"""Finds calls that src/ must not make, and descriptors that are not close-on-exec from the start.
 
 If a call is right nevertheless, its line or the line above says so: `/* allowed: the reason */`.
 """
@@ -16,7 +16,7 @@ BANNED = {
     "strtol": "parse_u64", "strtoul": "parse_u64", "strtoll": "parse_u64", "strtoull": "parse_u64",
     "alloca": "struct buf", "system": "an argument vector", "popen": "an argument vector",
     "tmpnam": "openat with O_EXCL", "mktemp": "openat with O_EXCL",
-    # descriptors that cannot be born close-on-exec
+    # these calls cannot make a descriptor that is close-on-exec from the start
     "pipe": "pipe2", "accept": "accept4", "dup": "fcntl(F_DUPFD_CLOEXEC)", "creat": "openat",
     "epoll_create": "epoll_create1", "inotify_init": "inotify_init1",
 }
@@ -25,14 +25,14 @@ FORKS = {"fork", "vfork", "clone", "sys_clone3", "raw_clone_on_stack", "raw_old_
          "posix_spawn", "daemon"}
 MAY_FORK = {
     "src/base/spawn.c",      # programs of the host
-    "src/base/holder.c",     # a task in a user namespace while it is being mapped
+    "src/base/holder.c",     # a task in a user namespace whose ids are being mapped
     "src/base/lock.c",       # a task that waits for a file lock
     "src/guest/deputy.c",    # the deputy, which does system calls for commands
     "src/guest/exec.c",      # commands in the sandbox
     "src/guest/launcher.c",  # the launchers of commands
     "src/host/trial.c",      # probes, which try an operation where it does no harm
     "src/process/ids.c",     # work done as root of a user namespace
-    "src/process/netns.c",   # a task in a network namespace while it is being made
+    "src/process/netns.c",   # a task that makes a network namespace
     "src/process/birth.c",   # pid 1, fuse-overlayfs
     "src/supervisor/surveyor.c",  # the surveyor, which counts the size of the writable layer
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""./dev names what is wrong with its arguments or prevents a build, and then does nothing."""
+"""If its arguments are wrong or a build cannot work, ./dev says why and does nothing else."""
 import os
 import pathlib
 import shutil

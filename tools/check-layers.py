@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Arrows between rooms go down: every include obeys the table in meson.build.
+"""Every include obeys the table of rooms in meson.build: includes only go down.
 
 The same table is printed in docs/architecture.md; it must not differ. Files in src/bin may include
-any room. An include names its room, so that every arrow is visible in the file.
+any room. An include names its room, so that a reader of the file sees which rooms it uses.
 
-What a header includes, its includers have too. So a file must not include a header that brings in a room which
+A file that includes a header also gets what that header includes. So a file must not include a header that brings in a room which
 is closed to the file, unless DOORS names that header and what it brings. A room can be open to some files of
 another room only (BEHIND): what differs between engines stays in the files of an engine. Before the tree is judged, the check
 judges a small tree with known faults: a check that finds nothing anywhere would look like a clean tree.
@@ -15,7 +15,7 @@ import re
 import sys
 import tempfile
 
-# Headers that give their includers more than the includers' row of the table, and why.
+# Headers that may bring in headers of rooms that are closed to their includers, and why.
 DOORS = {
     # Front ends load and show records; only client/ and below change them. Copies of these structs in client/
     # would be a layer that does nothing.
@@ -23,9 +23,9 @@ DOORS = {
     "client/volumes.h": {"state/volume.h"},  # the same for volumes
 }
 
-# (room, room that it may include): the beginning of the names of the only files that may do so.
+# (A, B): PREFIX. In room A only files whose names begin with PREFIX may include room B.
 BEHIND = {
-    ("supervisor", "process"): "supervisor/engine_process",  # a row of supervisor/engine.h
+    ("supervisor", "process"): "supervisor/engine_process",  # the process engine
 }
 
 
@@ -46,7 +46,7 @@ def brought(src, rooms, room, header, seen):
     to ROOM."""
     seen.add(header)
     if not (src / header).exists():
-        return  # made by the build
+        return  # the build makes this header
     for _, name in includes(src / header):
         if room_of(name) == room or room_of(name) in rooms[room]:
             if name not in seen:
@@ -56,7 +56,7 @@ def brought(src, rooms, room, header, seen):
 
 
 def reach(src, header, seen):
-    """HEADER and every header that it brings in."""
+    """Yields HEADER and every header that it brings in."""
     if header not in seen and (src / header).exists():
         seen.add(header)
         for _, name in includes(src / header):

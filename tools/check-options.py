@@ -191,8 +191,8 @@ def blocks(script, pattern):
 
 
 def is_closed(script, quoted):
-    """Returns true if every bracket outside of comments and of QUOTED is closed. Used for shells that may be missing;
-    running the script is better."""
+    """Returns true if every bracket outside of comments and of QUOTED is closed. For shells that may not be installed;
+    to run the script would be a better check."""
     pairs, open_ones = {")": "(", "]": "[", "}": "{"}, []
     for sign in re.sub(quoted + r"|(?<![\w$&])#[^\n]*", "", script):
         if sign in pairs.values():

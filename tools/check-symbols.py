@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Objects that may call only what their list allows.
+"""Checks that some objects call only what their list allows.
 
-tools/symbols/ROOM_FILE.txt names, one per line, what src/ROOM/FILE.c may need from elsewhere: code that runs between
+tools/symbols/ROOM_FILE.txt names, one per line, the functions that src/ROOM/FILE.c may call in other files. Code that runs between
 clone and exec may only make system calls. Another call, such as snprintf, could deadlock there. '#' begins a comment.
 """
 import pathlib

@@ -3,7 +3,7 @@
 
 man/NAME.man holds the sections of page NAME that people write, in roff. In cordon.man the lines
 `@COMMANDS@` and `@OPTIONS@` stand for the table of all commands and the global options. The pages
-asked for must be exactly those of the tables, so that man/meson.build cannot forget a command.
+that meson asks for must be exactly those of the tables, so that man/meson.build cannot forget a command.
 """
 import argparse
 import json
@@ -106,7 +106,7 @@ def name(n):
 
 
 def conflicts(c):
-    """The options that exclude or require each other, as one list."""
+    """Returns one list of the options that exclude or require each other."""
     hidden = {o["name"] for o in c["options"] if o["hidden"]}
     lines = ["%s cannot be used together with %s." % (name(a), name(b))
              for a, b in c["conflicts"] if not {a, b} & hidden]

@@ -13,7 +13,7 @@ import sys
 
 HEADERS = ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/unistd_64.h")
 ARCH_X86_64 = 0xC000003E
-OFFSET_NR, OFFSET_ARCH, OFFSET_ARGS = 0, 4, 16  # in struct seccomp_data; little endian: low word first
+OFFSET_NR, OFFSET_ARCH, OFFSET_ARGS = 0, 4, 16  # in struct seccomp_data, where the low word comes first
 RET_ALLOW, RET_ERRNO, RET_KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 RET_USER_NOTIF = 0x7FC00000
 LD_W_ABS, ALU_AND, JA, JEQ, JGE, JSET, RET = 0x20, 0x54, 0x05, 0x15, 0x35, 0x45, 0x06
@@ -187,7 +187,7 @@ class Program:
 
 
 def emit_tree(p, leaves):
-    """Emits the tree. The accumulator holds the number of the call. A subtree of one leaf is a jump of its parent."""
+    """Emits the tree. The accumulator holds the number of the call. A leaf has no code: its parent jumps to the label."""
     half = len(leaves) // 2
     left, right = leaves[:half], leaves[half:]
     left_label = left[0][1] if len(left) == 1 else p.fresh() + "l"

@@ -3,8 +3,8 @@
 
     tools/readme-counts.py [--write]
 
-`./dev test` without arguments leaves its closing lines in build/log/closing and calls this: README.md may
-differ from them by TOLERANCE. CORDON_TEST_STRICT=1 makes a larger difference a failure. A machine with
+`./dev test` without arguments writes its closing lines to build/log/closing and calls this script. README.md may
+differ from these lines by TOLERANCE. CORDON_TEST_STRICT=1 makes a larger difference a failure. A machine with
 other privilege modes runs other tests, so its counts are not compared. --write copies the lines to README.md.
 """
 import os

@@ -3,8 +3,8 @@
 
     tools/run-unit.py BUILD_DIR [PATTERN…]
 
-Meson counts programs, this counts cases. A program that crashes, hangs or prints fewer cases than planned counts as
-one more failure. With patterns only programs whose names contain one of them run.
+Meson counts programs, this script counts cases. A program that crashes, hangs or prints fewer cases than planned counts as
+one more failure. If patterns are given, only programs whose names contain one of the patterns run.
 """
 import json
 import os

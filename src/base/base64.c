@@ -10,7 +10,7 @@ void base64_encode(struct buf *out, const void *p, size_t n)
 	const unsigned char *s = p;
 	size_t size = n / 3 * 4 + (n % 3 ? 4 : 0);
 	char *to = n ? buf_room(out, size)
-		     : NULL; /* reserving no bytes would end OUT without its NUL */
+		     : NULL; /* for 0 bytes, buf_room() may leave OUT without a NUL */
 
 	if (!to)
 		return;

@@ -114,7 +114,7 @@ char *beneath_fresh_name(const char *prefix)
 	return xasprintf("%s%016llx", prefix, tag);
 }
 
-/* Gives the file FD to the owner of DIR. A worker that runs as an ordinary user may not do this, and need not. */
+/* Gives the file FD to the owner of DIR. An ordinary user cannot change the owner of a file. */
 static void give_to_owner_of(int dir, int fd)
 {
 	struct stat of_dir, of_fd;
@@ -122,8 +122,7 @@ static void give_to_owner_of(int dir, int fd)
 	if (fstat(dir, &of_dir) < 0 || fstat(fd, &of_fd) < 0)
 		return;
 	if (of_dir.st_uid != of_fd.st_uid || of_dir.st_gid != of_fd.st_gid)
-		IGNORE(fchown(fd, of_dir.st_uid,
-			      of_dir.st_gid)); /* on failure the file stays ours */
+		IGNORE(fchown(fd, of_dir.st_uid, of_dir.st_gid)); /* on failure FD stays ours */
 }
 
 int beneath_make_dir(int dir, const char *name)
@@ -193,7 +192,7 @@ int beneath_make_dirs_unlinked(int dir, const char *path)
 		next = beneath_open_unlinked(at, name, O_RDONLY | O_DIRECTORY);
 		if (next == -ENOENT)
 			next = beneath_make_dir(at, name);
-		if (next == -EEXIST) /* another process made it just now */
+		if (next == -EEXIST) /* another process made the directory just now */
 			next = beneath_open_unlinked(at, name, O_RDONLY | O_DIRECTORY);
 		close(at);
 		at = next;

@@ -12,7 +12,7 @@ static inline void fd_closep(int *fd)
 {
 	int saved = errno;
 
-	/* close() is not repeated: on Linux the number is free even after EINTR */
+	/* never repeat close() after EINTR: Linux has already freed the descriptor */
 	if (*fd >= 0)
 		(void)close(*fd);
 	*fd = -1;

@@ -140,7 +140,7 @@ int clock_parse_rfc3339(const char *s, uint64_t *ret_ns)
 	if (*s != '\0')
 		return -EINVAL;
 	t = utc_seconds(year, month, day, hour, min, sec) - sign * (oh * 3600 + om * 60);
-	if (t < 0 || (uint64_t)t >= UINT64_MAX / NS_PER_SEC) /* from the year 2554 on */
+	if (t < 0 || (uint64_t)t >= UINT64_MAX / NS_PER_SEC) /* before 1970 or after mid-2554 */
 		return -EINVAL;
 	*ret_ns = (uint64_t)t * NS_PER_SEC + frac;
 	return 0;

@@ -35,7 +35,7 @@
 #define SYS_fchmodat2 452 /* Linux 6.6 */
 #endif
 #ifndef SYS_quotactl_fd
-#define SYS_quotactl_fd 443 /* Linux 5.14; musl 1.2.3 does not name it */
+#define SYS_quotactl_fd 443 /* Linux 5.14; musl 1.2.3 does not define it */
 #endif
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1

@@ -44,8 +44,8 @@ struct confine_files {
 
 MUST_USE int confine_files_begin(struct confine_files *f, struct err *e);
 /* Gives RIGHTS (LANDLOCK_ACCESS_FS_*) on the file or directory FD and everything beneath it. If FD
- * is a plain file, RIGHTS may have only rights on files. The kernel does not restrict rights that
- * it does not know. */
+ * is a plain file, RIGHTS may have only rights on files. A right that this kernel does not know is
+ * never restricted. */
 MUST_USE int confine_files_allow(struct confine_files *f, int fd, uint64_t rights, struct err *e);
 /* Does the same as confine_files_allow() for a path. A missing path is no error. */
 MUST_USE int confine_files_allow_path(struct confine_files *f, const char *path, uint64_t rights,

@@ -1,9 +1,9 @@
 /*
  * The attacker chooses the depth and the width of the tree. So the walk does not recurse and does not
- * keep a descriptor per level: it goes down by name and up by "..". For each directory above, it
- * remembers the inode, to recognise the directory on the way up, and the offset at which to go on
- * reading. If it read each directory from the start again, the time would grow with the square of the
- * entries.
+ * keep a descriptor per level: it goes down by name and up by "..". For each directory above,
+ * the walk remembers the inode and an offset. On the way up the inode shows that ".." is the same
+ * directory, and reading goes on at the offset. If the walk read each directory from the start again,
+ * the time would grow with the square of the entries.
  *
  * Two commands may delete the same tree, so an entry that is already gone is no error. A dying process
  * may still write into the tree, so a directory that is not empty at the end is read again.
@@ -25,7 +25,7 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-#define TRIES_MAX 64        /* reads of one directory; tmpfs before Linux 6.6 loses offsets */
+#define TRIES_MAX 64        /* most reads of one directory; tmpfs before Linux 6.6 loses offsets */
 #define ENTRIES_BYTES 4096u /* the buffer of one getdents64() */
 
 /* The current directory, or one above it. */
@@ -34,7 +34,7 @@ struct level {
 	ino_t ino;
 	off_t here, next; /* offsets in the directory: of the current entry, and of the next */
 	unsigned tries;   /* how often we entered the current entry */
-	int error;        /* the first error at or below this directory, which therefore stays */
+	int error;        /* the first error in this directory or below; the directory then stays */
 };
 
 struct walk {
@@ -44,9 +44,9 @@ struct walk {
 	unsigned rounds; /* how often the top was read to its end and was not empty */
 };
 
-/* Lets the owner enter and change the directory NAME, and follows no link. Kernels before 6.6 lack the system call;
- * libc then goes through /proc. Our confined programs do not see /proc, so they leave such a directory to a later
- * sweep. */
+/* Lets the owner enter and change the directory NAME, and follows no link. Kernels before 6.6 lack fchmodat2();
+ * there libc uses /proc instead. Our confined programs do not see /proc, so on such a kernel they leave the directory
+ * to a later sweep. */
 static int let_owner_in(int dir, const char *name)
 {
 	int r = sys_fchmodat2(dir, name, 0700, AT_SYMLINK_NOFOLLOW);
@@ -173,7 +173,7 @@ static bool is_gone(int fd)
 	return fstat(fd, &st) == 0 && st.st_nlink == 0;
 }
 
-/* Removes the top, which we have emptied. Sets *RET_AGAIN if it must be read once more. */
+/* Removes the top, which we have emptied. Sets *RET_AGAIN if the top must be read once more. */
 static int remove_top(struct walk *w, int dirfd, const char *name, bool *ret_again)
 {
 	int r = w->level[0].error;
@@ -259,7 +259,7 @@ static int move_out(const struct part *p, const char *name)
 	if (errno == EACCES && let_owner_in(p->at, name) == 0 &&
 	    renameat(p->at, name, p->dirfd, fresh) == 0)
 		return 0;
-	/* Landlock's first version forbids moves between directories; then the tree is erased at once, however large */
+	/* Landlock's first version forbids moves between directories; then erase the whole tree now, however large */
 	return errno == EXDEV ? erase_tree(p->at, name) : -errno;
 }
 

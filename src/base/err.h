@@ -21,13 +21,13 @@
 
 enum err_code {
 	ERR_NONE,
-	ERR_USAGE,       /* the command line itself is wrong: unknown flag, conflict */
-	ERR_INVALID,     /* the option has the right form, but its value is not acceptable */
-	ERR_NOT_FOUND,   /* the named object does not exist */
-	ERR_EXISTS,      /* the name is taken */
-	ERR_BUSY,        /* the object is in a state that forbids this: still running, in use */
+	ERR_USAGE,     /* the command line is wrong: an unknown flag, or flags that conflict */
+	ERR_INVALID,   /* the option has the right form, but its value is not acceptable */
+	ERR_NOT_FOUND, /* the named object does not exist */
+	ERR_EXISTS,    /* the name is taken */
+	ERR_BUSY,      /* the state of the object forbids the operation: it is running or in use */
 	ERR_NOT_RUNNING, /* the operation needs a running sandbox */
-	ERR_DENIED,      /* the host or its policy forbids it */
+	ERR_DENIED,      /* the host or its policy forbids the operation */
 	ERR_LIMIT,       /* a named limit of ours or of the host was reached */
 	ERR_UNSUPPORTED, /* the request is valid, but cordon or this host cannot do it */
 	ERR_TIMEOUT,     /* a deadline passed */

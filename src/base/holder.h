@@ -14,8 +14,8 @@
 
 struct holder {
 	pid_t pid;
-	int keep;      /* our end of the pipe; the task waits until it closes */
-	int theirs[2]; /* the pipe as the task sees it; constant while the task runs */
+	int keep;      /* our end of the pipe; when it closes, the task ends */
+	int theirs[2]; /* the pipe's ends in the task; do not change them while the task runs */
 	_Alignas(16) char stack[HOLDER_STACK_BYTES];
 };
 

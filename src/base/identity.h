@@ -46,7 +46,7 @@ bool identity_equal(const struct identity *a, const struct identity *b);
 MUST_USE int identity_hold(const char *what, const char *path, char **ret_path,
 			   struct identity *ret, int *ret_fd, struct err *e);
 /* Opens the canonical PATH with O_PATH, without following any link, and checks its identity. If ID is not known,
- * fills it in. Fails with ERR_DENIED, and says what has changed, if the object is another one. */
+ * fills it in. If the path leads to another object, fails with ERR_DENIED and says what has changed. */
 MUST_USE int identity_open(const char *path, struct identity *id, int *ret_fd, struct err *e);
 /* Returns the path that leads to the open FD now, allocated. Returns NULL if no path leads to FD, or if the path is
  * too long. */

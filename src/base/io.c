@@ -127,7 +127,7 @@ int io_replace_file(int dirfd, const char *path, const void *p, size_t n, mode_t
 	if (r == 0 && renameat(dirfd, temp, dirfd, path) < 0)
 		r = -errno;
 	if (r < 0)
-		IGNORE(unlinkat(dirfd, temp, 0)); /* R says already what failed */
+		IGNORE(unlinkat(dirfd, temp, 0)); /* R already holds the error */
 	return r;
 }
 

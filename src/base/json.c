@@ -11,7 +11,7 @@
  * the slots. When the container closes, they move, in order, behind the finished containers. Each value
  * is in one of the two places, so the counted slots always suffice.
  *
- * Recursion is bounded by JSON_DEPTH_MAX. A failure leaves only the message behind.
+ * Recursion is bounded by JSON_DEPTH_MAX. After a failure only the message is left.
  */
 #include "base/json.h"
 
@@ -54,7 +54,7 @@ static int fail_at(struct parser *p, const char *at, const char *what)
 			line++;
 			column = 1;
 		} else if (((unsigned char)*s & 0xc0) != 0x80) {
-			column++; /* counts characters, as editors do, not continuation bytes */
+			column++; /* columns are characters, as in editors, not bytes */
 		}
 	}
 	return err_set(p->e, ERR_INVALID, "line %u column %u: %s", line, column, what);
@@ -397,8 +397,7 @@ static void join_sorted(struct json_member **sorted, size_t n)
 		if (key_compare(sorted[i]->key, sorted[i - 1]->key) == 0) {
 			replace_first(sorted[i - 1], sorted[i]);
 			sorted[i] =
-				sorted[i -
-				       1]; /* the next member is then compared with FIRST, too */
+				sorted[i - 1]; /* so the next equal key also goes to the first */
 		}
 }
 

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define JSON_DEPTH_MAX 64         /* our documents and our peers' nest at most ten deep */
+#define JSON_DEPTH_MAX 64         /* real documents nest at most ten deep */
 #define JSON_TEXT_MAX (64u << 20) /* bytes of one document; callers usually set a lower limit */
 
 enum json_type {
@@ -66,7 +66,7 @@ MUST_USE int json_parse(const char *p, size_t n, struct json_doc **ret, struct e
  * JSON_LENIENT_VALUES_MAX values fail with ERR_LIMIT before memory is taken. */
 MUST_USE int json_parse_lenient(const char *p, size_t n, struct json_doc **ret, struct err *e);
 void json_free(struct json_doc *d);
-/* Bytes of memory that a document takes. */
+/* Returns the bytes of memory that D takes. */
 size_t json_held_bytes(const struct json_doc *d);
 const struct json_value *json_root(const struct json_doc *d);
 static inline void json_freep(struct json_doc **d)
@@ -93,7 +93,7 @@ struct json_writer {
 	bool after_key;
 };
 
-/* INDENT 2 is what `--format json` prints; 0 is for records and wires. */
+/* `--format json` uses INDENT 2; records and protocols use 0. */
 void json_writer_init(struct json_writer *w, struct buf *out, unsigned indent);
 void json_begin_object(struct json_writer *w);
 void json_end_object(struct json_writer *w);

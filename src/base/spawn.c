@@ -86,13 +86,13 @@ static void run(void *arg)
 		RAW0(SYS_setsid);
 	if (j->s->tied) {
 		RAW5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-		/* the parent ended before the prctl() call, so the kernel will send no signal */
+		/* if the parent ended before the prctl() call, the kernel sends no signal */
 		if (RAW0(SYS_getppid) != j->parent)
 			raw_exit(127);
 	}
-	/* mark all descriptors close-on-exec; place_fds() then clears that for the listed ones */
+	/* mark all descriptors close-on-exec; place_fds() then unmarks the listed ones */
 	r = RAW3(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
-	if (r >= 0 && j->s->cwd_fd >= 0) /* place_fds() may reuse this number */
+	if (r >= 0 && j->s->cwd_fd >= 0) /* now, because place_fds() may reuse cwd_fd */
 		r = RAW1(SYS_fchdir, j->s->cwd_fd);
 	if (r >= 0)
 		r = place_fds(j->s);

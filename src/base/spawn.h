@@ -24,9 +24,9 @@ struct spawn {
 	const char *path; /* executed as it is; PATH is not searched */
 	const char *const *argv;
 	const char *const *envp;           /* NULL for an empty environment */
-	struct spawn_fd fd[SPAWN_FDS_MAX]; /* all others except 0..2 are closed */
+	struct spawn_fd fd[SPAWN_FDS_MAX]; /* all other descriptors except 0..2 are closed */
 	size_t n_fds;
-	bool new_session; /* setsid: the program survives the caller's terminal */
+	bool new_session; /* call setsid(): the program goes on when the caller's terminal closes */
 	bool tied;        /* the kernel kills the program when the thread that started it ends */
 	int cwd_fd; /* the directory in which the program starts; callers must set -1 for none */
 };

@@ -1,6 +1,6 @@
 /*
- * cordon-image pulls, loads, saves and manages images. Only `cordon` calls it and has checked the
- * user's command line before, so the command line here is small and strict.
+ * cordon-image pulls, loads, saves and manages images. Only `cordon` calls it, after it has checked
+ * the user's command line. So the command line here is small and strict.
  */
 #include <limits.h>
 #include <linux/capability.h>

@@ -1,8 +1,8 @@
 /*
- * Searches files with a regular expression of a model. `cordon tool grep` starts this program: it needs a library for
- * regular expressions, which no other tool loads, and it reads hostile text, so it confines itself first. Descriptor 3 is
- * the directory or the file to search. The result is an object of JSON; the exit status tells a bad expression (2) and
- * one that takes too long (3) from other failures (1).
+ * Searches files with a regular expression that a model wrote. `cordon tool grep` starts this program: it needs a
+ * library for regular expressions, which no other tool loads, and it reads hostile text, so it confines itself first.
+ * Descriptor 3 is the directory or the file to search. The result is a JSON object. The exit status is 2 for a bad
+ * expression, 3 for an expression that takes too long, and 1 for other failures.
  */
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -55,7 +55,7 @@ static int search(const char *expression, const char *include, struct err *e)
 		buf_clear(&out);
 		buf_add_str(&out, e->msg);
 		IGNORE(io_write_all(STDOUT_FILENO, buf_str(&out),
-				    out.n)); /* the status tells, too */
+				    out.n)); /* the exit status says it too */
 		return e->code == ERR_INVALID ? STATUS_INVALID : STATUS_LATE;
 	}
 	return io_write_all(STDOUT_FILENO, buf_str(&out), out.n) < 0 ? STATUS_FAILED : 0;

@@ -1,8 +1,8 @@
 /*
  * cordon-skills ROOT [SOURCE [REFUSED…]]: does the operations on skills for the process that started it.
  *
- * Standard input is a socket to that process (wire/skills.h). ROOT is the directory of all skills.
- * SOURCE is a directory to import from: a worker with a SOURCE serves one request. An empty SOURCE is none. ROOT and
+ * Standard input is a socket to that process (wire/skills.h). ROOT is the directory of all skills. SOURCE is a
+ * directory to import from: a worker with a SOURCE serves one request. An empty SOURCE counts as no SOURCE. ROOT and
  * SOURCE must not be in a REFUSED directory, nor contain one.
  */
 #include <signal.h>

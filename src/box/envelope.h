@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "service/fault.h"
 
-#define ENVELOPE_ACTIONS_MAX 128u /* that run at once on one connection */
+#define ENVELOPE_ACTIONS_MAX 128u /* actions that run at once on one connection */
 
 struct envelope_request {
 	struct json_doc *doc; /* owned; the other members point into it */
@@ -19,7 +19,7 @@ struct envelope_request {
 	const struct json_value *given_seq; /* the number as sent; NULL if it was missing */
 	struct str action;
 	const struct json_value *data;    /* an object */
-	const struct json_value *context; /* or NULL */
+	const struct json_value *context; /* NULL if there is none */
 };
 
 enum envelope_kind {

@@ -3,7 +3,7 @@
  *
  * A current peer names its instance, and the shared secret if there is one. The server belongs to one instance: the
  * configured instance, or the instance of the first peer on /rpc/ws. A legacy peer sends no such headers, so any process
- * on the machine could pose as a legacy peer. The policy (enum handshake_legacy) decides whether it is accepted. A
+ * on the machine could pose as one. The policy (enum handshake_legacy) decides whether legacy peers are accepted. A
  * request with an Origin comes from a web page and is refused. The Host of a legacy peer must be ours, because of DNS
  * rebinding.
  */

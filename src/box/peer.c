@@ -13,7 +13,7 @@
 enum peer_state {
 	PEER_HEAD,    /* the request is not complete */
 	PEER_OPEN,    /* a WebSocket is open */
-	PEER_CLOSING, /* our close frame was sent, and the peer's close frame has not come */
+	PEER_CLOSING, /* we sent our close frame and wait for the peer's close frame */
 	PEER_LEAVING, /* the last bytes are being sent */
 };
 
@@ -237,7 +237,7 @@ static size_t on_input(void *arg, const char *bytes, size_t n)
 	case PEER_HEAD: {
 		size_t taken;
 
-		/* the peer already waits for its answer, and must not get a second answer */
+		/* ignore input while the peer waits for its answer */
 		if (p->protocol.gone)
 			return n;
 		taken = take_head(p, bytes, n);

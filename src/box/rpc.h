@@ -32,8 +32,7 @@ struct action {
 	bool of_tenant;
 	bool of_sandbox;      /* the action uses sandboxes, so it may need a grant */
 	struct tenant tenant; /* only if of_tenant is set */
-	struct work
-		*work; /* the work that can be cancelled and that the action waits for, or NULL */
+	struct work *work; /* the work that the action waits for, if it can be cancelled, or NULL */
 };
 
 struct rpc *rpc_new(struct server *s, bool legacy, const struct rpc_transport *t);

@@ -71,7 +71,7 @@ static void on_connection(void *arg, int fd, uint32_t events)
 			pause_listening(s);
 		return; /* any other error means that the peer has gone */
 	}
-	/* the newest gets its chance: otherwise silent connections would keep everybody out */
+	/* drop an old stranger for the new one: otherwise silent connections would keep everybody out */
 	if (s->n_strangers >= SERVER_STRANGERS_MAX)
 		peers_drop_stranger(s);
 	if (s->n_peers >= SERVER_CONNECTIONS_MAX)

@@ -1,6 +1,6 @@
 /*
  * The Box server: one thread on a loop that reads peers. It has no access to files, no capability and few system calls.
- * Hands and the skill worker do what needs more rights. The parent made the channels to them before.
+ * Hands and the skill worker do what needs more rights. The parent made the server's channels to them.
  */
 #pragma once
 

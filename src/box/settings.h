@@ -5,7 +5,7 @@
 #include "box/handshake.h"
 
 #define SETTINGS_PORT 5410
-#define SETTINGS_TTL_MAX_SEC (366 * 86400u) /* a year; more must be a mistake */
+#define SETTINGS_TTL_MAX_SEC (366 * 86400u) /* a year; a longer time must be a mistake */
 
 struct settings {
 	const char *host;

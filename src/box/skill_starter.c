@@ -39,7 +39,7 @@ static int read_ask(const char *p, size_t n, const char **root, const char **sou
 	return strnlen(*source, n) == n - 1 ? 0 : -EPROTO;
 }
 
-/* Starts the worker with an empty environment, because ours holds a secret. *RET_SOCK is the server's end of its socket. */
+/* Starts the worker with an empty environment, because ours holds a secret. *RET_SOCK is the server's end. */
 static int start(const struct skill_starter *s, const char *root, const char *source,
 		 struct child *ret, int *ret_sock, struct err *e)
 {
@@ -68,12 +68,12 @@ static int start(const struct skill_starter *s, const char *root, const char *so
 	return 0;
 }
 
-/* A server uses one worker, and drops it before it asks for another one. A hijacked server may keep the old ones, and
- * would fill the machine with them. */
+/* A server drops its worker before it asks for another worker. A hijacked server could keep its workers and fill the
+ * machine with them, so the parent kills the last worker. */
 static void end_last(struct skill_starter *s)
 {
 	if (s->last >= 0)
-		IGNORE(sys_pidfd_send_signal(s->last, SIGKILL)); /* usually it has ended */
+		IGNORE(sys_pidfd_send_signal(s->last, SIGKILL)); /* the worker may have ended */
 	fd_closep(&s->last);
 }
 
@@ -89,8 +89,8 @@ static void answer(struct skill_starter *s, const char *root, const char *source
 		r = fdpass_try(s->channel, SKILLS_WORKER, 1, (int[]){ sock, c.pidfd }, 2);
 	else
 		r = fdpass_try(s->channel, e.msg, strlen(e.msg), NULL, 0);
-	/* if the server has ended, on_ask() sees it. A server that does not read its answers gets none: the parent must
-	 * not wait for it. In both cases the worker ends */
+	/* sending fails if the server has ended, which on_ask() sees, or if it does not read its answers. The parent
+	 * does not wait for such a server. Without the answer the worker ends */
 	IGNORE(r);
 	s->last = c.pidfd;
 }

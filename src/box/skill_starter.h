@@ -1,4 +1,4 @@
-/* Starts cordon-skills in the parent process. The server asks for it on a channel (service/skills.h). */
+/* Runs in the parent process: starts cordon-skills when the server asks for it on a channel (service/skills.h). */
 #pragma once
 
 #include "base/err.h"

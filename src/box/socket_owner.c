@@ -25,7 +25,6 @@ int socket_owner_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The kernel lists an IPv4 connection to an IPv6 socket as an IPv6 connection. socket_owner_is() asks for both. */
 static void put_address(const struct sockaddr_storage *a, __be32 out[4], __be16 *ret_port)
 {
 	if (a->ss_family == AF_INET6) {
@@ -94,6 +93,7 @@ bool socket_owner_is(int diag, int fd, unsigned uid)
 	if (getsockname(fd, (struct sockaddr *)&ours, &n) < 0 ||
 	    getpeername(fd, (struct sockaddr *)&theirs, &m) < 0)
 		return false;
+	/* an IPv4 peer of our IPv6 socket may be listed as IPv6 or as IPv4: ask for both forms */
 	for (int form = 0; form < 2; form++) {
 		q.body.sdiag_family = (unsigned char)ours.ss_family;
 		/* ask for the peer's own socket: its source is our destination */

@@ -67,7 +67,7 @@ static void watch_input(struct stream *s)
 	if (s->unwatchable)
 		do_soon(s);
 	else if (!s->in_watch)
-		stream_abandon(s); /* it would wait forever */
+		stream_abandon(s); /* the stream would wait forever */
 }
 
 static void on_socket(void *arg, int fd, uint32_t events)
@@ -108,7 +108,7 @@ static void watch(struct stream *s)
 		loop_remove(s->loop, &s->out_watch);
 	else if (!s->out_watch &&
 		 !(s->out_watch = loop_add_fd(s->loop, s->out, LOOP_WRITE, on_out, s)))
-		stream_abandon(s); /* it would wait forever */
+		stream_abandon(s); /* the stream would wait forever */
 }
 
 static void end(struct stream *s)

@@ -17,14 +17,14 @@ struct uploads {
 	struct upload *first;
 	unsigned n;
 	struct ceiling *ceiling;
-	uint64_t max_bytes; /* of one file */
+	uint64_t max_bytes; /* largest size of one file */
 };
 
 void uploads_init(struct uploads *u, struct ceiling *ceiling, uint64_t max_bytes);
 void uploads_done(struct uploads *u);
 /* Adds a chunk. DATA is the data of the action. Returns 0, or -1 with a fault in F. */
 MUST_USE int uploads_add(struct uploads *u, const struct json_value *data, struct fault *f);
-/* Hands over the file that DATA, the data of an action, names. Its bytes count against the ceiling until the new owner
+/* Hands over the file that an action names in DATA. The file's bytes count against the ceiling until the new owner
  * gives them back. */
 MUST_USE int uploads_take(struct uploads *u, const struct json_value *data, struct skills_file *ret,
 			  struct fault *f);

@@ -1,10 +1,10 @@
 /*
  * Parses argv in one pass. The tables of commands and options say what is allowed.
  *
- * The current command starts at the root and descends at each word that names a subcommand, so an option is looked up in
- * the command before it. The parser prints help as soon as it meets --help. When it has read the whole line without a
- * usage error (exit 2), it refuses options that are not supported yet (exit 1), and only then runs the handler. The
- * tables are constant data, and an option that was not given takes no memory.
+ * The current command starts at the root and descends at each word that names a subcommand, so an option is looked up
+ * in the command that stands before the option. The parser prints help as soon as it meets --help. When it has read the
+ * whole line without a usage error (exit 2), it refuses options that are not supported yet (exit 1), and only then runs
+ * the handler. The tables are constant data, and an option that was not given takes no memory.
  */
 #include "cli/args.h"
 
@@ -71,7 +71,7 @@ struct parser {
 /* Appends a borrowed string. */
 static void push(struct strv *l, const char *s)
 {
-	/* the array grows at 0, 1, 3, 7 … strings, because one slot holds the terminator */
+	/* the array doubles at 0, 1, 3, 7 … strings: one more slot holds the NULL at the end */
 	if ((l->n & (l->n + 1)) == 0)
 		l->v = xreallocarray(l->v, 2 * l->n + 2, sizeof(*l->v));
 	l->v[l->n++] = (char *)s;
@@ -279,7 +279,7 @@ static int check_choice(struct parser *p, const char *what, const char *const *c
 	return fail(p, "%s: bad value '%s': use one of %s", what, shown(&b, s), buf_str(&all));
 }
 
-/* If the program was called as msb, accepts only whole CPUs, as the real msb does. */
+/* If the program was called as msb, accepts only whole CPUs, as the original msb does. */
 static int check_cpus(struct parser *p, const struct opt *o, const char *s, uint64_t *ret_milli)
 {
 	bool msb = strcmp(p->args.program, "msb") == 0;
@@ -426,7 +426,7 @@ static int parse_letters(struct parser *p, const char *word)
 		const struct opt *o = find_opt(command_path_end(&p->path), STR(""), *c);
 		AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
 
-		/* one byte of a longer UTF-8 character is not printable, so show the whole word */
+		/* a byte of a multi-byte UTF-8 character cannot be printed alone, so show the whole word */
 		if (!o && (!word[2] || (unsigned char)*c >= 0x80))
 			return fail(p, "unknown option '%s'", shown(&b, word));
 		if (!o)
@@ -497,7 +497,7 @@ static int parse_line(struct parser *p)
 
 /* --- what only the whole line shows --------------------------------------------------------- */
 
-/* Returns the word that the usage line has for positional I. */
+/* Returns the word by which the usage line names positional I. */
 static struct str usage_word(const struct command *c, size_t i)
 {
 	struct str rest = str_of(c->usage);

@@ -1,13 +1,12 @@
 /*
  * The command line as data: one table per command feeds parsing, help, completions and man pages.
  *
- * A command is a row of `struct command`; its options are rows of `struct opt`, gathered in sets
- * that several commands may share. args_main() checks what the tables alone can tell: unknown
- * flags, missing values, numbers, closed sets, UTF-8, conflicts (exit 2). It refuses options whose
- * feature is not built (exit 1). The command interprets all other values (exit 1 if they are bad).
- * Handlers look values up by the option's long name. A lookup of a name that is not in the table
- * aborts, so a typo cannot pass a test. All strings are borrowed from argv or live until
- * args_main() returns.
+ * A command is a row of `struct command`; its options are rows of `struct opt`, gathered in sets that several commands
+ * may share. args_main() checks what the tables alone can tell: unknown flags, missing values, bad numbers, values
+ * outside a closed set, bad UTF-8, conflicts (exit 2). It refuses options that are not supported yet (exit 1). The
+ * command interprets all other values (exit 1 if they are bad). Handlers look values up by the option's long name. A
+ * lookup of a name that is not in the table aborts, so a typo cannot pass a test. All strings are borrowed from argv or
+ * live until args_main() returns.
  */
 #pragma once
 
@@ -42,7 +41,7 @@ struct opt {
 	const char *value;          /* placeholder in help: "SIZE" */
 	const char *help;           /* one line, for -h */
 	const char *more;           /* further text for --help and the man page, or NULL */
-	const char *const *choices; /* closed set (exit 2 outside it), or NULL */
+	const char *const *choices; /* all allowed values (another value is exit 2), or NULL */
 	uint64_t min, max;          /* bounds of numbers */
 	const char *alias;          /* second long name, accepted but not listed, or NULL */
 	unsigned marks;
@@ -74,7 +73,7 @@ struct command {
 	const char *instead;         /* option that may replace the positionals, or NULL */
 	bool takes_rest; /* if set, words after -- are a command; if not, they are positionals */
 	enum word_kind words;
-	const char *const *word_choices; /* closed set of the first positional, or NULL */
+	const char *const *word_choices; /* all allowed values of the first positional, or NULL */
 	/* Pairs of option names, ended by { NULL, NULL }. A name in capitals means the positionals. */
 	const char *const (*conflicts)[2]; /* if both are given: exit 2 */
 	const char *const (*requires)[2];  /* if the first is given without the second: exit 2 */

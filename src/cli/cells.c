@@ -6,8 +6,8 @@
 #include "base/say.h"
 #include "spec/cpus.h"
 
-#define PORT_MAX_BYTES 128          /* the longest address, two ports */
-#define NAMES_MAX_BYTES (64u << 20) /* names of half a million sandboxes */
+#define PORT_MAX_BYTES 128          /* enough for the longest address and two ports */
+#define NAMES_MAX_BYTES (64u << 20) /* enough for half a million names of sandboxes */
 
 const char *cell_image(const struct spec *s)
 {

@@ -1,4 +1,4 @@
-/* Writes properties of a sandbox as tables and texts show them, the same way in all commands. */
+/* Writes properties of a sandbox for tables and texts, in the same form for all commands. */
 #pragma once
 
 #include "base/buf.h"
@@ -18,8 +18,8 @@ void cell_cpus(struct buf *out, const struct spec *s);
 void cell_command(struct buf *out, const struct spec *s);
 /* Writes "127.0.0.1:8080->80/tcp". */
 void cell_port(struct buf *out, const struct spec_port *p);
-/* Writes an array of the published ports of the running sandbox. If the user left the choice of a
- * host port to us, the array shows the chosen port. */
+/* Writes an array of the published ports of the running sandbox. If we chose a host port for the user, the array shows
+ * the chosen port. */
 void cells_write_ports(struct json_writer *w, const struct record *r);
 /* Prints what -q shows: one name per line, on stdout. Returns what say_output() returns. */
 int cells_print_names(const struct record *r, size_t n);

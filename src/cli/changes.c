@@ -137,8 +137,8 @@ static char *mount_text(const struct spec_mount *m)
 	return xstrdup(buf_str(&b));
 }
 
-/* Mounts are only added, or replaced by their target. A mount that the user named again is a change
- * even if its text is the same: its path may lead to another object, and the text lacks some options. */
+/* A change adds a mount, or replaces the mount at the same target. A mount that the user named again is a change even
+ * if its text is the same: its path may lead to another object, or an option differs that the text lacks. */
 static int add_mounts(struct changes *c, const struct spec *was, const struct spec *now,
 		      struct err *e)
 {

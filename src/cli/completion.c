@@ -59,7 +59,7 @@ static const struct command *offered(const struct command *c)
 	return c->words == WORD_COMMAND ? cordon_root.sub : c->sub;
 }
 
-/* Returns the command whose -q lists what the positionals of C name, or NULL. */
+/* Returns the command that lists, with -q, the names that C accepts as positionals; or NULL. */
 static const char *lister(const struct command *c)
 {
 	return c->words == WORD_SANDBOX  ? "list"
@@ -221,7 +221,7 @@ static void zsh_opt(struct buf *out, const struct opt *o)
 		}
 	}
 	if (o->letter) {
-		/* if -x or --long was given, zsh offers neither again, unless the option may be repeated */
+		/* after -x or --long, zsh offers neither of them again, unless the option may be repeated */
 		buf_add_str(out, "\t\t\t'");
 		if (!*star)
 			buf_addf(out, "(-%c --%s)", o->letter, o->name);
@@ -497,7 +497,7 @@ static void powershell_way(struct buf *out, const char *at, const struct command
 	}
 }
 
-/* Writes word and text as one string, because @( ) flattens lists of lists. */
+/* Writes WORD and its text as one string, because @( ) would flatten a list of pairs. */
 static void powershell_candidate(struct buf *out, const char *dashes, const char *word,
 				 const char *text)
 {

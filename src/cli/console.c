@@ -29,7 +29,7 @@ static void on_fatal_signal(int sig)
 	_exit(128 + sig);
 }
 
-/* Does nothing. A write beyond the caller's limit of file sizes, for instance to the log, then fails with EFBIG. */
+/* Does nothing, so that a write beyond the caller's limit of file sizes fails with EFBIG and does not kill us. */
 static void on_large_file(int sig)
 {
 }
@@ -40,7 +40,7 @@ static void catch_signals(void)
 	struct sigaction fatal = { .sa_handler = on_fatal_signal };
 	struct sigaction large = { .sa_handler = on_large_file }, before;
 
-	/* a signal that was ignored stays ignored: nohup and shells' background jobs rely on it */
+	/* a signal that was ignored stays ignored: nohup and background jobs of shells rely on that */
 	for (size_t i = 0; i < ARRAY_SIZE(ends_us); i++)
 		if (sigaction(ends_us[i], &fatal, &before) == 0 && before.sa_handler == SIG_IGN)
 			sigaction(ends_us[i], &before, NULL);

@@ -9,10 +9,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Installs handlers that restore the terminal and exit if a signal ends this process. Its end closes
- * the connection, and pid 1 then kills the command. With TERMINAL, standard input becomes raw if it
- * is a terminal. Returns a descriptor that becomes readable when that terminal's size changes, or
- * -1. main() has ignored SIGPIPE. */
+/* Installs handlers that restore the terminal and exit if a signal ends this process. When this process ends, its
+ * connection closes, and pid 1 kills the command. With TERMINAL, standard input becomes raw if it is a terminal.
+ * Returns a descriptor that becomes readable when that terminal's size changes, or -1. main() already ignores
+ * SIGPIPE. */
 int console_begin(bool terminal);
 /* Restores the terminal. RESIZED is what console_begin() returned. */
 void console_end(int resized);

@@ -9,7 +9,7 @@
 #include "client/visit.h"
 #include "spec/grammar.h"
 
-#define NOTES_SHOWN_MAX 20u /* notes about files not copied, such as sockets; the rest is counted */
+#define NOTES_SHOWN_MAX 20u /* notes about skipped files; further notes are only counted */
 
 struct endpoint {
 	char *name;       /* name of the sandbox; NULL for this machine */

@@ -213,7 +213,7 @@ static int set_root_disk(struct spec *s, const struct args *a, struct err *e)
 	return 0;
 }
 
-/* Applies the command line, over the settings of files. */
+/* Applies the command line, which overrides the settings of files. */
 static int apply_flags(struct spec *s, const struct args *a, const struct conf_extra *x,
 		       struct err *e)
 {
@@ -238,7 +238,7 @@ static int replace_grace(const struct args *a, uint64_t *ret_ms, struct err *e)
 static int prepare_spec(const struct args *a, const struct home *h, const struct conf_extra *x,
 			struct spec *s, struct err *e)
 {
-	static char hint[IMAGER_HINT_BYTES]; /* E keeps a pointer to it; a command fails once */
+	static char hint[IMAGER_HINT_BYTES]; /* static, because E keeps a pointer to it */
 	const struct preparation p = {
 		.image_word = a->word.n ? a->word.v[0] : NULL,
 		.fetch = { .quiet = args_has(a, "quiet"),

@@ -1,7 +1,7 @@
 /*
- * `doctor` says whether sandboxes can run here, for this caller, and how well. It runs one command in
- * an ephemeral sandbox in the caller's own home; the sandbox's record says how each limit was
- * enforced. The facts of host/ explain what is missing and name the command that helps.
+ * `doctor` says whether this caller can run sandboxes on this machine, and what is missing. It runs one command in an
+ * ephemeral sandbox in the caller's own home; the sandbox's record says how each limit was enforced. The facts that
+ * host/ probes explain what is missing, and name the command that helps.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 #include "host/groups.h"
 #include "host/idmap.h"
 
-#define NAMES_MAX_BYTES (64u << 10) /* names of a thousand groups, in one command line */
+#define NAMES_MAX_BYTES (64u << 10) /* enough for a thousand names of groups */
 #define PROOF_TIMEOUT_MS 30000      /* enough for `true` on a very slow machine */
 
 /* --- the proof ------------------------------------------------------------------------------- */
@@ -31,7 +31,7 @@ struct proof {
 	bool ran;
 	uint64_t took_ns;
 	struct enforcement limits; /* how the limits of the sandbox that ran were enforced */
-	bool served;               /* fuse-overlayfs mounted the root of that sandbox */
+	bool served;               /* fuse-overlayfs mounted the root of the sandbox that ran */
 	struct err e;
 };
 
@@ -122,8 +122,8 @@ static const struct {
 	// clang-format on
 };
 
-/* Returns true if the test sandbox had a control group in systemd's scope. The probe tries only our own group, so it may
- * have failed although limits work. */
+/* Returns true if the test sandbox had a control group in systemd's scope. The probe tries only our own group, so the
+ * probe may have failed although limits work. */
 static bool has_scope(const struct report *r)
 {
 	return starts_with(r->proof.limits.pids, "cgroup v2");
@@ -148,8 +148,8 @@ static void report_walls(struct report *r)
 	}
 }
 
-/* Returns true if sandboxes get ids of their own, which no user of the host has. The owners of
- * shared files are then mapped. */
+/* Returns true if sandboxes get ids of their own, which no user of the host has. With such ids, the owners of shared
+ * files are mapped. */
 static bool has_own_range(const struct report *r)
 {
 	if (!r->proof.ran)
@@ -176,8 +176,7 @@ static const struct fact *overlay_refused(const struct report *r)
 {
 	static const enum fact_id ids[] = { FACT_OVERLAY, FACT_OVERLAY_ON_DISK,
 					    FACT_IDMAPPED_MOUNT };
-	/* the owners of a layer's files differ on disk and inside only if the sandbox has its own range
-	 * of ids */
+	/* idmapped mounts are needed only if the sandbox has its own range of ids */
 	size_t n = ARRAY_SIZE(ids) - (has_own_range(r) ? 0 : 1);
 
 	for (size_t i = 0; i < n; i++)
@@ -349,8 +348,7 @@ static void report_state(const struct home *h)
 }
 
 struct leftovers {
-	struct strv
-		used; /* ids of live sandboxes, and of this home's sandboxes, whose groups the next start removes */
+	struct strv used; /* ids of groups with processes, and of this home's sandboxes */
 	struct strv idle;
 };
 
@@ -412,7 +410,7 @@ int cmd_doctor(const struct args *a)
 	AUTO_HOME home = { .fd = -1 };
 	struct err e = { 0 };
 
-	/* home_open() makes a missing home; this is the only repair without a question */
+	/* home_open() makes a missing home, even without --fix */
 	if (home_open(&home, &e) < 0 || places_follow(&home, &e) < 0) {
 		report_machine(home.path[0] ? &home : NULL);
 		say_check(SAY_BAD, "State", "%.*s", (int)strcspn(e.msg, "\n"), e.msg);

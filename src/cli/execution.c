@@ -18,7 +18,7 @@
 
 #define DEFAULT_DETACH_KEYS "ctrl-]"
 
-/* If the caller used `2>&1`, the command gets one pipe, which keeps the order of its writes. */
+/* True if the caller used `2>&1`. The command then gets one pipe, which keeps the order of its writes. */
 static bool same_file(int a, int b)
 {
 	struct stat x, y;
@@ -47,8 +47,8 @@ static int add_env(struct execution *x, const struct args *a, struct err *e)
 	return r;
 }
 
-/* Returns the slot of RESOURCE. If a limit is given twice, the second value replaces the first. Setting both in turn
- * would fail if the first value is lower. */
+/* Returns the slot of RESOURCE. If a limit is given twice, the second value replaces the first. If both were set, the
+ * second could not be higher than the first. */
 static struct exec_rlimit *limit_slot(struct exec_message *m, uint32_t resource)
 {
 	size_t i = 0;
@@ -102,7 +102,7 @@ int execution_options(struct execution *x, const struct args *a, struct err *e)
 		return -1;
 	x->shell = strcmp(a->command->name, "exec") == 0;
 	if (x->shell) {
-		/* `run` takes these three options for the sandbox itself */
+		/* `run` applies the options below to the sandbox itself */
 		if (add_env(x, a, e) < 0)
 			return -1;
 		m->cwd = args_str(a, "workdir");
@@ -157,7 +157,7 @@ bool execution_command(struct execution *x, const struct spec *s, const struct s
 	return m->n_argv > 0;
 }
 
-/* Reports that the memory limit was reached: the exit status 137 alone does not say so. */
+/* Reports that the memory limit was reached, because the exit status 137 alone does not say so. */
 static void report_memory(const struct home *h, const char *name)
 {
 	AUTO_RECORD record = RECORD_NONE;

@@ -24,6 +24,6 @@ bool execution_command(struct execution *x, const struct spec *s, const struct s
 /* Runs the command over C, with our terminal and our signals. */
 MUST_USE int execution_run(struct execution *x, struct client *c, struct exec_result *ret,
 			   struct err *e);
-/* Prints a message about the command's end if there is something to say. Returns the exit status. */
+/* Prints a message if the command did not end in the ordinary way. Returns the exit status. */
 int execution_report(const struct execution *x, const struct home *h, const char *name,
 		     const struct exec_result *r);

@@ -7,6 +7,6 @@
 #include "spec/conf.h"
 #include "spec/spec.h"
 
-/* The caller has initialised S, zeroed X, and releases X also after a failure. */
+/* The caller has initialised S and zeroed X, and must release X even after a failure. */
 MUST_USE int files_apply(const struct args *a, const struct home *h, struct spec *s,
 			 struct conf_extra *x, struct err *e);

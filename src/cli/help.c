@@ -9,7 +9,7 @@
 
 #define TEXT_WIDTH 92  /* columns */
 #define OPT_COLUMN 34  /* where one-line descriptions start */
-#define MORE_INDENT 10 /* of option texts in the long form */
+#define MORE_INDENT 10 /* the indent of option texts in the long form */
 #define CELL_MAX_BYTES 512
 
 static unsigned columns(const char *s, size_t n)

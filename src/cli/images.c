@@ -17,7 +17,7 @@
 #include "client/image.h"
 #include "client/sandbox.h"
 
-#define PASSWORD_MAX_BYTES (64u << 10) /* as much as cordon-image takes */
+#define PASSWORD_MAX_BYTES (64u << 10) /* the longest password that cordon-image takes */
 
 /* The options that a command passes on under the same names. Lists end in NULL. */
 struct handover {
@@ -80,7 +80,7 @@ static int become(const struct args *a, const struct handover *o)
 
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-/* Pulls in a child process and returns. */
+/* Pulls the image in a child process and waits for it. */
 static int pull_first(const struct args *a, const struct handover *o, char *hint, struct err *e)
 {
 	AUTO_HOME home = { .fd = -1 };

@@ -14,7 +14,7 @@
 #include "cli/network.h"
 #include "client/sandbox.h"
 
-#define OUTPUT_MAX_BYTES (16u << 20) /* a record's file and its indentation */
+#define OUTPUT_MAX_BYTES (16u << 20) /* enough for a record's file with indentation */
 #define KEY_WIDTH 16
 #define INDENT 2
 
@@ -34,7 +34,7 @@ static const struct {
 	// clang-format on
 };
 
-/* Returns how limit I is enforced, or NULL before the first start, when this is not known. */
+/* Returns how limit I is enforced. Returns NULL if that is not known, before the first start. */
 static const char *limit_text(const struct record *r, size_t i)
 {
 	const char *text = (const char *)&r->state.enforced + limits[i].offset;

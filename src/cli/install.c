@@ -1,6 +1,6 @@
 /*
- * `install` makes commands that run in sandboxes: small shell scripts in the state directory's bin/.
- * Their second line is a mark. A file without the mark is never replaced or removed.
+ * `install` makes commands that run in sandboxes: small shell scripts in the state directory's bin/. The second line of
+ * each script is a mark. A file without this mark is never replaced or removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ extern char **environ;
 
 /* --- the script ------------------------------------------------------------------------------ */
 
-/* Adds S as one word of the shell, whatever characters it has. */
+/* Adds S, quoted so that the shell reads it as one word. */
 static void add_word(struct buf *b, const char *s)
 {
 	buf_add_char(b, '\'');

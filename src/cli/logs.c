@@ -63,7 +63,7 @@ static void add_sources(struct strv *argv, const struct args *a)
 }
 
 /* Chooses which bytes are shown. Output of a command must not control the caller's terminal, because it could hide
- * lines, retitle the window or make the terminal send input. Colours for a pipe must be requested. */
+ * lines, retitle the window or make the terminal send input. A pipe gets colours only if the user asks for them. */
 static void add_bytes(struct strv *argv, const struct args *a)
 {
 	const char *when = args_str(a, "color");
@@ -104,7 +104,7 @@ static int add_options(struct strv *argv, const struct args *a, struct err *e)
 			strv_add(argv, flag);
 		}
 	if (args_has(a, "color-sessions") && !args_has(a, "show-id"))
-		strv_add(argv, "--show-id"); /* a colour alone does not name its session */
+		strv_add(argv, "--show-id"); /* a colour alone does not identify its session */
 	add_bytes(argv, a);
 	return 0;
 }

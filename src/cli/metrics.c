@@ -216,7 +216,7 @@ static void write_row(struct json_writer *w, const struct row *r)
 		   : used < limit                                  ? limit - used
 								   : 0);
 	key_number(w, "memory_bytes", used);
-	/* a sandbox has no memory apart from the host's */
+	/* all memory of a sandbox is the host's memory */
 	key_number(w, "memory_host_resident_bytes", used);
 	key_number(w, "memory_limit_bytes", limit);
 	json_key_str(w, "name", r->name);
@@ -224,7 +224,7 @@ static void write_row(struct json_writer *w, const struct row *r)
 	key_number(w, "net_tx_bytes", r->use.net_tx_bytes);
 	json_key_str(w, "state", r->state);
 	json_key_str(w, "timestamp", when);
-	/* unknown: to measure the layer's directory, metrics would have to walk it */
+	/* unknown, because metrics would have to walk the layer's directory */
 	json_key_null(w, "upper_free_bytes");
 	json_key_null(w, "upper_host_allocated_bytes");
 	json_key_null(w, "upper_used_bytes");
@@ -357,7 +357,7 @@ static void to_terminal(const char *s)
 	AUTO_BUF b = BUF_INIT(64);
 
 	buf_add_str(&b, s);
-	IGNORE(say_output(&b)); /* the screen is only decoration */
+	IGNORE(say_output(&b)); /* if this fails, only the look of the screen suffers */
 }
 
 /* Sleeps. Returns 0, the signal that ended the sleep, or -1 if the reader of our output is gone. */

@@ -86,8 +86,8 @@ static int change_resources(struct spec *s, const struct args *a, struct err *e)
 	return spec_validate(s, e);
 }
 
-/* Refuses a number of CPUs that the next start would refuse. Before the first start, nothing is known and nothing is
- * refused. */
+/* Refuses a number of CPUs that the next start would refuse. Before the first start nothing is refused, because it is
+ * not known how CPUs are enforced. */
 static int check_cpus(const struct record *r, const struct spec *to, const struct args *a,
 		      struct err *e)
 {
@@ -102,7 +102,7 @@ static int check_cpus(const struct record *r, const struct spec *to, const struc
 	return err_hint(e, "ask for whole CPUs, which hold by affinity");
 }
 
-/* The way in which the size of a layer is limited cannot change. Only the size can, and a disk can only grow. */
+/* Changes the size of the writable layer. How the size is enforced cannot change, and a disk can only grow. */
 static int change_root_disk(const struct record *r, const struct args *a, struct spec *to,
 			    struct err *e)
 {
@@ -202,8 +202,8 @@ static int change_spec(const struct home *h, const struct spec *from, const stru
 	return network_change(a, to, e);
 }
 
-/* Plans a change of the running configuration, or, if the user asked for that, of the configuration of the next start.
- * Earlier changes that wait for the next start stay. */
+/* Plans a change of the running configuration. With --next-start, plans a change of the next start's configuration
+ * instead. Earlier changes that wait for the next start are kept. */
 static int make_plan(struct plan *p, const struct args *a, const struct home *h, struct err *e)
 {
 	const struct record *r = p->record;
@@ -381,7 +381,7 @@ static int apply(const struct plan *p, const struct args *a, const struct home *
 	bool restart = args_has(a, "restart") && needs_restart(p);
 	const struct spec *active = NULL;
 	struct strv made = { 0 };
-	AUTO_FD volumes = -1; /* held until the record names the volumes */
+	AUTO_FD volumes = -1; /* a lock that is held until the record names the volumes */
 	int r;
 
 	if (p->has_active && !restart)

@@ -78,7 +78,7 @@ int mounts_expect(const struct args *a, struct spec *s, struct err *e)
 
 /* --- changes --------------------------------------------------------------------------------- */
 
-/* Takes over *M. */
+/* Moves *M into S, where it replaces the mount at the same target. */
 static int put(struct spec *s, struct spec_mount *m, struct err *e)
 {
 	size_t i = 0;

@@ -117,7 +117,7 @@ int network_from_args(const struct args *a, const struct conf_extra *x, struct s
 	if (args_has(a, "dns-query-timeout-ms") && o.query_timeout_ms == 0)
 		return err_set(e, ERR_INVALID, "--dns-query-timeout-ms: bad value '0': at least 1");
 	if (!args_has(a, "max-connections") && s->max_connections != SPEC_DEFAULT_MAX_CONNECTIONS)
-		o.max_connections = s->max_connections; /* from a file */
+		o.max_connections = s->max_connections; /* this value is from a file */
 	strv_copy(&rules, args_list(a, "net-rule"));
 	if (x) {
 		add_conf(&o, x);

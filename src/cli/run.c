@@ -1,8 +1,8 @@
 /*
  * `run` runs one command in a new sandbox (ephemeral without a name) or in an existing one.
  *
- * For a new sandbox it sends the command before the supervisor has answered, on a connection that it made before. Pid 1
- * finds the command in the socket, so a run needs no more round trips than a start.
+ * For a new sandbox it sends the command before the supervisor has answered, on a connection that it made for that.
+ * pid 1 finds the command in the socket, so a run needs no more round trips than a start.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ struct job {
 	struct exec_result result;
 };
 
-/* Prefers the reason why the boot failed over "connection lost". */
+/* Replaces the error "connection lost" by the reason why the sandbox did not start. */
 static void explain(struct job *j, struct err *e)
 {
 	AUTO_BUF warnings = BUF_INIT(65536);
@@ -61,7 +61,7 @@ static int execute(struct job *j, const char *name, struct err *e)
 	return r;
 }
 
-/* Returns true if the supervisor may warn about S, because a limit is enforced only in part or files belong to root. */
+/* Returns true if the supervisor may warn about S, for instance about a limit that is enforced only in part. */
 static bool may_warn(const struct spec *s)
 {
 	for (size_t i = 0; i < s->n_mounts; i++)
@@ -200,7 +200,7 @@ static void finish(struct job *j, const char *name)
 		return;
 	}
 	sandbox_retire(&j->home, name);
-	/* a user's supervisor cannot delete files of the sandbox's other ids; this process can, by newuidmap */
+	/* an ordinary user's supervisor cannot delete files of the sandbox's other ids; we can, with newuidmap */
 	if (j->spec.image.root_disk.on_disk && geteuid() != 0) {
 		launch_end(&j->launch);
 		leftovers_sweep(&j->home);

@@ -16,5 +16,5 @@ struct spinner {
 
 /* Shows nothing if QUIET, or after say_set_quiet(). */
 void spinner_begin(struct spinner *s, bool quiet, const char *verb, const char *target);
-void spinner_tick(void *spinner); /* a struct spinner: fits struct launch's tick */
+void spinner_tick(void *spinner); /* takes a struct spinner; can be launch.tick */
 void spinner_end(struct spinner *s);

@@ -5,8 +5,7 @@
 #include "cli/args.h"
 #include "client/sandbox.h"
 
-/* Acts on one sandbox. If it fails, targets_each() prints the error and goes on. DATA is passed
- * from targets_each(). */
+/* Acts on one sandbox. If it fails, targets_each() prints the error and goes on. DATA is the DATA of targets_each(). */
 typedef int target_fn(const struct args *a, const struct home *h, const char *name, void *data,
 		      struct err *e);
 /* Returns the exit status: 1 if FN failed for a sandbox. With QUIET_ERRORS, -q hides error texts. */

@@ -1,11 +1,11 @@
 /*
  * One question about the background commands of a sandbox, over a line (client/line), on the loop: start a command,
- * list all commands, look at a command, feed it or signal it. Unlike an attached job (client/job), a question does
- * not keep other clients from the command.
+ * list all commands, or look at, feed or signal one command. Unlike an attached job (client/job), a question does not
+ * keep other clients from the command.
  *
- * The owner gets the answer exactly once, unless it frees the question before. Callbacks come only from the loop,
- * from line_hear() and from line_free(), never from a function of this file. Any function may be called from any
- * callback, even ask_free(): the memory is freed when the last callback has returned.
+ * The owner gets the answer exactly once, unless it frees the question first. Callbacks come only from the loop, from
+ * line_hear() and from line_free(), never from a function of this file. Any function may be called from any callback,
+ * even ask_free(): the memory is freed when the last callback has returned.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ struct ask_owner {
 	/* Called for each command of a list, or for the command of the question. M is borrowed for the call. May be
 	 * NULL. */
 	void (*command)(void *arg, const struct command_message *m);
-	/* The answer is complete. It is borrowed for the call; the owner still has to free the question. */
+	/* Called when the answer is complete. A is borrowed for the call. The owner still has to free the question. */
 	void (*done)(void *arg, const struct answer *a);
 	void *arg;
 };
@@ -43,6 +43,5 @@ MUST_USE int ask_feed(struct line *n, const struct feed_message *m, const struct
 /* Signals the command itself, or with SCOPE everything that it started. */
 MUST_USE int ask_signal(struct line *n, uint64_t id, int sig, bool scope, const struct ask_owner *o,
 			struct ask **ret, struct err *e);
-/* Frees the question. A LOOK that waits stops waiting. If pid 1 already has the request, it may
- * still carry it out. */
+/* Frees the question. Ends the wait of a LOOK. pid 1 may still carry out any other request that it already has. */
 void ask_free(struct ask *a);

@@ -46,7 +46,7 @@ size_t call_input(struct call *c, const void *p, size_t n, struct buf *b)
 		n = c->credit;
 	if (n > FRAME_DATA_MAX_BYTES)
 		n = FRAME_DATA_MAX_BYTES;
-	if (n > 0) /* a frame without bytes would be the end of the input */
+	if (n > 0) /* pid 1 takes an empty frame as the end of the input */
 		frame_put(b, FRAME_STDIN, 0, c->stream, p, n);
 	c->credit -= (uint32_t)n;
 	return n;

@@ -1,8 +1,8 @@
 /*
- * One command, one attach, one file operation or one question about background commands, on one stream of a
- * connection to pid 1. This is pure state: a call has no descriptor and no clock (the time is an argument). The owner
- * sends the bytes that the call writes into a buffer, and passes every frame of the stream to the call. The call says
- * what the frame means, and by when pid 1 must have reported the end.
+ * One command, one attach, one file operation or one question about background commands, on one stream of a connection
+ * to pid 1. This is pure state: a call has no descriptor and no clock (the time is an argument). The owner sends the
+ * bytes that the call writes into a buffer, and passes every frame of the stream to the call. The call tells what the
+ * frame means, and when pid 1 must have reported the end.
  *
  * pid 1 is not trusted. A call limits the size of every frame, accepts output only within the credit that it granted,
  * and ignores all frames after the end.
@@ -25,7 +25,7 @@ struct call {
 	uint64_t deadline; /* when pid 1 must have reported the end; 0: no limit */
 	uint32_t credit;   /* how many bytes of input pid 1 still takes */
 	uint32_t granted;  /* how many bytes of output pid 1 may still send */
-	/* bytes of output that the owner took and for which no credit was granted yet */
+	/* bytes of output that the owner took and for which pid 1 got no new credit yet */
 	uint32_t taken;
 	bool ended;
 	struct exit_message end;
@@ -37,8 +37,7 @@ struct call {
 
 #define CALL_TOLD_MAX 65536u /* the most commands in one list: more than a sandbox can run */
 
-/* Added to the time-out that pid 1 enforces. If pid 1 has not answered by then, it hangs or has
- * been taken over. */
+/* The time that pid 1 has after its own time-out. If it has not answered by then, it hangs or has been taken over. */
 #define CALL_BACKSTOP_NS 3000000000ull
 
 void call_init(struct call *c, const char *name, uint32_t stream);
@@ -51,24 +50,24 @@ void call_init(struct call *c, const char *name, uint32_t stream);
 void call_exec(struct call *c, const struct exec_message *m, uint64_t now_ns, struct buf *b);
 void call_attach(struct call *c, const struct attach_message *m, struct buf *b);
 void call_file(struct call *c, const struct file_message *m, struct buf *b);
-/* Puts as many of the N bytes as pid 1 takes now into one frame. Returns how many. */
+/* Makes one frame of the bytes at P: as many as pid 1 takes now, at most N. Returns their number. */
 size_t call_input(struct call *c, const void *p, size_t n, struct buf *b);
 void call_input_end(const struct call *c, struct buf *b);
 void call_resize(const struct call *c, uint32_t rows, uint32_t cols, struct buf *b);
 void call_detach(const struct call *c, struct buf *b);
-/* Signals the command itself, or everything that it started. A pid 1 of protocol 1 ignores the signal. */
+/* Signals the command itself, or with SCOPE everything that it started. A pid 1 of protocol 1 ignores the signal. */
 void call_signal(const struct call *c, int sig, bool scope, struct buf *b);
-/* These are the questions. A pid 1 of protocol 1 does not answer them. */
+/* The next four are questions, which a pid 1 of protocol 1 does not answer. */
 void call_list(const struct call *c, struct buf *b);
 void call_look(const struct call *c, const struct look_message *m, struct buf *b);
 void call_feed(const struct call *c, const struct feed_message *m, struct buf *b);
-/* Does what call_signal() does, for a command by its number. */
+/* Signals the command with the number ID, as call_signal() does. */
 void call_signal_to(const struct call *c, uint64_t id, int sig, bool scope, struct buf *b);
-/* Call this when the owner has disposed of N bytes of output. Grants these bytes back as credit when there are enough
- * of them. Returns true if B has something to send. */
+/* Call this when the owner has disposed of N bytes of output. When enough bytes have come together, grants pid 1 credit
+ * for them. Returns true if B has something to send. */
 bool call_took(struct call *c, size_t n, struct buf *b);
-/* After the end: asks pid 1 to go on reading the pipes that travel with this frame. FLAGS are
- * those of FRAME_LEAVE. */
+/* Call this after the end. Asks pid 1 to go on reading the pipes that are sent with this frame. FLAGS are those of
+ * FRAME_LEAVE. */
 void call_leave(const struct call *c, unsigned flags, struct buf *b);
 
 /* --- what pid 1 says ---------------------------------------------------------------------------- */
@@ -79,7 +78,7 @@ enum call_news {
 	CALL_OUTPUT, /* the frame's body is output; the owner disposes of it and calls call_took() */
 	CALL_ENDED,  /* the command has ended; c->end says how */
 	CALL_REPORT,  /* the frame's body is what the command reported */
-	CALL_COMMAND, /* c->command is a background command, or one of a list */
+	CALL_COMMAND, /* c->command is the command that was asked for, or one of the list */
 	CALL_TOLD,    /* the list is complete */
 };
 

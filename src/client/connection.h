@@ -1,6 +1,6 @@
 /*
- * A connection to the pid 1 of a live sandbox, for one request after another. The command line uses
- * it and waits for each answer.
+ * A connection to the pid 1 of a live sandbox, for one request after another. The command line uses this connection and
+ * waits for each answer.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct client {
 
 /* Connects to pid 1. ERR_NOT_RUNNING: pid 1 does not listen. */
 MUST_USE int client_open(struct client *c, const struct home *h, const char *name, struct err *e);
-/* Owns FD from here on, a connection that launch_create() made. */
+/* Takes FD, a connection that launch_create() made. */
 void client_adopt(struct client *c, const struct home *h, const char *name, int fd);
 void client_done(struct client *c);
 
@@ -33,8 +33,8 @@ void client_greet(struct client *c, struct buf *b);
 /* Sends a request with its descriptors. ERR_LIMIT: B became larger than a frame may be. */
 MUST_USE int client_request(struct client *c, const struct buf *b, const int *fds, unsigned n_fds,
 			    struct err *e);
-/* Sends what follows a request. The result may be ignored: a lost connection shows up as end of file on
- * the next read, after everything that pid 1 said before. */
+/* Sends what follows a request. The result may be ignored: if the connection is lost, later reads return everything
+ * that pid 1 has sent, and then end of file. */
 bool client_send(struct client *c, const struct buf *b);
 /* Gives FN every frame that has come, without waiting. If FN returns a value other than 0, it
  * has filled E; reading ends and this function returns that value. Otherwise returns 0, or -1 if

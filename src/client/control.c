@@ -12,7 +12,7 @@
 #include "state/home.h"
 #include "state/record_lock.h"
 
-#define USAGE_WAIT_MS 1000 /* a supervisor answers at once, or it is stuck */
+#define USAGE_WAIT_MS 1000 /* a supervisor that has not answered by then is stuck */
 
 /* --- the channel ----------------------------------------------------------------------------- */
 
@@ -131,7 +131,7 @@ int control_ping(const struct home *h, const char *name, bool touch, uint64_t *r
 	return 0;
 }
 
-/* True if the supervisor counts processes as we do: it is in our pid namespace. */
+/* True if the supervisor is in our pid namespace, so that its pids have the same meaning for us. */
 static bool same_pids(int fd, const struct usage_message *u)
 {
 	pid_t peer = control_peer(fd);

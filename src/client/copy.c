@@ -11,8 +11,8 @@
 
 /* --- the answer of an agent that takes files ------------------------------------------------- */
 
-/* What the agent answers: notes, then DONE or FAIL. A FAIL is kept: it says more than the error
- * of our write that it interrupted. */
+/* What the agent answers: notes, then DONE or FAIL. A FAIL is kept, because it says more than the error of our write
+ * that the FAIL interrupted. */
 struct answer {
 	const struct copy_notes *notes;
 	struct buf in;
@@ -59,7 +59,7 @@ static int on_answer(void *arg, const char *p, size_t n, struct err *e)
 	return 0;
 }
 
-/* R is the result of the sending. If the agent sent a FAIL, E gets it instead. */
+/* R is the result of our sending, and E its error. If the agent sent a FAIL, E gets the FAIL instead. */
 static int answer_wait(struct answer *a, struct transfer *t, int r, struct err *e)
 {
 	if (r == 0)
@@ -224,8 +224,8 @@ int copy_across(struct client *from_client, const char *from, struct client *to_
 	struct answer a;
 	int r;
 
-	/* We pass the bytes on unread: the sandbox that takes them checks them. We choose the name, not the sandbox
-	 * that sends them. */
+	/* We pass the bytes on unread, because the receiving sandbox checks them. The name comes from us, not from the
+	 * sending sandbox. */
 	if (tree_name_of(from, name) < 0)
 		return err_sys(e, ENAMETOOLONG, "'%s'", from);
 	answer_init(&a, n);

@@ -1,8 +1,8 @@
 /*
- * Copies files into a sandbox, out of it, and between two sandboxes. Users write the paths.
+ * Copies files into a sandbox, out of it, and between two sandboxes. The paths are as the user wrote them.
  *
- * A sandbox may send anything: tree/build.h says what the host accepts. Notes are texts for people and
- * may hold hostile characters.
+ * A sandbox may send anything: tree/build.h says what the host accepts. Notes are texts for people and may hold hostile
+ * characters.
  */
 #pragma once
 
@@ -22,6 +22,6 @@ MUST_USE int copy_out(struct client *c, const char *from, const char *to,
 		      const struct copy_notes *n, struct err *e);
 MUST_USE int copy_across(struct client *a, const char *from, struct client *b, const char *to,
 			 const struct copy_notes *n, struct err *e);
-/* Makes one change in the files of the sandbox, which an option of create asks for. */
+/* Makes one change in the files of the sandbox, as an option of `create` asks. */
 MUST_USE int copy_patch(struct client *c, const struct spec_patch *p, const struct copy_notes *n,
 			struct err *e);

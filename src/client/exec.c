@@ -23,7 +23,7 @@ bool run_wrote(struct run *r, int k)
 		return true;
 	r->result->broken_output = true;
 	r->output_error =
-		k == -EPIPE ? 0 : k; /* a reader that has gone is no error; a full disk is one */
+		k == -EPIPE ? 0 : k; /* a reader that has gone is no error, but a full disk is */
 	r->output_step = "write";
 	return false;
 }
@@ -111,7 +111,7 @@ static void run_init(struct run *r, struct client *c, const struct exec_request 
 	tap_init(&r->tap, c->home, c->name, q->log);
 }
 
-/* Ends the run. K is the result so far. If our own output failed, that is an error too. */
+/* Ends the run. K is the result so far. If writing our own output failed, the run fails too. */
 static int run_done(struct run *r, int k)
 {
 	r->result->id = r->call.id;

@@ -1,8 +1,8 @@
 /*
  * Runs a command in a live sandbox for a caller that waits for it, as the command line does.
  *
- * client_exec() moves bytes until the command ends. It does not trust pid 1: it takes no descriptor from pid 1,
- * bounds every frame (client/call), and has its own deadline, after pid 1's time-out. The caller must ignore SIGPIPE.
+ * client_exec() moves bytes until the command ends. It does not trust pid 1: it takes no descriptor from pid 1, bounds
+ * every frame (client/call), and has a deadline that is later than pid 1's time-out. The caller must ignore SIGPIPE.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 struct exec_request {
 	struct exec_message message;
-	int in, out, err; /* descriptors of ours to read from and to write to; -1: none */
+	int in, out, err; /* our own descriptors for the command's streams; -1: none */
 	/* a descriptor that becomes readable when the terminal IN has a new size; we read it
 	 * until it is empty. -1: IN is no terminal */
 	int resized;

@@ -23,7 +23,7 @@ extern char **environ;
 
 struct started {
 	struct foreman *foreman;
-	struct child child; /* its pid is -1 if the hand has ended */
+	struct child child; /* the pid is -1 if the hand has ended */
 	loop_id watch, timer;
 };
 
@@ -48,7 +48,7 @@ unsigned foreman_usual_hands(void)
 	return n < FOREMAN_HANDS_MAX ? n : FOREMAN_HANDS_MAX;
 }
 
-/* Starts the program cordon-hand. RET_SOCK is the server's end of its socket. */
+/* Starts the program cordon-hand. *RET_SOCK is the server's end of the hand's socket. */
 static int spawn_hand(const struct foreman *f, struct child *ret, int *ret_sock, struct err *e)
 {
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -58,15 +58,13 @@ static int spawn_hand(const struct foreman *f, struct child *ret, int *ret_sock,
 	const char *argv[3 + HAND_PATHS_MAX + 1] = { "cordon-hand", nofile,
 						     f->bounds->sessions_only ? HAND_SESSIONS
 									      : HAND_ANYTHING };
-	struct spawn s = {
-		.path = f->program,
-		.argv = argv,
-		.envp = (const char *const *)environ,
-		/* its own session: Ctrl-C at the server's terminal is for the server only */
-		.new_session = true,
-		.tied = true,
-		.cwd_fd = -1
-	};
+	struct spawn s = { .path = f->program,
+			   .argv = argv,
+			   .envp = (const char *const *)environ,
+			   /* Ctrl-C at the server's terminal is for the server only */
+			   .new_session = true,
+			   .tied = true,
+			   .cwd_fd = -1 };
 	int pair[2];
 
 	if (null < 0)
@@ -101,10 +99,10 @@ static int start(struct started *h, struct err *e)
 	h->watch = loop_add_fd(f->loop, h->child.pidfd, LOOP_READ, on_ended, h);
 	if (!h->watch)
 		out_of_memory();
-	/* does not wait, because a hijacked server may kill hands and read nothing */
+	/* must not wait: a hijacked server may never read the channel */
 	r = fdpass_try(f->channel, "h", 1, (int[]){ sock, h->child.pidfd }, 2);
-	/* if the server has ended, on_channel() sees the hang-up. If the server did not get the hand, the hand ends and
-	 * is restarted */
+	/* if the server has ended, on_channel() sees the hang-up. If the server did not get the socket, the hand ends
+	 * and is started again */
 	if (r < 0)
 		log_line(LOG_WARN, "a hand did not reach the server: %zd", -r);
 	return 0;

@@ -1,10 +1,10 @@
 /*
  * Starts the hands of a server (client/hands.h), and starts a hand again when it has ended. The foreman is a separate
- * process with its own loop, because the server confines itself and can then start no program. The foreman reads
+ * process with its own loop, because the server confines itself and after that cannot start programs. The foreman reads
  * nothing that a peer or a sandbox sends.
  *
  * The foreman passes each hand to the server on a channel. When the server ends, the channel hangs up and the foreman
- * calls its owner. When the foreman ends in any way, the kernel kills the hands.
+ * calls foreman_gone_fn. When the foreman ends, for any reason, the kernel kills the hands.
  */
 #pragma once
 

@@ -42,7 +42,7 @@ static int bring_up(struct work *w, struct launch *l, const struct spec *s, stru
 	struct client c;
 
 	if (launch_wait(l, &w->warnings, e) < 0) {
-		/* the caller's paths were found before, so something of this machine is missing */
+		/* the caller's paths were found before, so the missing file is not one of them */
 		if (e->code == ERR_NOT_FOUND)
 			e->code = ERR_SYSTEM;
 		return -1;
@@ -85,7 +85,7 @@ static int check_session(const struct spec *s, struct err *e)
 	return plain ? 0 : err_set(e, ERR_DENIED, "the sandbox is none that this server may have");
 }
 
-/* The bounds come first, because a request cannot change them. */
+/* Lists the paths of the bounds first, so that they fit, however many the request has. */
 static size_t list_refused(const struct work *w, const char *out[HAND_REFUSED_MAX])
 {
 	size_t n = 0;
@@ -117,7 +117,7 @@ static int prepare_spec(struct work *w, struct spec *s, struct err *e)
 		w->mount = HAND_MOUNT_JUDGED;
 		return -1;
 	}
-	/* a creation moves parts of the home to where the user's configuration says */
+	/* moves parts of the home to where the user's configuration says */
 	return places_follow(w->home, e) < 0 ? -1 : prepare(w->home, &p, s, e);
 }
 

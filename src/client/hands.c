@@ -1,6 +1,6 @@
 /*
- * A hand is idle, or has one request. A request is queued, or with a hand. It is over when it was answered, or when its
- * deadline has passed. A dropped request stays where it is, without a function to call.
+ * A hand is idle, or has one request. A request is queued, or with a hand. A request is over when it was answered, or
+ * when its deadline has passed. A dropped request stays in its place, but its function is not called.
  *
  * The slot of a hand and the memory of a request are reused only when no callback of the pool runs (enter, leave).
  */
@@ -42,7 +42,7 @@ struct hands_request {
 	struct buf frame;
 	size_t sent;
 	bool wants_sandbox; /* a successful answer must bring descriptors */
-	bool slow;          /* it may take minutes, see hands_ask_slow() */
+	bool slow;          /* the request may take minutes, see hands_ask_slow() */
 	loop_id timer;
 	hands_answer_fn *fn; /* NULL if the request was dropped */
 	void *arg;

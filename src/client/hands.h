@@ -1,14 +1,14 @@
 /*
- * The hands of a server: a few processes (the program cordon-hand) that do all work that may block, so that the server, a
- * single thread on its loop, never blocks. A hand does one request at a time. Requests that find no idle hand wait in a
- * queue.
+ * The hands of a server: a few processes (the program cordon-hand) that do all work that may block, so that the server,
+ * a single thread on its loop, never blocks. A hand does one request at a time. Requests that find no idle hand wait in
+ * a queue.
  *
  * A foreman starts the hands and passes each hand to the pool on a channel. If a hand ends, its request fails with
- * ERR_SYSTEM, and the foreman starts another hand. Every request has a deadline, at which it fails with ERR_TIMEOUT.
- * If a hand is still working on the request then, the hand is killed, and a sandbox that the hand was making ends
- * with its leash. HAND_SWEEP removes what a killed hand left on disk.
+ * ERR_SYSTEM, and the foreman starts another hand. Every request has a deadline, at which it fails with ERR_TIMEOUT. A
+ * hand that is still working at the deadline is killed. This closes the leash of a sandbox that the hand was making, so
+ * the sandbox ends. HAND_SWEEP removes what a killed hand left on disk.
  *
- * Any function may be called from any callback, also hands_free().
+ * Any function may be called from any callback, even hands_free().
  */
 #pragma once
 
@@ -32,8 +32,7 @@ struct spec;
 struct hands_answer {
 	/* why the request failed, or NULL. If it failed, the other members have no meaning */
 	const struct err *err;
-	uint64_t
-		mount; /* HAND_CREATE: the error is about this mount of the spec, as in struct hand_answer */
+	uint64_t mount; /* HAND_CREATE: the mount that caused the error, as in struct hand_answer */
 	const char *warnings; /* HAND_CREATE, HAND_START: lines about a sandbox that is up */
 	/* HAND_CREATE, HAND_START: the owner must close these descriptors. An ephemeral sandbox ends when its leash
 	 * is closed or shut down for writing; the sandbox is gone when a read of the leash returns end of file.
@@ -48,17 +47,17 @@ struct hands_answer {
 /* Called when the request is over. A is valid only during the call, except for its descriptors. */
 typedef void hands_answer_fn(void *arg, const struct hands_answer *a);
 
-/* Takes CHANNEL, the other end of a foreman's channel. GONE is called when the foreman has ended: no new hand can come
- * then. */
+/* Takes CHANNEL, the other end of a foreman's channel. GONE is called when the foreman has ended, after which no new
+ * hand can come. */
 typedef void hands_gone_fn(void *arg);
 MUST_USE int hands_new(struct loop *loop, int channel, hands_gone_fn *gone, void *arg,
 		       struct hands **ret, struct err *e);
 /* Requests that are under way get no answer, and their hands are killed. */
 void hands_free(struct hands *h);
 
-/* Asks for Q, which is borrowed for the call. DEADLINE_NS is a monotonic time. The loop calls FN exactly once, later,
- * unless the request is dropped first. *RET is valid until FN is called or the request is dropped. Fails with
- * ERR_LIMIT if too many requests wait. */
+/* Queues the request Q, which is borrowed for the call. DEADLINE_NS is a monotonic time. The loop calls FN exactly
+ * once, later, unless the request is dropped first. *RET is valid until FN is called or the request is dropped. Fails
+ * with ERR_LIMIT if too many requests wait. */
 MUST_USE int hands_ask(struct hands *h, const struct hand_request *q, uint64_t deadline_ns,
 		       hands_answer_fn *fn, void *arg, struct hands_request **ret, struct err *e);
 /* Does the same for a request that may take minutes, because an image may have to be fetched. At most half of the hands

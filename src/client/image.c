@@ -10,7 +10,7 @@
 #include "spec/grammar.h"
 #include "state/home.h"
 
-/* /tmp gets a quarter of the sandbox's memory, but at most this */
+/* /tmp may take a quarter of the sandbox's memory, but at most this much */
 #define DEFAULT_TMP_MAX_MIB 512u
 
 /* --- what the configuration says ------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static bool has_label(const struct spec *s, const char *key)
 	return false;
 }
 
-/* Gives registry images a /tmp in memory unless something else is mounted there, or it shall be in the layer. */
+/* Gives registry images a /tmp in memory, unless another mount is at /tmp or the spec wants /tmp in the layer. */
 static int add_default_tmp(struct spec *s, struct err *e)
 {
 	uint64_t size =
@@ -64,7 +64,7 @@ static bool is_on_mount(const struct spec *s, const char *path)
 	return false;
 }
 
-/* Makes the directory, which stays writable if the root does not. */
+/* Makes the directory. If the root is read-only, keeps the directory writable. */
 static int add_volume(struct spec *s, const char *path, struct err *e)
 {
 	if (!s->read_only)
@@ -198,8 +198,8 @@ static int flatten(const struct home *h, const struct image_fetch *f, const char
 	return r;
 }
 
-/* Makes the flat form if it is missing. A spec that does not say how large its disk shall be gets one as large as
- * the flat form. */
+/* Makes the flat form if it is missing. If the spec gives no size for the disk, the disk gets the size of the flat
+ * form. */
 static int find_flat(const struct home *h, const struct image_fetch *f,
 		     const struct image_record *r, struct spec *s, struct err *e)
 {

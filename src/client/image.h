@@ -13,13 +13,13 @@ struct image_fetch {
 	/* NULL: use the stored login for the registry, if there is one */
 	const char *username;
 	const char *password_env; /* the variable of our environment that has the password */
-	char *hint; /* room for IMAGER_HINT_BYTES, where the hint of an error is kept; must outlive the error */
+	char *hint; /* IMAGER_HINT_BYTES for the text of an error's hint; must outlive the error */
 };
 
 /* Returns true if this host could mount a flat form. */
 bool image_flat_usable(void);
-/* Fails if this host could not mount a flat form. The message says that the option FLAG VALUE
- * asked for it. */
+/* Fails if this host could not mount a flat form. The error names the option FLAG and its VALUE, which asked for the
+ * flat form. */
 MUST_USE int image_check_flat(const char *flag, const char *value, struct err *e);
 
 /* Finds the registry image that S names, and fetches it if S allows that. Settings that S leaves open are taken from

@@ -8,8 +8,8 @@
 
 /* Adds "cordon-image COMMAND --home HOME" to ARGV; the options and words of the command follow. */
 void imager_words(struct strv *argv, const char *command, const char *home);
-/* Fills RET with our own environment and MSB_PATH, for programs that call us back: credential helpers and their
- * children. An MSB_PATH that the caller has set stays. MSB_PATH is not a variable of sandboxes. */
+/* Fills RET with our own environment and MSB_PATH. Credential helpers and their children call us back by MSB_PATH. If
+ * the caller has set MSB_PATH, its value stays. Sandboxes do not get MSB_PATH. */
 void imager_environment(struct strv *ret);
 /* Runs cordon-image with our standard input, outputs and environment. The program draws its own
  * progress. If it fails, it sends the reason over a pipe; E is filled with that reason. HINT

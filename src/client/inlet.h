@@ -1,7 +1,7 @@
 /*
- * The descriptor that a command's input comes from. Other processes may share it, so we must not make
- * it non-blocking. Another process may also read the bytes first, and a read that waits would keep us
- * from hearing that our command has ended. So each read of a pipe or socket asks the kernel not to wait.
+ * The descriptor that a command's input comes from. Other processes may share it, so we must not make it non-blocking.
+ * Another process may also read the bytes first. Our read would then wait, and we would not learn that our command has
+ * ended. So each read of a pipe or socket asks the kernel not to wait.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
- * The life of a job. It runs until pid 1 tells the end (JOB_RUNNING), then reads what belongs to the command (JOB_DRAINING,
- * by the rules of client/drain), then is over. A lost line ends a job that runs. A job that drains needs its line only to
- * hand pid 1 the pipes that background processes still hold (LEAVE). How bytes move is in client/job_pipes and
- * client/job_frames.
+ * The life of a job. The job runs until pid 1 reports the end (JOB_RUNNING). Then it reads what belongs to the command,
+ * by the rules of client/drain (JOB_DRAINING). Then it is over. A lost line ends a job that runs. A job that drains
+ * needs its line only to hand pid 1 the pipes that background processes still hold (LEAVE). How bytes move is in
+ * client/job_pipes and client/job_frames.
  */
 #include "client/job.h"
 
@@ -97,7 +97,7 @@ static void kill_scope(struct job *j)
 	line_need(j->line, 2);
 }
 
-/* Leaves a running command. Kills it, unless the job had only attached to it. */
+/* Gives up a running command: kills it, unless the job had only attached to it. */
 static void let_go(struct job *j)
 {
 	AUTO_BUF b = BUF_INIT(64);
@@ -203,8 +203,8 @@ static void take_frame(struct job *j, const struct frame *f)
 
 	switch (call_take(&j->call, f, &e)) {
 	case CALL_OUTPUT:
-		/* pid 1 must send no output frames for a command with pipes. We ignore them; a
-		 * pid 1 that goes beyond its credit loses the line */
+		/* pid 1 must send no output frames for a command with pipes. We ignore these frames. If they go beyond
+		 * the credit, the line ends */
 		if (is_framed(j))
 			job_frames_take(j, f);
 		break;

@@ -2,12 +2,12 @@
  * One command over a line (client/line), on the loop: its pipes, its input, its output, its end. A command at a
  * terminal (EXEC_TTY) has a framed stream instead of pipes; its owner sees no difference.
  *
- * The owner gets the end exactly once, unless it frees the job before. Callbacks come only from the loop, from
+ * The owner gets the end exactly once, unless it frees the job first. Callbacks come only from the loop, from
  * line_hear() and from line_free(), never from a function of this file. Any function may be called from any callback,
  * even job_free(): the memory is freed when the last callback has returned.
  *
- * Writing to a command that closed its input raises SIGPIPE, and a library does not touch signals: the program
- * that uses jobs with input must ignore SIGPIPE.
+ * Writing to a command that closed its input raises SIGPIPE, and a library does not touch signals: the program that
+ * uses jobs with input must ignore SIGPIPE.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ struct job_owner {
 	/* Called with N bytes of output, borrowed for the call. If the function returns false, no more output comes
 	 * until job_resume(). */
 	bool (*output)(void *arg, enum job_output which, const char *p, size_t n);
-	/* Called when there is room for input again, or no process reads the input any more;
+	/* Called when there is room for input again, or when no process reads the input any more. The result of
 	 * job_input() tells which. May be NULL. */
 	void (*room)(void *arg);
 	/* Called when pid 1 has reported the end. The output that is still in the pipes comes after this. May be
@@ -55,13 +55,13 @@ struct job_owner {
  * call. Without INPUT the command finds the end of its input at once. Fails with ERR_NOT_RUNNING or ERR_LIMIT. */
 MUST_USE int job_start(struct line *n, const struct exec_message *m, bool input,
 		       const struct job_owner *o, struct job **ret, struct err *e);
-/* Attaches to a background command: its output, input and end are the job's from here on, and no other client can
- * attach. Only pid 1 knows whether there is such a command: ERR_NOT_FOUND, ERR_BUSY, ERR_LIMIT and ERR_UNSUPPORTED may
- * also come as the end. If the line is lost, the command runs on. */
+/* Attaches to a background command. From now on the job has the command's output, input and end, and no other client
+ * can attach. Only pid 1 knows whether there is such a command: ERR_NOT_FOUND, ERR_BUSY, ERR_LIMIT and ERR_UNSUPPORTED
+ * may also come as the end. If the line is lost, the command runs on. */
 MUST_USE int job_attach(struct line *n, const struct attach_message *m, const struct job_owner *o,
 			struct job **ret, struct err *e);
 /* Frees the job. If the command still runs, it is killed with everything that it started, as by job_cancel(), and the
- * owner does not learn its end. A command that the job had attached to runs on, and others can attach to it. */
+ * owner does not learn its end. A command that the job attached to runs on, and other clients can attach. */
 void job_free(struct job *j);
 
 /* Returns how many bytes were taken, or -EPIPE if no process reads them any more. If the result is less than N,
@@ -74,6 +74,6 @@ void job_resize(struct job *j, uint32_t rows, uint32_t cols);
 void job_resume(struct job *j);
 /* Sends a signal to the command itself, or to everything that it started. ERR_UNSUPPORTED: pid 1 is too old. */
 MUST_USE int job_signal(struct job *j, int sig, bool scope, struct err *e);
-/* Kills everything that the command started. The owner gets the end as always, after what the pipes hold. A
- * pid 1 of protocol 1 cannot do that: the job closes the line then, which ends the other jobs too. */
+/* Kills everything that the command started. The owner still gets what the pipes hold, and then the end. A pid 1 of
+ * protocol 1 cannot kill one command, so the job closes the line, which ends the other jobs too. */
 void job_cancel(struct job *j);

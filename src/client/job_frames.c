@@ -1,6 +1,5 @@
-/* The framed stream of a job: a command at a terminal, or one that the job is attached to. pid 1
- * sends at most the credit that it was granted; the job holds that much until the owner wants
- * it. */
+/* The framed stream of a job: the command has a terminal, or the job attached to the command. pid 1 sends at most as
+ * many bytes as we granted credit for. The job holds these bytes until the owner wants them. */
 #include <errno.h>
 
 #include "client/job_state.h"
@@ -13,7 +12,7 @@ void job_frames_init(struct job *j)
 		buf_init(&j->held[i], FRAME_CREDIT_BYTES);
 }
 
-/* The owner has disposed of N bytes. */
+/* Call this when the owner has disposed of N bytes. */
 static void took(struct job *j, size_t n)
 {
 	AUTO_BUF b = BUF_INIT(64);

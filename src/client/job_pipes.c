@@ -1,6 +1,6 @@
 /*
- * The pipes of a job. While the owner wants no output, the pipes are not watched at all: the loop
- * reports a hang-up even for a descriptor that is watched for no event, again and again.
+ * The pipes of a job. While the owner wants no output, the pipes are not watched at all: the loop would report a
+ * hang-up again and again, even for a descriptor that is watched for no event.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -155,7 +155,7 @@ bool job_pipes_are_drained(struct job *j)
 	if (!j->paused && drain_is_silent(&j->drain, now) && pipe_held(out->fd) == 0 &&
 	    pipe_held(err->fd) == 0)
 		return true;
-	/* if neither moment lies ahead, output or job_resume() wakes us */
+	/* if both times have passed, there is no timer: output or job_resume() wakes us */
 	if (!j->paused && silent > now && silent < j->drain.until)
 		job_set_timer(j, silent);
 	else

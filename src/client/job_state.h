@@ -31,19 +31,19 @@ struct job {
 	loop_id in_watch;
 	struct drain drain;
 	/* for a framed stream: */
-	struct buf held[DRAIN_STREAMS]; /* output that the owner did not want yet */
+	struct buf held[DRAIN_STREAMS]; /* output that came while the job was paused */
 
 	struct buf report;
 	bool reported;
 	loop_id timer, soon;
 	bool cancelled, hung;
-	unsigned depth; /* callbacks that are running */
+	unsigned depth; /* how many callbacks are running */
 	bool freed;
 };
 
 /* --- job.c ----------------------------------------------------------------------------------- */
 
-/* Every callback of the loop or the line begins and ends with these: the last job_leave() frees
+/* Every callback of the loop or the line begins with job_enter() and ends with job_leave(). The last job_leave() frees
  * the memory of a freed job. */
 void job_enter(struct job *j);
 void job_leave(struct job *j);
@@ -53,11 +53,11 @@ void job_follow_up(struct job *j, struct buf *b, const int *fds, unsigned n_fds)
 void job_give(struct job *j, enum job_output which, const char *p, size_t n);
 /* Sets the only timer of the job. The state of the job says what the timer is for. If AT is 0, there is no timer. */
 void job_set_timer(struct job *j, uint64_t at);
-/* Tells the owner the end. WHY says why it is not known how the command ended; or NULL. */
+/* Tells the owner the end. WHY is NULL if the end is known; otherwise it says why not. */
 void job_finish(struct job *j, const struct err *why);
 /* Call this if something on our side failed. Kills the command, which must not go on without us. */
 void job_fail(struct job *j, const struct err *why);
-/* After pid 1 has reported the end: finishes the job if everything was read. */
+/* Call this after pid 1 has reported the end. Finishes the job if everything was read. */
 void job_drain(struct job *j);
 
 /* --- job_pipes.c ------------------------------------------------------------------------------ */

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* Releases the first of the keys that were held back, until the rest may again be the beginning
- * of the detach keys. */
+/* Adds held keys to OUT, the oldest first, until the rest may again be the beginning of the detach keys. */
 static void release(struct keys *k, struct buf *out)
 {
 	size_t n = 1;

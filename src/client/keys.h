@@ -15,5 +15,5 @@ struct keys {
 /* Adds to OUT everything that is not part of the detach keys. Returns true when the keys are complete; later bytes
  * are dropped. */
 bool keys_scan(struct keys *k, const char *p, size_t n, struct buf *out);
-/* At the end of the input: adds the keys that were held back, which are ordinary input. */
+/* Call this at the end of the input. Adds the keys that were held back, because they are ordinary input. */
 void keys_flush(struct keys *k, struct buf *out);

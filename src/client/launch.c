@@ -44,7 +44,7 @@ struct starting {
 	struct spawning *spawning;
 };
 
-/* Says WORD to the supervisor. False if it has ended. */
+/* Sends WORD to the supervisor. False if the supervisor has ended. */
 static bool say(const struct launch *l, enum leash_word word)
 {
 	return send(l->leash, &(char){ (char)word }, 1, MSG_NOSIGNAL) == 1;
@@ -59,7 +59,7 @@ void launch_release(struct launch *l)
 void launch_end(struct launch *l)
 {
 	fd_closep(&l->leash);
-	/* if it takes longer, a later command sweeps what is left */
+	/* if the supervisor takes longer, a later command sweeps what is left */
 	if (l->child.pidfd >= 0)
 		IGNORE(poll(&(struct pollfd){ .fd = l->child.pidfd, .events = POLLIN }, 1,
 			    EXIT_WAIT_MS));
@@ -74,7 +74,7 @@ void launch_done(struct launch *l)
 	free(l->held);
 }
 
-/* True for an error that the name or a value caused: nothing was started yet then. */
+/* True for an error that the name or a value caused. Such an error comes before anything was started. */
 static bool is_question(enum err_code code)
 {
 	return code == ERR_EXISTS || code == ERR_BUSY || code == ERR_NOT_FOUND ||
@@ -194,13 +194,13 @@ static int begin_start(struct launch *l, bool connect, struct starting *s, struc
 	r = make_channels(l, connect, s, e);
 	if (r == 0)
 		r = spawn_begin(&s->spawn, &s->spawning, e);
-	/* the filter of a container hides clone3, whose flags it cannot see */
+	/* a container's seccomp filter hides clone3, because the filter cannot see its flags */
 	if (r < 0 && e->sys == ENOSYS)
 		return err_hint(e, container_advice(CONTAINER_NAMESPACES));
 	return r;
 }
 
-/* True if the supervisor may say something: with a log level, or if it is built with a sanitizer. */
+/* True if the supervisor may print messages: it has a log level, or is built with a sanitizer. */
 static bool has_messages(const struct spec *s)
 {
 	return s->log_level || getenv("ASAN_OPTIONS");
@@ -217,7 +217,7 @@ static int hand_over(const struct launch *l, int dir, int lock, bool keep_log, s
 	return r < 0 ? err_sys(e, -r, "hand the record to the supervisor") : 0;
 }
 
-/* Ends a start. R says how it went up to here. If it failed, the supervisor has no record and ends by itself. */
+/* Ends a start. R is the result so far. After a failure the supervisor has no record and ends by itself. */
 static int end_start(struct launch *l, struct starting *s, int r, struct err *e)
 {
 	struct err ignored;
@@ -323,7 +323,7 @@ static void wait_readable(const struct launch *l)
 		l->tick(l->tick_arg);
 }
 
-/* Takes the body of an OK apart. */
+/* Splits the body of an OK frame into the warnings and l->held. */
 static void take_warnings(struct launch *l, struct str body, struct buf *warnings)
 {
 	struct str text = str_cut(&body, '\0');
@@ -429,7 +429,7 @@ int launch_settle(struct launch *l, const struct spec *s, struct err *e)
 	if (r == 0)
 		return 0;
 	IGNORE(sandbox_stop(l->home, s->name, 0,
-			    &ignored)); /* if that fails, the closed leash ends it */
+			    &ignored)); /* if that fails, the closed leash ends the sandbox */
 	drop_volumes(l);
 	return is_question(e->code) ? -1 : failed(l, STAGE_OTHER, e);
 }

@@ -2,7 +2,7 @@
  * Brings a sandbox up: makes the sockets, starts the supervisor, waits for its answer.
  *
  * A launch may have a first connection. The caller sends its command on this connection at once and does not wait for
- * the supervisor's answer. Pid 1 finds the command when it is up.
+ * the supervisor's answer. pid 1 finds the command in the socket when it starts.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct launch {
 	bool answered;
 	const struct home *home; /* borrowed from launch_create() */
 	const char *name;        /* borrowed from launch_create() too */
-	bool stays;              /* the record stays even if the sandbox never comes up */
+	bool stays; /* the sandbox existed before, so its record stays even after a failure */
 	/* the volumes that were made for the sandbox; they are removed if it never comes up */
 	struct strv volumes;
 	char *held; /* after launch_wait(): how soft limits are enforced (wire/leash.h), or NULL */
@@ -41,9 +41,9 @@ MUST_USE int launch_create(const struct home *h, const struct spec *s, bool conn
 /* Starts the supervisor of a stopped sandbox. ERR_BUSY: the sandbox is up. */
 MUST_USE int launch_start(const struct home *h, const char *name, struct launch *ret,
 			  struct err *e);
-/* Waits until the sandbox accepts commands. If it never will, fails with the reason. Adds lines to WARNINGS. */
+/* Waits until the sandbox accepts commands. If the sandbox fails to start, E says why. Adds lines to WARNINGS. */
 MUST_USE int launch_wait(struct launch *l, struct buf *warnings, struct err *e);
-/* After launch_wait() of a new sandbox: makes the changes that the spec asks for before the first command. If one
+/* For a new sandbox, after launch_wait(): makes the changes that must be made before the first command. If a change
  * fails, the sandbox is removed. */
 MUST_USE int launch_settle(struct launch *l, const struct spec *s, struct err *e);
 /* Ends an ephemeral sandbox and waits a while until its supervisor has deleted what it can. */

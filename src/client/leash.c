@@ -71,7 +71,7 @@ static void be_gone(struct leash *l)
 		l->gone(l->arg);
 }
 
-/* An answer without a request belongs to the start, which is over. */
+/* If no request waits, the frame belongs to the start of the sandbox and is ignored. */
 static int on_frame(void *arg, const struct frame *f)
 {
 	struct leash *l = arg;
@@ -136,7 +136,7 @@ void leash_end(struct leash *l)
 {
 	l->ending = true;
 	if (l->fd >= 0)
-		IGNORE(shutdown(l->fd, SHUT_WR)); /* it may have ended already */
+		IGNORE(shutdown(l->fd, SHUT_WR)); /* the sandbox may have ended already */
 }
 
 int leash_set_limits(struct leash *l, const struct limits_message *m, leash_answer_fn *fn,

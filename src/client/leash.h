@@ -1,9 +1,9 @@
 /*
  * The leash of a sandbox that a server made (client/hands), on the loop. The sandbox ends when the leash is closed; the
- * supervisor closes its own end when the sandbox is gone. Over the leash the server changes the limits of the running
- * sandbox: a request and an answer, without files, locks or another connection.
+ * supervisor closes its own end when the sandbox is gone. Over the leash the server also changes the limits of the
+ * running sandbox. This takes one request and one answer, but no file, lock or other connection.
  *
- * Any function may be called from any callback, leash_free() too.
+ * Any function may be called from any callback, even leash_free().
  */
 #pragma once
 
@@ -16,19 +16,19 @@ struct leash;
 /* the most requests that wait for an answer; each is tiny, so the socket takes them all */
 #define LEASH_REQUESTS_MAX 64u
 
-/* The sandbox is gone. The owner still has to free the leash. */
+/* Called when the sandbox is gone. The owner still has to free the leash. */
 typedef void leash_gone_fn(void *arg);
-/* WHY is NULL if the limits hold from now on; otherwise it is the reason, valid during the call. */
+/* WHY is NULL if the new limits are in force. Otherwise WHY says why they are not, and is valid during the call. */
 typedef void leash_answer_fn(void *arg, const struct err *why);
 
 /* FD is the leash of a sandbox that is up. This function owns FD, even if it fails. */
 MUST_USE int leash_new(struct loop *loop, int fd, leash_gone_fn *gone, void *arg,
 		       struct leash **ret, struct err *e);
-/* Closes the leash, which ends the sandbox. Requests are not answered any more. */
+/* Closes the leash, which ends the sandbox. Requests that still wait get no answer. */
 void leash_free(struct leash *l);
 /* Ends the sandbox; GONE is called when the sandbox is gone. */
 void leash_end(struct leash *l);
-/* Sets the limits that M names, all or none. FN is called exactly once, later, unless the leash is freed before;
- * answers come in the order of the requests. ERR_NOT_RUNNING: the sandbox is gone or ends. */
+/* Sets the limits that M names, all or none. FN is called exactly once, later, unless the leash is freed first. Answers
+ * come in the order of the requests. ERR_NOT_RUNNING: the sandbox is gone or ends. */
 MUST_USE int leash_set_limits(struct leash *l, const struct limits_message *m, leash_answer_fn *fn,
 			      void *arg, struct err *e);

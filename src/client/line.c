@@ -1,6 +1,6 @@
 /*
- * A stream's number is {serial, slot}. A frame that comes after its stream was closed has another number than the stream
- * that uses the slot by then.
+ * The number of a stream is {serial, slot}. Each use of a slot has another serial, so a late frame never reaches the
+ * next stream in the slot.
  */
 #include "client/line.h"
 
@@ -16,7 +16,7 @@
 #include "wire/message.h"
 
 #define READ_BYTES 16384
-/* line_hear() reads at most this often, so that its work is bounded */
+/* how many reads line_hear() does at most */
 #define HEAR_READS 64
 /* try again after this time: no event tells when the kernel takes descriptors again */
 #define RETRY_NS (20 * NS_PER_MS)
@@ -35,7 +35,7 @@ struct line {
 	int fd; /* -1: the line is down */
 	loop_id watch, retry, telling;
 	struct buf in;
-	uint32_t needs; /* the protocol version that some command needs to go on */
+	uint32_t needs; /* the protocol version that line_need() asked for */
 	struct outbox out;
 	bool deaf; /* pid 1 takes nothing any more; its end of file comes after everything that it said */
 	uint32_t serial;
@@ -212,7 +212,7 @@ static void cut(struct line *n)
 	outbox_clear(&n->out);
 }
 
-/* Tells every stream and the owner that the line is down. A callback cannot open a stream any more, but may close any. */
+/* Tells every stream and the owner that the line is down. A callback cannot open streams, but may close them. */
 static void tell(struct line *n)
 {
 	loop_remove(n->loop, &n->telling);
@@ -334,7 +334,7 @@ static int take_hello(struct line *n, const struct frame *f)
 	return fail(n);
 }
 
-/* An error without a stream: pid 1 refuses this connection. */
+/* Takes an error without a stream, with which pid 1 refuses this connection. */
 static int take_refusal(struct line *n, const struct frame *f)
 {
 	const char *text;

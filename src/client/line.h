@@ -1,14 +1,13 @@
 /*
- * A kept connection to the pid 1 of one sandbox, on the loop. Several commands run over it at once, each on a
- * stream of its own (client/job). A line never waits: messages that the socket does not take now are queued,
+ * A connection to the pid 1 of one sandbox that stays open, on the loop. Several commands run over the line at once,
+ * each on a stream of its own (client/job). A line never waits: messages that the socket does not take now are queued,
  * each with its descriptors, and the loop sends them later.
  *
- * The hang-up of a line is how a server learns that the sandbox ended. The line then reports ERR_NOT_RUNNING to every
- * stream, and after the streams to its owner. pid 1 is not trusted: a frame that makes no sense ends the line with
- * ERR_PROTOCOL.
+ * When the sandbox ends, the line hangs up. The line then reports ERR_NOT_RUNNING to every stream, and then to its
+ * owner. pid 1 is not trusted: a frame that makes no sense ends the line with ERR_PROTOCOL.
  *
- * Any function may be called from any callback, line_free() too: the memory is freed when the last
- * callback has returned.
+ * Any function may be called from any callback, even line_free(): the memory is freed when the last callback has
+ * returned.
  */
 #pragma once
 
@@ -24,25 +23,25 @@ struct line;
 
 #define LINE_STREAMS_MAX 256u        /* the most commands that run at once on one line */
 #define LINE_QUEUE_MESSAGES_MAX 512u /* the most requests that wait for the socket */
-/* the most bytes of all requests that wait for the socket: two of the largest requests, with room */
+/* the most bytes of all requests that wait for the socket: enough for two of the largest requests */
 #define LINE_QUEUE_BYTES_MAX (16u << 20)
 
 /* The user of a stream. After line_close() neither function is called. */
 struct line_user {
 	void (*frame)(void *arg, const struct frame *f);
-	/* The line is down; the stream is closed already. WHY is borrowed for the call. */
+	/* Called when the line is down. The stream is already closed. WHY is borrowed for the call. */
 	void (*gone)(void *arg, const struct err *why);
 	void *arg;
 };
 
-/* The owner of a line learns that the line went down by itself. It still has to free the line. */
+/* Called when the line went down by itself. The owner still has to free the line. */
 typedef void line_gone_fn(void *arg, const struct err *why);
 
 /* FD is a connection to the pid 1 of sandbox NAME. The line owns FD, even if this fails. LOOP
  * must live longer than the line. */
 MUST_USE int line_new(struct loop *loop, const char *name, int fd, line_gone_fn *gone, void *arg,
 		      struct line **ret, struct err *e);
-/* Open streams get ERR_NOT_RUNNING during this call; the owner gets no call. */
+/* During this call, open streams get ERR_NOT_RUNNING. The owner's GONE is not called. */
 void line_free(struct line *n);
 
 const char *line_name(const struct line *n);
@@ -59,28 +58,28 @@ void line_close(struct line *n, uint32_t stream);
 
 enum line_message {
 	LINE_REQUEST, /* refused with ERR_LIMIT when the queue is full */
-	/* not refused when the queue is full: each follows a request or uses credit that pid 1
-	 * granted, so their number is bounded */
+	/* not refused when the queue is full. The number of follow-ups is bounded, because each follows a request or
+	 * uses credit that pid 1 granted */
 	LINE_FOLLOW_UP,
 };
 
-/* Queues the frames in B and sends what the socket takes. The line takes the memory of B and the descriptors,
- * also when it fails. */
+/* Queues the frames in B and sends what the socket takes. The line takes the memory of B and the descriptors, even if
+ * this function fails. */
 MUST_USE int line_send(struct line *n, enum line_message kind, struct buf *b, const int *fds,
 		       unsigned n_fds, struct err *e);
 
-/* Queues a request without descriptors that pid 1 understands from protocol VERSION on.
- * ERR_UNSUPPORTED if pid 1 is older. While the version of pid 1 is not known, the message waits;
- * if pid 1 turns out to be older, the stream gets an ERROR frame with that code, and pid 1 gets
- * nothing. The line takes the memory of B, also when it fails. */
+/* Queues a request without descriptors that pid 1 understands from protocol VERSION on. Fails with ERR_UNSUPPORTED if
+ * pid 1 is older. While the version of pid 1 is not known, the request waits. If pid 1 then turns out to be older, the
+ * stream gets an ERROR frame with ERR_UNSUPPORTED, and pid 1 gets nothing. The line takes the memory of B, even if this
+ * function fails. */
 MUST_USE int line_ask(struct line *n, uint32_t version, struct buf *b, struct err *e);
 
-/* Reads what pid 1 has said by now. A user whose deadline passed calls this before it gives up: the loop may have
- * been late itself. This runs callbacks. */
+/* Reads what pid 1 has said by now. A user whose deadline has passed calls this before it gives up, because the loop
+ * itself may have been late. Runs callbacks. */
 void line_hear(struct line *n);
 /* Closes the connection at once, which makes pid 1 kill every command of this line. Streams and owner get WHY in a
  * later turn of the loop. */
 void line_hang_up(struct line *n, const struct err *why);
-/* Some command can only go on with protocol VERSION. If pid 1 speaks an older protocol, the line hangs up: now, or
- * when pid 1 names its version. */
+/* Call this if a command can only go on with protocol VERSION. If pid 1 speaks an older protocol, the line hangs up:
+ * now, or when pid 1 names its version. */
 void line_need(struct line *n, uint32_t version);

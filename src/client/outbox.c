@@ -23,7 +23,7 @@ void outbox_init(struct outbox *o)
 	o->last = &o->first;
 }
 
-/* Takes the message that *AT leads to out of the queue and frees it. */
+/* Takes the message *AT out of the queue and frees it. */
 static void drop(struct outbox *o, struct outbox_message **at)
 {
 	struct outbox_message *m = *at;
@@ -62,7 +62,7 @@ void outbox_add(struct outbox *o, struct buf *b, const int *fds, unsigned n_fds,
 	m->needs = needs;
 	m->pings = is_bare_exec(&m->b, n_fds);
 	if (m->pings) {
-		m->b.max += FRAME_HEADER_BYTES; /* a frame of the largest size may stand in front */
+		m->b.max += FRAME_HEADER_BYTES; /* room for the PING */
 		frame_put(&m->b, FRAME_PING, 0, 0, NULL, 0);
 		if (buf_failed(&m->b))
 			out_of_memory();

@@ -1,11 +1,11 @@
 /*
  * Messages to one pid 1 that wait for the socket, each with its descriptors. Sending never waits.
  *
- * pid 1 keeps the descriptors that it received in one place until an EXEC or a LEAVE takes them, and has room for the
- * descriptors of one frame. So two things must not happen: descriptors of a second frame arrive while the first frame
- * is incomplete, or descriptors arrive together with an EXEC that has none (a terminal's). To prevent the first, the
- * descriptors travel with the last byte of their message, and this byte is sent alone: a recvmsg never reads past
- * bytes that carry descriptors, so pid 1 then has exactly the whole frame. To prevent the second, an EXEC without
+ * pid 1 keeps received descriptors until an EXEC or a LEAVE takes them. It has room for the descriptors of one frame.
+ * So two things must not happen: descriptors of a second frame arrive while the first frame is incomplete, or
+ * descriptors arrive together with an EXEC that has no descriptors, such as the EXEC of a terminal. To prevent the
+ * first, the descriptors travel with the last byte of their message, and this byte is sent alone: a recvmsg never reads
+ * past bytes that carry descriptors, so pid 1 then has exactly the whole frame. To prevent the second, an EXEC without
  * descriptors is followed by a PING, and the next message with descriptors waits for the PONG.
  *
  * If a message needs a protocol version, it waits until pid 1 has said which version it speaks.
@@ -24,12 +24,12 @@ struct outbox {
 	struct outbox_message *first, **last;
 	unsigned n_messages;
 	size_t n_bytes;
-	uint32_t pings;   /* how many PONGs have not come yet */
+	uint32_t pings;   /* how many of our PINGs have no PONG yet */
 	uint32_t version; /* the protocol that pid 1 and we speak; 0: not known yet */
 };
 
 void outbox_init(struct outbox *o);
-/* Drops every message and closes its descriptors. The outbox is empty then and can be used again. */
+/* Drops every message and closes its descriptors. The empty outbox can be used again. */
 void outbox_clear(struct outbox *o);
 
 /* Adds the frames in B, which must not be empty or failed. Takes the memory of B and the descriptors. NEEDS is the
@@ -48,9 +48,9 @@ enum outbox_result {
 /* Sends as much as the socket takes now. */
 enum outbox_result outbox_flush(struct outbox *o, int sock);
 
-/* A PONG for one of our PINGs came. */
+/* Call this when a PONG for one of our PINGs came. */
 void outbox_take_pong(struct outbox *o);
-/* pid 1 said which protocol it speaks. */
+/* Call this when pid 1 has said which protocol it speaks. */
 void outbox_take_version(struct outbox *o, uint32_t version);
 /* Drops the first message whose protocol pid 1 does not speak, and sets *RET_STREAM to its stream. Returns false if
  * there is no such message. */

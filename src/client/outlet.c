@@ -52,8 +52,7 @@ static ssize_t write_now(struct outlet *o, const char *p, size_t n)
 
 		if (k >= 0 || errno != EOPNOTSUPP)
 			return k;
-		/* an old kernel has no single writes that do not wait: open the pipe a second
-		 * time */
+		/* an old kernel cannot do a single non-blocking write: open the pipe a second time */
 		o->own = io_reopen_nowait(o->fd, O_WRONLY);
 		if (o->own < 0)
 			o->kind = OUTLET_PLAIN;

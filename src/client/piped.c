@@ -36,7 +36,7 @@ struct piped {
 
 /* --- output ---------------------------------------------------------------------------------- */
 
-/* The client reads the clock only after the end: before it, the time of output has no effect. */
+/* Reads the clock only after the end of the command, because the time of earlier output has no effect. */
 static void count(struct piped *p, const struct stream *s, size_t n)
 {
 	if (p->run->call.ended)
@@ -147,7 +147,7 @@ static int drain(struct piped *p)
 	struct run *r = p->run;
 	struct stream *out = &p->out, *err = &p->err;
 	struct drain *d = &p->drain;
-	/* the first look at the clock costs much, and a command without background processes needs none */
+	/* the first read of the clock is expensive, and a command without background processes needs no clock */
 	bool alone = r->call.end.alone;
 
 	drain_begin(d, alone, alone ? 0 : clock_mono_ns(), pipe_held(out->pipe),
@@ -177,7 +177,7 @@ static int drain(struct piped *p)
 	}
 }
 
-/* Hands pid 1 the read ends that are not at their end, so that background processes never get SIGPIPE. */
+/* Hands pid 1 the read ends of pipes that are still open, so that background processes never get SIGPIPE. */
 static void leave(struct piped *p)
 {
 	struct run *r = p->run;
@@ -190,7 +190,7 @@ static void leave(struct piped *p)
 	if (n == 0)
 		return;
 	call_leave(&r->call, flags, &b);
-	/* if that fails, the pipes are closed when we end, as if there were no LEAVE */
+	/* if this fails, the pipes are closed when we end */
 	IGNORE(fdpass_send(r->c->fd, b.p, b.n, fds, n));
 }
 
@@ -260,7 +260,7 @@ static int start(struct piped *p)
 	int fds[3];
 	int k;
 
-	/* a terminal with --no-tty, or /dev/null: the command finds the end of its input at once */
+	/* if our input is a terminal (--no-tty) or /dev/null, the command's input is empty */
 	r->in_open = q->in >= 0 && !is_dev_null(q->in) && !isatty(q->in);
 	k = pipes_open(&made, joined);
 	if (k < 0)

@@ -17,6 +17,6 @@ void pipes_done(struct pipes *p);
 
 /* Returns how many bytes wait in the pipe FD; 0 if FD is -1. */
 uint64_t pipe_held(int fd);
-/* Collects the read ends that pid 1 shall go on reading (-1: closed), and the flags of the LEAVE that carries them.
- * Returns how many there are. */
+/* Fills FDS with those of the read ends OUT and ERR that are open (not -1), for pid 1 to go on reading, and sets the
+ * flags of the LEAVE frame that carries them. Returns the number of ends in FDS. */
 unsigned pipes_to_leave(int out, int err, bool joined, int fds[2], unsigned *ret_flags);

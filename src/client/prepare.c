@@ -4,8 +4,8 @@
 
 #include "client/sources.h"
 
-/* Checks a flat root disk before anything is fetched. If only the configuration file asks for it, and
- * the image has no flat form or the host cannot mount it, the sandbox gets a plain layer, as `inspect` shows. */
+/* Checks a flat root disk before anything is fetched. If a flat disk is impossible and only the configuration file asks
+ * for one, the sandbox gets a plain layer, as `inspect` shows. */
 static int check_flat(struct spec *s, struct err *e)
 {
 	struct spec_root_disk *d = &s->image.root_disk;

@@ -1,7 +1,7 @@
 /*
- * Prepares a spec, which options, files or a server have filled, for a launch: checks it, looks up and holds every
- * path that it names once, and finds or fetches its image. Mistakes are found here, before anything of the sandbox is
- * made. This may take long, because an image may have to be fetched.
+ * Prepares a spec for a launch, after options, files or a server have filled the spec: checks it, looks up every path
+ * in it once and holds the path, and finds or fetches the image. Mistakes are found here, before anything of the
+ * sandbox is made. This may take long, because an image may have to be fetched.
  */
 #pragma once
 

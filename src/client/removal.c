@@ -54,7 +54,7 @@ void leftovers_sweep(const struct home *h)
 
 int leftovers_sweep_range(const struct home *h, struct err *e)
 {
-	/* the supervisor erases what this cannot erase, with the help of newuidmap */
+	/* the supervisor, with the help of newuidmap, erases what we cannot erase */
 	IGNORE(record_sweep(h, release));
 	return ask_supervisor(h, "--sweep", NULL, e);
 }
@@ -100,7 +100,7 @@ bool leftover_sweep(const struct home *h, const char *name)
 
 void sandbox_retire(const struct home *h, const char *name)
 {
-	/* if this fails, its supervisor has retired the record already */
+	/* if this fails, the supervisor has retired the record already */
 	IGNORE(record_retire(h, name));
 }
 

@@ -1,7 +1,7 @@
 /*
- * Removes sandboxes by name, and what killed commands and supervisors left. The steps are in state/removal.h. The
- * program cordon-supervisor does the work that needs the engine: it releases what a killed supervisor left outside of
- * the home, and deletes files that belong to other ids of a user's range.
+ * Removes sandboxes by name, and removes what killed commands and supervisors left. The steps are in state/removal.h.
+ * The program cordon-supervisor does the work that needs the engine: it releases what a killed supervisor left outside
+ * of the home, and deletes files that belong to other ids of a user's range.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ void sandbox_retire(const struct home *h, const char *name);
 bool leftover_sweep(const struct home *h, const char *name);
 /* Erases everything that killed commands left. */
 void leftovers_sweep(const struct home *h);
-/* Erases retired records with the help of newuidmap: files in them belong to other ids of the user's range. */
+/* Erases retired records whose files belong to other ids of the user's range, with the help of newuidmap. */
 MUST_USE int leftovers_sweep_range(const struct home *h, struct err *e);
 
 /* Erases the home itself with everything in it. No sandbox may be left. */

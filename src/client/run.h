@@ -17,12 +17,12 @@ struct run {
 	struct inlet in;
 	bool in_open;            /* our own input has not ended, and the command reads it */
 	int output_error;        /* -errno if the output could not be written */
-	const char *output_step; /* the step that failed with output_error */
+	const char *output_step; /* what failed with output_error */
 };
 
 /* Makes pipes, sends EXEC with the command's ends, and copies until the end. */
 MUST_USE int run_piped(struct run *r);
-/* Moves frames within credits, for a request that was sent before. */
+/* Moves frames within the granted credit. The request was sent before. */
 MUST_USE int run_terminal(struct run *r);
 
 /* --- for both ------------------------------------------------------------------------------------ */
@@ -34,7 +34,7 @@ MUST_USE int run_hear(struct run *r);
 /* Returns the milliseconds until UNTIL (0: never) or until pid 1 must have reported the end, for poll(). */
 int run_poll_ms(const struct run *r, uint64_t until_ns);
 /* If pid 1 should have reported the end by now, ends the sandbox, because pid 1 hangs or is not ours any more. If
- * ANSWERED, reads the answer of pid 1 first, because we may have got no CPU time ourselves. */
+ * ANSWERED, first reads what pid 1 has sent, because we may have had no CPU time to read it earlier. */
 MUST_USE int run_check_deadline(struct run *r, bool answered);
 /* K is the result of writing to our own output. Returns false if no process reads that output any more. */
 bool run_wrote(struct run *r, int k);

@@ -18,7 +18,7 @@ const char *const source_rules_system[SOURCE_RULES_SYSTEM] = {
 	"/etc", "/proc", "/sys", "/dev", "/root", "/boot", "/run", "/var/run",
 };
 
-/* DIR may be a link: both its own path and the path that it leads to count. */
+/* Returns true if PATH is DIR or lies in DIR. If DIR is a link, PATH may also lie in the target. */
 static bool covers(const char *dir, const char *path)
 {
 	AUTO_FREE char *real = realpath(dir, NULL);
@@ -26,7 +26,7 @@ static bool covers(const char *dir, const char *path)
 	return path_is_within(path, dir) || (real && path_is_within(path, real));
 }
 
-/* The whole of PATH is shown inside, so DIR would be shown with it. */
+/* Returns true if PATH contains DIR, so that sharing PATH would share DIR too. */
 static bool contains(const char *path, const char *dir)
 {
 	AUTO_FREE char *real = realpath(dir, NULL);
@@ -56,7 +56,7 @@ int source_rules_check(const struct source_rules *r, const char *path, struct er
 	return 0;
 }
 
-/* Opens the deepest directory on the way to PATH that is there. *RET_REST is the part of PATH below it. */
+/* Opens the deepest directory on the way to PATH that exists. *RET_REST is the part of PATH below that directory. */
 static int open_existing(const char *path, const char **ret_rest, struct err *e)
 {
 	AUTO_FREE char *above = xstrdup(path);
@@ -99,7 +99,7 @@ static int make_below(int *dir, const char *rest, const char *path, struct err *
 	return 0;
 }
 
-/* Opens the part of PATH that exists and judges the path that the whole would have. */
+/* Opens the part of PATH that exists. Judges the canonical path that PATH would have if it existed. */
 static int judge_missing(const struct source_rules *r, const char *path, const char **ret_rest,
 			 int *ret_dir, struct err *e)
 {

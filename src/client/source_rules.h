@@ -1,6 +1,6 @@
 /*
- * Which paths of the host a server lets its sandboxes have. The rules judge a path in its canonical form, after it
- * was looked up and held (base/identity.h); what is mounted later is the object that was held. "/" is always refused.
+ * Which paths of the host a server lets its sandboxes have. A path is looked up and held (base/identity.h), and the
+ * rules judge its canonical form. The object that is held is mounted later. "/" is always refused.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "base/err.h"
 
 struct source_rules {
-	/* these directories, everything in them, and every directory that contains one of them */
+	/* refuse these directories, everything in them, and every directory that contains one of them */
 	const char *const *refused;
 	size_t n_refused;
 	/* if any are listed, only these directories and everything in them are allowed */
@@ -19,7 +19,7 @@ struct source_rules {
 	/* for the first MAKEABLE mounts, if they are writable, make the directory if it does not
 	 * exist */
 	size_t makeable;
-	/* the path of each mount must be canonical as it was written: it leads over no link */
+	/* each mount's path must be canonical as the caller wrote it, so that it leads over no link */
 	bool literal;
 };
 
@@ -27,9 +27,9 @@ struct source_rules {
 #define SOURCE_RULES_SYSTEM 8
 extern const char *const source_rules_system[SOURCE_RULES_SYSTEM];
 
-/* Fails with ERR_DENIED if PATH, which is canonical, may not be shown. */
+/* Fails with ERR_DENIED if PATH, which is canonical, may not be shared. */
 MUST_USE int source_rules_check(const struct source_rules *r, const char *path, struct err *e);
-/* Does the same for a path as a caller wrote it. If the path does not exist, the rules judge the part that exists. */
+/* Does the same for a path as a caller wrote it. Directories at the end of the path may be missing. */
 MUST_USE int source_rules_judge(const struct source_rules *r, const char *path, struct err *e);
 /* Makes the directory PATH and the missing ones above it, if the rules allow it. Does nothing if there is something
  * at PATH. */

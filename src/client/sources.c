@@ -11,8 +11,8 @@
 #include "spec/grammar.h"
 #include "state/places.h"
 
-/* Refuses what the process engine cannot do. Whether owners and quotas are possible depends on the
- * user who starts the sandbox: the supervisor decides. */
+/* Refuses what the process engine cannot do. Owners and quotas are checked later by the supervisor, because they depend
+ * on the user who starts the sandbox. */
 static int check_promises(const struct spec_mount *m, struct err *e)
 {
 	if (m->quota_mib && m->kind == MOUNT_BIND) {
@@ -87,7 +87,7 @@ static void note(void *arg, const char *below)
 	*(bool *)arg = true;
 }
 
-/* Returns the part of our state that PATH lies in, or that PATH shows if SHOWS is set; or NULL. */
+/* Sets *RET to the part of our state that PATH lies in, or with SHOWS also to a part that lies in PATH; or to NULL. */
 static int find_state(const struct view *v, const char *path, const struct identity *id, bool shows,
 		      const char **ret, struct err *e)
 {
@@ -110,7 +110,7 @@ static int find_state(const struct view *v, const char *path, const struct ident
 	return r;
 }
 
-/* Refuses a path that the sandbox will write to if it is part of our state. The start checks
+/* Refuses a path in our state, for a path that the sandbox will write to. The start of the sandbox checks this
  * again. */
 static int check_not_ours(const struct view *v, const char *path, const struct identity *id,
 			  const char *what, struct err *e)
@@ -234,7 +234,7 @@ static void remember(const struct spec *s, const struct source_rules *r, struct 
 		strv_add(ret, is_path(&s->mount[i]) ? s->mount[i].source : "");
 }
 
-/* A path that is held is canonical. If it is not the one that was written, a link led there. */
+/* Refuses links. A held path is canonical, so if it differs from the written path, the written path led over a link. */
 static int compare(const struct spec *s, const struct strv *written, size_t *ret_mount,
 		   struct err *e)
 {
@@ -260,7 +260,7 @@ static int hold(struct spec *s, const struct source_rules *r, size_t *ret_mount,
 	return result;
 }
 
-/* Applies the rules to every path that is held by now. */
+/* Applies the rules to every held path. */
 static int judge(const struct spec *s, const struct source_rules *r, size_t *ret_mount,
 		 struct err *e)
 {

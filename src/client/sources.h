@@ -13,9 +13,9 @@ struct home;
 struct source_rules;
 struct spec;
 
-/* Looks up and checks everything that S names. IMAGE_WORD is the image as the caller wrote it, for messages, or
- * NULL. RULES say what a server allows; NULL: a person may name anything. *RET_MOUNT is the mount that a failure is
- * about, counted from 1, or 0. */
+/* Looks up and checks everything that S names. IMAGE_WORD is the image as the caller wrote it, for messages, or NULL.
+ * RULES say what a server allows; NULL: everything is allowed. *RET_MOUNT is the mount that a failure is about, counted
+ * from 1, or 0. */
 MUST_USE int sources_hold(struct spec *s, const char *image_word, const struct source_rules *rules,
 			  const struct home *h, size_t *ret_mount, struct err *e);
 /* Does the same for the mounts of S only; for a change of a sandbox that exists. */

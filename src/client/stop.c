@@ -19,14 +19,14 @@
 #define SUPERVISOR "cordon-supervisor"
 /* how long to wait for the lock of a supervisor whose sockets are gone */
 #define GONE_WAIT_MS 2000
-#define STOP_TRIES 3   /* a supervisor that is short of descriptors or memory hangs up on us */
-#define HUNG_UP_MS 500 /* … or was ending anyway: how long to wait before the next try */
+#define STOP_TRIES 3   /* a supervisor without free descriptors or memory hangs up, so try again */
+#define HUNG_UP_MS 500 /* after a hang-up: how long to wait for the end before the next try */
 #define DEFAULT_GRACE_MS 2000
 #define GRACE_MAX_MS 600000 /* the longest grace that a supervisor accepts from its environment */
 
 /* --- by force -------------------------------------------------------------------------------- */
 
-/* True if PID runs "cordon-supervisor NAME". Another program may have got its number since. */
+/* True if PID runs "cordon-supervisor NAME". The pid may have been reused for another program. */
 static bool is_supervisor(pid_t pid, const char *name)
 {
 	AUTO_FREE char *path = xasprintf("/proc/%d/cmdline", (int)pid);
@@ -58,7 +58,7 @@ static void kill_supervisor(const struct home *h, const char *name, pid_t peer)
 
 /* --- by the supervisor ----------------------------------------------------------------------- */
 
-/* Waits until the lock is free: nothing of the sandbox runs then. */
+/* Waits until the lock is free, which means that nothing of the sandbox runs. */
 static int wait_down(const struct home *h, const char *name, unsigned wait_ms, struct err *e)
 {
 	AUTO_FD dir = -1;
@@ -71,10 +71,9 @@ static int wait_down(const struct home *h, const char *name, unsigned wait_ms, s
 	return -1;
 }
 
-/* Asks the supervisor to stop the sandbox and waits. 1: the sandbox is down, and the supervisor has given up its lock.
- * 0: the supervisor hung up before that. Or -errno. The lock itself tells nothing, because the next supervisor may have
- * it already. UNSAID: the supervisor decides how long a stop takes, and may have another GRACE in its environment; as
- * long as it answers, we wait. */
+/* Asks the supervisor to stop the sandbox and waits. Returns 1 if the sandbox is down and the supervisor has given up
+ * its lock, 0 if the supervisor hung up before that, or -errno. We cannot watch the lock, because the next supervisor
+ * may already have it. UNSAID: the supervisor takes the grace of its own environment; we wait as long as it answers. */
 static int ask_to_stop(const struct home *h, const char *name, int fd, uint64_t grace, bool unsaid)
 {
 	uint64_t deadline = clock_mono_ns() + (grace + CONTROL_ANSWER_MS) * NS_PER_MS;
@@ -116,7 +115,7 @@ int sandbox_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 	bool usual = grace_ms == STOP_GRACE_DEFAULT;
 	uint64_t grace = usual ? DEFAULT_GRACE_MS : grace_ms;
 	bool unsaid = usual && !grace_of_caller(&grace);
-	bool unseen = false; /* the previous try found no socket either */
+	bool unseen = false; /* the previous try found no socket */
 	pid_t peer = 0;
 	int r = 0;
 
@@ -125,8 +124,8 @@ int sandbox_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 
 		r = i == 0 ? control_connect(h, name, &fd) : home_connect(h, name, "ctl", &fd);
 		if (r == -ENOENT || r == -ECONNREFUSED) {
-			/* The sandbox is down or on its way down. Or its sockets were deleted: they are
-			 * still missing when another command has had the time to start it again. */
+			/* The sandbox is down or on its way down, or its sockets were deleted. Try once more, because
+			 * another command may be starting it. */
 			if (wait_down(h, name, GONE_WAIT_MS, e) == 0)
 				return 0;
 			if (unseen)

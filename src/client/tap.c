@@ -11,9 +11,9 @@
 #define HELD_BYTES 65536
 /* room for HELD_BYTES and one more chunk of each output */
 #define EARLY_MAX_BYTES (4 * HELD_BYTES)
-/* Beyond this share of the time log records are dropped, so that the log does not slow the command down. */
+/* The log gets this share of the command's time. Beyond it, records are dropped. */
 #define LOG_SHARE_DIVISOR 8
-#define LOG_FREE_NS (100 * NS_PER_MS) /* as much as rotation keeps: only floods lose records */
+#define LOG_FREE_NS (100 * NS_PER_MS) /* logging may take this long before any record is dropped */
 
 void tap_init(struct tap *t, const struct home *h, const char *name, bool on)
 {
@@ -31,7 +31,7 @@ bool tap_is_full(const struct tap *t)
 			  t->spent > (clock_mono_ns() - t->start) / LOG_SHARE_DIVISOR);
 }
 
-/* Keeps a piece of output whole or not at all, however much comes before pid 1 tells the number. */
+/* Holds a piece of output until pid 1 tells the command's number. If there is no room, drops the whole piece. */
 static void tap_hold(struct tap *t, enum execlog_source source, const char *p, size_t n)
 {
 	struct held h = { source, n };

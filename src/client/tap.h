@@ -1,7 +1,7 @@
 /*
- * Writes what a command prints into the sandbox's log. The client that reads the output writes the log. The tap opens the
- * log at the first output and spends a bounded share of the command's time on it. Beyond that share it drops records and
- * leaves a marker: the command never waits for the log.
+ * Writes what a command prints into the sandbox's log. The client that reads the output writes the log itself. The tap
+ * opens the log at the first output and spends a bounded share of the command's time on logging. When the share is used
+ * up, the tap drops records and leaves a marker, so that the command never waits for the log.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct tap {
 	int dir;
 	struct execlog log;
 	uint64_t id, start, spent;
-	/* the command's number is known; until then output is held back in EARLY */
+	/* the command's number is known. While it is not, EARLY keeps the output */
 	bool numbered;
 	struct buf early; /* for each piece of output a struct held, followed by its bytes */
 };
@@ -28,10 +28,9 @@ void tap_done(struct tap *t);
 void tap_add(struct tap *t, enum execlog_source source, const char *p, size_t n);
 /* Sets the command's number, which the records carry. */
 void tap_number(struct tap *t, uint64_t id);
-/* Returns true if the log has used its share of the time: the client need not call tap_add() now. */
+/* Returns true if the log has used up its share of the time. The client then need not call tap_add(). */
 bool tap_is_full(const struct tap *t);
 /* Notes that the client has left out output. */
 void tap_missed(struct tap *t);
-/* Returns true if the buffer for output before the command's number is full: the client reads no more until it knows
- * the number. */
+/* Returns true if EARLY is full. The client must then not read output until it knows the command's number. */
 bool tap_waits(const struct tap *t);

@@ -1,8 +1,8 @@
 /*
  * One operation of a sandbox's file agent over a connection, from FILE to EXIT.
  *
- * While transfer_write() waits for the agent's credit, it reads the agent's bytes and passes them to on_data. The
- * agent sends only within the credit that we grant, so a slow on_data slows the sandbox down, and no memory grows.
+ * While transfer_write() waits for the agent's credit, it reads the agent's bytes and passes them to on_data. The agent
+ * sends only within the credit that we grant, so a slow on_data slows the sandbox down instead of filling memory.
  */
 #pragma once
 
@@ -18,11 +18,11 @@ struct transfer {
 	struct call call;
 };
 
-/* CLIENT must be idle: one transfer at a time. */
+/* C must be idle, because it carries one transfer at a time. */
 MUST_USE int transfer_open(struct transfer *t, struct client *c, const struct file_message *m,
 			   int (*on_data)(void *arg, const char *p, size_t n, struct err *e),
 			   void *arg, struct err *e);
-/* Sends all bytes. ERR_NOT_RUNNING: the agent ended before; on_data has got all its bytes. */
+/* Sends all bytes. ERR_NOT_RUNNING: the agent ended too early, and on_data has got all of the agent's bytes. */
 MUST_USE int transfer_write(struct transfer *t, const void *p, size_t n, struct err *e);
 /* Waits until the agent has ended. */
 MUST_USE int transfer_finish(struct transfer *t, struct err *e);

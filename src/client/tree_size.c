@@ -1,5 +1,5 @@
-/* A command may change the tree meanwhile. Every directory is opened from the one above without following links, so
- * the count never leaves the tree; what vanishes on the way is not counted. */
+/* A command may change the tree meanwhile. Every directory is opened from the one above without following links, so the
+ * walk never leaves the tree. Entries that vanish meanwhile are not counted. */
 #include "client/tree_size.h"
 
 #include <dirent.h>

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 
-/* How deep directories may be nested. A count holds one descriptor per level; a deeper tree is refused. */
+/* How deep directories may be nested. tree_measure() holds one descriptor per level and refuses a deeper tree. */
 #define TREE_DEPTH_MAX 256u
 
 struct tree_size {

@@ -29,8 +29,8 @@ static int tell_supervisor(const struct home *h, const char *name, unsigned live
 	return body.n ? err_set(e, ERR_UNSUPPORTED, "%s", buf_str(&body)) : 0;
 }
 
-/* Writes both files, or neither. The order matters: a reader between the two writes sees no change that waits for the
- * next start. */
+/* Writes both files, or neither. The active configuration is written first, so that no reader takes a change that waits
+ * for the next start as active. */
 static int write_both(const struct record *r, const struct spec *next, const struct spec *active,
 		      const struct spec *before, struct err *e)
 {

@@ -13,17 +13,17 @@
 #include "base/io.h"
 #include "base/str.h"
 
-/* the list of children of a process with as many children as the kernel allows */
+/* enough for the list of the most children that a process can have */
 #define PROC_FILE_MAX_BYTES (1u << 20)
 
-/* Fields of /proc/PID/stat after the name, which may hold anything and ends with the last ')'. */
+/* Fields of /proc/PID/stat, counted after the name. The name may hold any character and ends at the last ')'. */
 enum { STAT_UTIME = 11, STAT_STIME, STAT_CUTIME, STAT_CSTIME };
 
 struct walk {
 	struct buf todo; /* pids, as a stack */
 	uint64_t ticks, own_pages, read_bytes, write_bytes, processes;
 	bool complete;   /* no process was left out */
-	bool io_visible; /* the kernel shows us how much they read and write */
+	bool io_visible; /* the kernel shows us how much the processes read and write */
 };
 
 /* Reads a file below PROC into B. False if the file is gone. */
@@ -38,7 +38,7 @@ static uint64_t number_at(struct str *rest)
 	struct str word = str_cut(rest, ' ');
 	uint64_t v = 0;
 
-	/* a negative number is left as 0: no field that we want is negative */
+	/* a negative number becomes 0; no field that we use is negative */
 	IGNORE(parse_u64_str(word, 0, UINT64_MAX, &v));
 	return v;
 }
@@ -59,7 +59,7 @@ static void add_stat(struct walk *w, const struct buf *text)
 	}
 }
 
-/* Counts pages that no other process shares: shared ones would be counted twice. */
+/* Counts pages that no other process shares, because shared pages would be counted twice. */
 static void add_memory(struct walk *w, const struct buf *text)
 {
 	struct str rest = str_of(buf_str(text));

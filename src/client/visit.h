@@ -1,5 +1,5 @@
-/* The use of a sandbox for one request. If the sandbox is not up, the visit starts it, and stops it again at the end
- * of the visit. */
+/* A visit uses a sandbox for one request. If the sandbox is not up, the visit starts it and stops it again at the
+ * end. */
 #pragma once
 
 #include "client/connection.h"

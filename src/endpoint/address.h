@@ -10,11 +10,11 @@
 
 struct address {
 	char *name;    /* a host name or an address, without brackets */
-	uint16_t port; /* ADDRESS_PORT if the text has none */
-	char *host;    /* name and port as the header Host has them */
+	uint16_t port; /* ADDRESS_PORT if the URL has no port */
+	char *host;    /* the value of the header Host: name and port */
 };
 
-/* Reads a URL with the scheme ws or http. Its path is ignored. Fails with a FAULT_VALIDATION, also for wss and https,
- * which we do not speak. */
+/* Reads a URL with the scheme ws or http. The path of the URL is ignored. Fails with a FAULT_VALIDATION, also for wss
+ * and https, because TLS is not supported. */
 MUST_USE int address_read(struct str text, struct address *ret, struct fault *f);
 void address_done(struct address *a);

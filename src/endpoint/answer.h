@@ -1,5 +1,5 @@
 /*
- * The answers of a Box server, which is not trusted. Pure state; fuzzed.
+ * The answers of a Box server, which is not trusted. This file does no I/O and is fuzzed.
  *
  * An answer repeats the number of its request. Everything else on the connection is ignored: texts that are no JSON,
  * requests, answers to other numbers, and answers without a message or without an object as data.
@@ -10,11 +10,11 @@
 #include "service/fault.h"
 #include "service/outcome.h"
 
-/* Reads one message. Returns 1 and the document of an answer to SEQ that reports success, 0 if the message is
+/* Reads one message. Returns 1 with the document in *RET if the message answers SEQ with success, 0 if the message is
  * ignored, or -1 with the failure that the server reports. */
 MUST_USE int answer_read(struct str text, int64_t seq, struct json_doc **ret, struct fault *f);
 /* Returns the data of an answer, an object. */
 const struct json_value *answer_data(const struct json_doc *answer);
-/* Reads a BoxExecutionResult. Fails with a FAULT_BOX if DATA is none. */
+/* Reads a BoxExecutionResult. Fails with a FAULT_BOX if DATA is no such result. */
 MUST_USE int answer_read_outcome(const struct json_value *data, struct outcome *ret,
 				 struct fault *f);

@@ -23,7 +23,7 @@ extern char **environ;
 
 /* --- starting ---------------------------------------------------------------------------------- */
 
-/* The caller's environment, with the two variables of the server replaced. */
+/* Makes the child's environment: ours, with the server's two variables replaced. */
 static int make_environment(const struct runtime_config *c, char ***ret, struct fault *f)
 {
 	unsigned char token[TOKEN_BYTES];
@@ -67,7 +67,7 @@ static int find_program(const struct runtime_config *c, char **ret, struct fault
 	return *ret ? 0 : fault_set(f, FAULT_BOX, "box.runtime.command: no program '%s'", name);
 }
 
-/* The words of the command, borrowed. No other machine may reach the other routes of our own server. */
+/* Returns the words of the command, borrowed. Our own server listens on loopback, so no other machine reaches it. */
 static const char **make_words(const struct runtime_config *c)
 {
 	static const char *const ours[] = { OUR_SERVER, "--stdio-control", "--host=127.0.0.1",
@@ -93,7 +93,7 @@ static int start(const struct runtime_config *c, int in, int out, struct child *
 	int r = -1;
 
 	if (find_program(c, &program, f) == 0 && make_environment(c, &env, f) == 0) {
-		/* a session of its own: Ctrl-C must not reach the server before we end it */
+		/* the server gets its own session, so that Ctrl-C does not reach it before we end it */
 		const struct spawn s = { .path = program,
 					 .argv = words,
 					 .envp = (const char *const *)env,
@@ -135,7 +135,7 @@ int child_open(const struct runtime_config *c, struct interrupt *i, struct child
 
 /* --- ending ------------------------------------------------------------------------------------ */
 
-/* Waits for the child's end, and throws away what it writes meanwhile. */
+/* Waits until the child has ended, and drops its output. Returns false after END_WAIT_NS. */
 static bool wait_end(const struct child *c, int out)
 {
 	uint64_t until = clock_mono_ns() + END_WAIT_NS;
@@ -161,10 +161,10 @@ void child_end(struct child *c, struct link *l)
 
 	link_finish(l);
 	if (!wait_end(c, l->in)) {
-		IGNORE(sys_pidfd_send_signal(c->pidfd, SIGTERM)); /* it may have ended just now */
+		IGNORE(sys_pidfd_send_signal(c->pidfd, SIGTERM)); /* the child may have ended */
 		if (!wait_end(c, l->in))
 			IGNORE(sys_pidfd_send_signal(c->pidfd, SIGKILL));
 	}
-	IGNORE(child_wait(c, &ignored)); /* its status says nothing that we need */
+	IGNORE(child_wait(c, &ignored)); /* the status is not needed */
 	fd_closep(&c->pidfd);
 }

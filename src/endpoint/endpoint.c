@@ -11,7 +11,7 @@
 
 #define REQUEST_MAX_BYTES (16u << 20)
 #define FIRST_NUMBER_MAX 100000u
-#define SHUTDOWN_SEC 1 /* to write one short line to a pipe */
+#define SHUTDOWN_SEC 1 /* enough to write one short line to a pipe */
 #define CALL_SEC 15
 #define DELETE_SEC 30
 
@@ -20,8 +20,8 @@ struct endpoint {
 	struct interrupt interrupt;
 	struct link link;
 	bool linked;
-	struct child child;   /* pidfd is -1 if the server is not ours */
-	int64_t seq;          /* of the next request */
+	struct child child;   /* pidfd is -1 if the server is not our child */
+	int64_t seq;          /* number of the next request */
 	uint64_t ready_by_ns; /* the deadline of the first two actions */
 };
 
@@ -34,7 +34,7 @@ static const struct {
 	[ENDPOINT_INIT] = { "box_init", false, CALL_SEC },
 	[ENDPOINT_STATUS] = { "box_status", true, CALL_SEC },
 	[ENDPOINT_SESSIONS] = { "box_get_sessions", true, CALL_SEC },
-	[ENDPOINT_EXEC] = { "box_exec", true, 0 }, /* the configuration says it */
+	[ENDPOINT_EXEC] = { "box_exec", true, 0 }, /* the configuration sets the time */
 	[ENDPOINT_DELETE] = { "box_delete_session", true, DELETE_SEC },
 	[ENDPOINT_SKILLS] = { "box_list_skills", true, CALL_SEC },
 };
@@ -52,7 +52,7 @@ static uint64_t deadline_of(const struct endpoint *p, enum endpoint_action actio
 	return until;
 }
 
-/* A child of ours is always told an instance; a server that somebody else started only if it is configured. */
+/* Returns the instance id that we send. A server that is not our child gets an id only if one is configured. */
 static const char *instance_of(const struct endpoint *p)
 {
 	if (p->config->instance)
@@ -108,7 +108,7 @@ int endpoint_call(struct endpoint *p, enum endpoint_action action, struct str da
 
 /* --- beginning and end ------------------------------------------------------------------------- */
 
-/* The configuration without the member `runtime`, which is about us. */
+/* Writes the configuration without the member `runtime`, which configures us and not the server. */
 static void put_config(const struct json_value *box, struct buf *out)
 {
 	struct json_writer w;
@@ -172,7 +172,7 @@ int endpoint_open(const struct runtime_config *c, struct endpoint **ret, int *re
 	return -1;
 }
 
-/* Once the end has begun, no signal changes it. */
+/* Ends the child. Signals do not interrupt this. */
 static void shut_down(struct endpoint *p)
 {
 	struct interrupt none = { .fd = -1 };

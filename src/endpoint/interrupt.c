@@ -20,7 +20,7 @@ int interrupt_open(struct interrupt *i, struct err *e)
 	if (i->fd >= 0)
 		return 0;
 	err_sys(e, errno, "watch signals");
-	IGNORE(sigprocmask(SIG_SETMASK, &i->before, NULL)); /* the error above is reported */
+	IGNORE(sigprocmask(SIG_SETMASK, &i->before, NULL)); /* the caller gets the error above */
 	return -1;
 }
 
@@ -36,5 +36,5 @@ void interrupt_close(struct interrupt *i)
 	while (interrupt_signal(i))
 		;
 	fd_closep(&i->fd);
-	IGNORE(sigprocmask(SIG_SETMASK, &i->before, NULL)); /* a mask of ours cannot be refused */
+	IGNORE(sigprocmask(SIG_SETMASK, &i->before, NULL)); /* cannot fail */
 }

@@ -1,6 +1,6 @@
 /*
- * Signals that ask this program to end, as a descriptor. While an interrupt is open, SIGTERM, SIGINT and SIGHUP do not
- * kill the program, so that it can end the server that it started.
+ * A descriptor that gets the signals SIGTERM, SIGINT and SIGHUP. While an interrupt is open, these signals do not kill
+ * the program, so that it can end the server that it started.
  */
 #pragma once
 

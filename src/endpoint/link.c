@@ -9,9 +9,9 @@
 #include "base/clock.h"
 
 #define READ_BYTES (64u << 10)
-/* a message of 16 MiB of which every byte is escaped, in lines or in frames */
+/* enough for a message of 16 MiB in which every byte is escaped */
 #define PENDING_MAX_BYTES (128u << 20)
-#define RECEIVED_MAX_BYTES (1u << 20) /* the decoders keep the rest */
+#define RECEIVED_MAX_BYTES (1u << 20) /* the decoders hold longer messages */
 
 void link_init(struct link *l, int in, int out, bool websocket, struct interrupt *i)
 {
@@ -96,7 +96,7 @@ static void put_ping(struct link *l, uint64_t now)
 	l->pong_by_ns = now + l->ping_ns;
 }
 
-/* Sends a ping when its time has come. Fails if the last one had no answer. */
+/* Sends a ping when it is due. Fails if a ping got no answer in time. Lowers *UNTIL to the time of the next check. */
 static int keep_alive(struct link *l, uint64_t *until, struct fault *f)
 {
 	uint64_t now = clock_mono_ns();
@@ -114,7 +114,7 @@ static int keep_alive(struct link *l, uint64_t *until, struct fault *f)
 	return 0;
 }
 
-/* Waits once, and reads and writes what is possible. */
+/* Waits for the descriptors once, then reads and writes what is possible. */
 static int turn(struct link *l, uint64_t deadline_ns, struct fault *f)
 {
 	struct pollfd p[3] = { { .fd = l->interrupt->fd, .events = POLLIN } };
@@ -143,7 +143,7 @@ int link_write(struct link *l, struct str bytes, uint64_t deadline_ns, struct fa
 	if (buf_failed(&l->pending))
 		return fault_set(f, FAULT_BOX, "the request is too long");
 	while (has_pending(l)) {
-		/* an answer that nobody asked for yet must not fill the buffer */
+		/* the server sends too much before it has read our request */
 		if (l->ended || l->received.n - l->decoded > RECEIVED_MAX_BYTES - READ_BYTES)
 			return lose(l, f);
 		if (turn(l, deadline_ns, f) < 0)
@@ -187,7 +187,7 @@ static void put_pong(struct link *l, struct str payload)
 {
 	unsigned char mask[WEBSOCKET_MASK_BYTES];
 
-	/* pongs that a server does not take are dropped: it has no need of them */
+	/* if the server does not read, drop the pong */
 	if (l->pending.n - l->written > RECEIVED_MAX_BYTES ||
 	    getrandom(mask, sizeof(mask), 0) != (ssize_t)sizeof(mask))
 		return;

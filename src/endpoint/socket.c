@@ -21,7 +21,7 @@
 
 /* --- TCP --------------------------------------------------------------------------------------- */
 
-/* Waits until the connection of FD stands. Returns 0 or the errno of its failure. */
+/* Waits until FD is connected. Returns 0, or an errno if the connection failed. */
 static int wait_connected(int fd, const struct interrupt *i, uint64_t deadline_ns)
 {
 	struct pollfd p[2] = { { .fd = fd, .events = POLLOUT }, { .fd = i->fd, .events = POLLIN } };
@@ -39,7 +39,7 @@ static int wait_connected(int fd, const struct interrupt *i, uint64_t deadline_n
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0 ? errno : error;
 }
 
-/* Returns a connected descriptor, or minus an errno. */
+/* Returns a connected descriptor, or -errno. */
 static int try_address(const struct addrinfo *a, const struct interrupt *i, uint64_t deadline_ns)
 {
 	AUTO_FD fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
@@ -53,11 +53,11 @@ static int try_address(const struct addrinfo *a, const struct interrupt *i, uint
 		r = wait_connected(fd, i, deadline_ns);
 	if (r)
 		return -r;
-	IGNORE(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on))); /* only slower */
+	IGNORE(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on))); /* for speed only */
 	return fd_take(&fd);
 }
 
-/* Tries all addresses of the name. The resolver has time limits of its own. */
+/* Tries all addresses of the name. The deadline does not bound the resolver, which has its own time limits. */
 static int connect_to(const struct address *a, const struct interrupt *i, uint64_t deadline_ns,
 		      struct fault *f)
 {

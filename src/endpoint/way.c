@@ -7,7 +7,7 @@
 #include "endpoint/endpoint.h"
 
 #define REQUEST_MAX_BYTES (16u << 20)
-#define ANSWER_MAX_BYTES (64u << 20) /* 16 MiB of which every byte is escaped */
+#define ANSWER_MAX_BYTES (64u << 20) /* enough for 16 MiB in which every byte is escaped */
 
 struct way_endpoint {
 	struct way way;
@@ -35,7 +35,7 @@ static int exec(struct way *w, const struct box_spec *s, struct outcome *ret, st
 	return answer_read_outcome(answer_data(answer), ret, f);
 }
 
-/* Gives the sessions of the runtime: an array in *ANSWER. */
+/* Gives the array of the runtime's sessions. The array lives in *ANSWER. */
 static int get_sessions(struct way *w, struct json_doc **answer, const struct json_value **ret,
 			struct fault *f)
 {
@@ -96,7 +96,7 @@ static int end_all(struct way *w, size_t *ret_n, struct fault *f)
 	return 0;
 }
 
-/* Gives the data of an answer as a document of its own. */
+/* Does an action, and copies the data of the answer to a document of its own. */
 static int ask(struct way *w, enum endpoint_action action, struct json_doc **ret, struct fault *f)
 {
 	AUTO_BUF text = BUF_INIT(ANSWER_MAX_BYTES);

@@ -1,4 +1,4 @@
-/* Replaces one text by another, which must occur exactly once. Pure. */
+/* Replaces a text that must occur exactly once by another text. Pure functions. */
 #pragma once
 
 #include <stddef.h>

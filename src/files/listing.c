@@ -15,7 +15,7 @@ static int by_name(const void *a, const void *b)
 
 static void add(struct listing *l, const char *name)
 {
-	/* doubles the array when it is full, at powers of two */
+	/* the array is full if n is 0 or a power of two */
 	if ((l->n & (l->n - 1)) == 0)
 		l->name = xreallocarray(l->name, l->n ? 2 * l->n : 1, sizeof(*l->name));
 	l->name[l->n++] = xstrdup(name);

@@ -10,7 +10,7 @@ struct listing {
 	size_t n;
 	char **name;   /* owned */
 	size_t total;  /* entries of the directory, counted up to LISTING_SCAN_MAX */
-	bool too_many; /* there are more entries than names were kept, or than were counted */
+	bool too_many; /* the directory has more entries than NAME holds */
 };
 
 #define LISTING_NAMES_MAX 10000u
@@ -19,6 +19,6 @@ struct listing {
 /* Reads the directory FD and closes it. Returns 0 or -errno. */
 MUST_USE int listing_read(int fd, struct listing *ret);
 void listing_done(struct listing *l);
-/* Appends the names, one per line, up to MAX_BYTES. Returns false if some did not fit. A line feed in a name, and what is
- * not UTF-8, becomes U+FFFD. */
+/* Appends the names, one per line, up to MAX_BYTES. Returns false if some did not fit. Line feeds in names, and bytes
+ * that are not UTF-8, become U+FFFD. */
 bool listing_print(const struct listing *l, size_t max_bytes, struct buf *out);

@@ -23,8 +23,8 @@ int pattern_read(struct pattern *p, struct str text)
 	return p->n ? 0 : -EINVAL;
 }
 
-/* Takes a set `[…]` off REST, behind its first bracket. Returns 1 if C is in it, 0 if not, or -1 if the set does not end:
- * then the bracket stands for itself. */
+/* Takes a set `[…]` off REST, which begins behind the bracket `[`. Returns 1 if C is in the set, 0 if not, or -1 if the
+ * set does not end. In the last case `[` stands for itself. */
 static int take_set(struct str *rest, uint32_t c)
 {
 	struct str at = *rest;
@@ -66,7 +66,7 @@ static bool take_element(struct str *part, uint32_t c)
 /* Matches one component. Only the last `*` is tried again, so the time is at most the product of both lengths. */
 static bool match_name(struct str part, struct str name)
 {
-	struct str behind = { 0 }, from = name; /* where the last `*` goes on */
+	struct str behind = { 0 }, from = name; /* where the last `*` is tried again */
 
 	while (name.n) {
 		struct str p = part, s = name;
@@ -100,8 +100,8 @@ static size_t split(struct str path, struct str *name)
 	return path.p ? 0 : n;
 }
 
-/* The same walk as match_name(), with components for characters and `**` for `*`. The pattern begins with a `**` that is
- * not written. */
+/* Works like match_name(), with components instead of characters and `**` instead of `*`. Every pattern is read as if it
+ * began with `**`. */
 bool pattern_matches(const struct pattern *p, struct str path)
 {
 	struct str name[PATTERN_DEPTH_MAX];

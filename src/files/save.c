@@ -42,7 +42,7 @@ static int name_it(int fd, int dir, const char *name)
 	return linkat(AT_FDCWD, path, dir, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
-/* Gives the new file FD the owner and the mode of the file that it replaces, or the owner of its directory. */
+/* Gives FD the owner and the mode of OLD, the file that it replaces. If OLD is NULL, FD gets the owner of DIR. */
 static int dress(int fd, int dir, const struct stat *old)
 {
 	struct stat now, of;
@@ -51,13 +51,13 @@ static int dress(int fd, int dir, const struct stat *old)
 		return -errno;
 	if (old)
 		of = *old;
-	/* an ordinary user may not give files away, and keeps them */
+	/* fails for an ordinary user, who may not give files away: the user then owns the new file */
 	if (of.st_uid != now.st_uid || of.st_gid != now.st_gid)
 		IGNORE(fchown(fd, of.st_uid, of.st_gid));
 	return fchmod(fd, old ? old->st_mode & 0777 : 0644) < 0 ? -errno : 0;
 }
 
-/* The state of NAME right before it is replaced: still the file OLD, and still nothing that must stay. */
+/* Checks right before the rename that NAME may still be replaced and, if OLD is given, is still that file. */
 static int check(int dir, const char *name, const struct stat *old)
 {
 	struct stat now;

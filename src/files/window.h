@@ -1,5 +1,5 @@
 /*
- * The part of a text that a model reads at once: whole lines from a line number on, at most so many lines and bytes.
+ * The part of a text that a model reads at once: whole lines from a line number on, up to a number of lines and bytes.
  *
  * Pure state: the owner adds the bytes of a file in pieces of any size, until the window wants no more. Bytes that are not
  * UTF-8 become U+FFFD.

@@ -44,8 +44,8 @@ static bool answered_without_asking(struct gateway *g, const struct dns_query *q
 		reply_code(g, q, o, DNS_REFUSED);
 		return true;
 	}
-	/* service records carry addresses that resolved.h would not know, and keys that hide the name
-	 * from us; clients that get no such record ask for A and AAAA */
+	/* service records carry addresses that resolved.h would not know, and keys by which clients
+	 * hide the name from us; a client that gets no such record asks for A and AAAA */
 	if (q->type == DNS_SVCB || q->type == DNS_HTTPS ||
 	    (q->type == DNS_AAAA && !gateway_has_v6_route(g))) {
 		reply_code(g, q, o, DNS_NOERROR);

@@ -9,7 +9,7 @@
  *
  * When both sides of a connection have finished, the firewall sends the stack a reset in the guest's
  * name. Otherwise the stack would keep the socket and its state for ten seconds of TIME_WAIT, and a
- * guest that makes a thousand short connections a second would fill it.
+ * guest that makes a thousand short connections a second would reach the limit of sockets.
  */
 #include "gateway/firewall.h"
 
@@ -301,9 +301,9 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 /* --- when the host's addresses change ------------------------------------------------------------- */
 
 /*
- * Removes the UDP conversation, so that its next datagram is judged. An open TCP connection cannot reach the host's new
- * address, because the kernel resets the connection. If connect() is still under way, the next SYN could reach the
- * address, so we shut the socket down, and the stack then resets the guest.
+ * Removes UDP conversations that are no longer allowed, so that the next datagram is judged. An open TCP connection
+ * cannot reach the host's new address, because the kernel resets the connection. If connect() is still under way, the
+ * next SYN could reach the address, so we shut the socket down, and the stack then resets the guest's connection.
  */
 void firewall_recheck(struct gateway *g)
 {

@@ -35,7 +35,7 @@ struct flow {
 #define FLOW_BUCKETS 1024u
 #define FLOW_OPENING_NS (80ull * 1000000000)    /* libslirp gives up a connect after 75 s */
 #define FLOW_TCP_IDLE_NS (9000ull * 1000000000) /* longer than libslirp's keep-alive of two hours */
-#define FLOW_UDP_IDLE_NS (60ull * 1000000000)   /* as long as no reply came */
+#define FLOW_UDP_IDLE_NS (60ull * 1000000000)   /* until the first reply comes */
 #define FLOW_UDP_OPEN_NS (180ull * 1000000000)
 #define FLOW_UDP_EVICT_NS \
 	(5ull *           \

@@ -129,7 +129,7 @@ void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet
 	give(g, f, 0, 0); /* passes the guest's acknowledgement on */
 }
 
-/* Asks the stack for its window, because it does not announce that the window grows. F may be freed. */
+/* Asks the stack for its window, because the stack does not announce that the window grows. F may be freed. */
 static void probe(struct gateway *g, struct flow *f)
 {
 	struct packet_ends ends = firewall_ends(g, &f->key, true);

@@ -42,8 +42,8 @@ void hold_gave_end(struct hold *g);
 
 /* Returns true if there are bytes that may pass, and the stack's window has room. */
 bool hold_can_give(const struct hold *g);
-/* Return true if the hold has, in this order: any bytes, bytes that only wait for the stack, bytes that are not judged
- * yet. */
+/* The first returns true if the hold has any bytes, the second if bytes only wait for the stack, the third if bytes are
+ * not judged yet. */
 bool hold_has_bytes(const struct hold *g);
 bool hold_is_passing(const struct hold *g);
 bool hold_is_unfinished(const struct hold *g);
@@ -53,5 +53,5 @@ bool hold_is_over(const struct hold *g);
 
 /* Returns the sequence number of the guest's next byte. */
 uint32_t hold_taken(const struct hold *g);
-/* Fills in the numbers of a segment: from the guest to the stack, or from the peer to the guest. */
+/* Fills in the numbers of a segment to the stack or, if TO_STACK is false, of a segment to the guest. */
 void hold_fill_tcp(const struct hold *g, bool to_stack, struct tcp_fields *ret);

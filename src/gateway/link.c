@@ -78,8 +78,8 @@ int link_read(struct link *l, uint8_t **ret_frame, size_t *ret_n)
 	struct virtio_net_hdr h;
 	ssize_t n;
 
-	/* the creator of a packet socket has set PACKET_IGNORE_OUTGOING, so it does not receive what
-	 * we send */
+	/* the creator of a packet socket has set PACKET_IGNORE_OUTGOING, so the socket does not receive
+	 * what we send */
 	do
 		n = l->packet ? recv(l->fd, l->buf, sizeof(l->buf), 0)
 			      : read(l->fd, l->buf, sizeof(l->buf));

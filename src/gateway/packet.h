@@ -4,7 +4,7 @@
  * packet_parse() is the only place where bytes of the guest become numbers. It checks every length
  * against the frame before it reads further. It accepts only what the gateway carries: ARP, IPv4
  * without options or fragments, IPv6 without extension headers, and in these TCP, UDP and ICMP. All
- * other files of the room work on struct packet.
+ * other files in src/gateway work on struct packet.
  */
 #pragma once
 

@@ -11,7 +11,7 @@
 
 #define RESOLVED_MAX 4096u
 #define RESOLVED_KEEP_NS \
-	(1800ull * 1000000000) /* half an hour after the last use; a longer TTL replaces it */
+	(1800ull * 1000000000) /* an entry stays this long after its last use, or for its TTL */
 #define RESOLVED_TTL_MAX_S 86400u
 
 struct resolved;
@@ -19,7 +19,7 @@ struct resolved;
 struct resolved *resolved_new(void);
 void resolved_free(struct resolved *n);
 
-/* NAME is normalised. */
+/* Remembers that NAME, which is normalised, was resolved to A. */
 void resolved_remember(struct resolved *n, const char *name, const struct addr *a, uint32_t ttl_s,
 		       uint64_t now_ns);
 /* Returns true if a name that R covers was resolved to A. This counts as a use of the entry. */

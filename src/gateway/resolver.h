@@ -14,8 +14,8 @@
 
 #define RESOLVER_ASKS_MAX 256u /* questions in flight; a further question gets SERVFAIL */
 #define RESOLVER_CACHE_SLOTS 256u
-#define RESOLVER_CACHED_BYTES 4096u /* longer answers are not kept */
-#define RESOLVER_CACHE_MAX_S 300u   /* even if the TTL is longer, so that a change shows soon */
+#define RESOLVER_CACHED_BYTES 4096u           /* longer answers are not kept */
+#define RESOLVER_CACHE_MAX_S 300u             /* longer TTLs are cut, so that a change shows soon */
 #define RESOLVER_DEAD_NS (30ull * 1000000000) /* a server that timed out is skipped this long */
 
 /* Where the answer goes. The resolver only passes it on. */

@@ -26,8 +26,8 @@ static int open_socket(uint32_t groups)
 
 int route_open(struct route *r, struct err *e)
 {
-	/* anycast addresses and local networks have routes, but no interface has such an address; so
-	 * listen for changes of addresses, routes and rules */
+	/* anycast addresses and local networks appear only as routes, not on an interface; so listen
+	 * for changes of addresses, routes and rules */
 	const int rules[] = { RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE };
 
 	r->ask = open_socket(0);

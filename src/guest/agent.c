@@ -93,7 +93,7 @@ int agent_main(const void *arg)
 	struct err e = { 0 }, ignored;
 	int r = -1;
 
-	umask(022); /* counts for parent directories only; all other files get an explicit mode */
+	umask(022); /* affects only parent directories: all other files get an explicit mode */
 	switch (m->op) {
 	case FILE_GET:
 		r = get(m, &e);

@@ -1,9 +1,9 @@
 /*
  * The file agent copies files into and out of the sandbox, from inside.
  *
- * It runs as a command does, as the sandbox's root behind all walls. So whatever the files in the sandbox make it do, the
- * payload could do itself. It uses no program of the image. It speaks records (wire/file.h) on its
- * standard input and output.
+ * The agent runs as root of the sandbox, behind the same walls as a command. So files in the sandbox cannot make the agent
+ * do more than the payload can do itself. The agent uses no program of the image. It reads and writes records
+ * (wire/file.h) on its standard input and output.
  */
 #pragma once
 

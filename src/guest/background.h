@@ -1,6 +1,6 @@
 /*
- * What pid 1 keeps of background commands (wire/background.h): the last of their output, how they ended, what they
- * reported, and what LIST shows of them. pid 1 makes an entry before the command starts. The entry stays until a
+ * What pid 1 keeps of background commands (wire/background.h): the last part of their output, how they ended, what
+ * they reported, and what LIST shows of them. pid 1 makes an entry before the command starts. The entry stays until a
  * client has taken the exit status, or for a limited time after the end.
  *
  * Pure state: these functions use no descriptor and no clock; the caller passes the time. They take every byte from the
@@ -29,7 +29,7 @@ struct background {
 	bool ended;
 	struct exit_message end;
 	size_t cost; /* bytes taken from the pool, without input and report */
-	/* the client that EXIT was sent to, while pid 1 does not know whether the client read EXIT; or NULL */
+	/* the client to which pid 1 sent EXIT, until pid 1 knows whether the client read EXIT; or NULL */
 	const struct connection *taker;
 };
 
@@ -63,12 +63,12 @@ void background_report(struct backgrounds *t, struct background *b, char *p, siz
 
 /* Records that the command has ended, and how. */
 void background_end(struct background *b, const struct exit_message *end, uint64_t now_ns);
-/* Returns the time when the next entry is due to be dropped, or 0 if none is. */
+/* Returns the time at which the next entry must be dropped, or 0 if no entry has such a time. */
 uint64_t backgrounds_due(const struct backgrounds *t);
 /* Drops the entries that no client has fetched in time. */
 void backgrounds_expire(struct backgrounds *t, uint64_t now_ns);
 
-/* Fills RET with what is known of B without its process. The strings are borrowed from B. */
+/* Fills RET from B alone, without a look at the process. The strings are borrowed from B. */
 void background_tell(const struct background *b, uint64_t now_ns, struct command_message *ret);
 /* Finds the part of B's output that M asks for. Returns its length, and its offset in *RET_AT. */
 size_t background_part(const struct background *b, const struct look_message *m, uint64_t *ret_at);

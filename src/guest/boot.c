@@ -1,9 +1,9 @@
 /*
  * What pid 1 does before the first command. pid 1 begins as root of the outer namespace, with every capability over that
- * namespace and alone in the sandbox. In this order it makes the payload's namespace (pid 1's id owns it, so pid 1 may
- * act on its processes later), receives the BOOT message, writes the id maps, gives up capabilities and becomes
- * non-dumpable. Only then may a command run. pid 1 installs the filter on its own calls while the first command starts, or
- * before that if no client waits: the filter costs 40 us, and until then no code of the payload has run.
+ * namespace and alone in the sandbox. It makes the payload's namespace, then receives the BOOT message, writes the id
+ * maps, gives up capabilities and becomes non-dumpable. Its id owns the payload's namespace, so it may act on the processes
+ * there later. Commands run only after all this. pid 1 installs the filter on its own calls while the first command
+ * starts, or before if no client waits. That takes 40 us, and until then no code of the payload has run.
  */
 #include "guest/guest.h"
 
@@ -63,9 +63,9 @@ static int receive_boot(struct guest *g, int *fds, unsigned *ret_n_fds, struct e
 }
 
 /* Makes sure that pid 1 may make groups in PAYLOAD and put commands there. If the supervisor is a user, it owns PAYLOAD and
- * cannot give it to pid 1's id. Then pid 1 gives its own group id the right, and the supervisor can still remove what
- * pid 1 makes. PAYLOAD is a mount of its own, so its `..` leads nowhere. PROCS is cgroup.procs of the common parent of
- * pid 1's group and PAYLOAD: a process that moves another one between the two needs write access to that file. */
+ * cannot give it to pid 1's id. Then pid 1 makes PAYLOAD writable for its own group id, and the supervisor can still
+ * remove what pid 1 makes. PAYLOAD is a mount of its own, so `..` does not lead out of it. PROCS is cgroup.procs of the
+ * common parent of pid 1's group and PAYLOAD: moving a process between these two groups needs write access to PROCS. */
 static bool enter_group(int payload, int procs)
 {
 	struct stat st;
@@ -197,8 +197,8 @@ static int drop_privileges(const struct guest *g, struct err *e)
 	 * that joins the payload's namespace loses this setting, so set-user-id programs work as usual there */
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED) < 0)
 		return err_sys(e, errno, "give up root's way to capabilities");
-	/* guest_confine() needs SYS_ADMIN to install the filter. The other way, no_new_privs, would be inherited by
-	 * commands */
+	/* guest_confine() needs SYS_ADMIN to install the filter. Without SYS_ADMIN it would need no_new_privs, which
+	 * commands would inherit */
 	if (keep_capabilities(needed_capabilities(g) | CAP_BIT(CAP_SYS_ADMIN), e) < 0)
 		return -1;
 	if (prctl(PR_SET_DUMPABLE, 0) < 0)
@@ -256,7 +256,7 @@ static void drop_priority_limits(const struct guest *g)
 
 int guest_boot(struct guest *g, struct err *e)
 {
-	static struct holder holder; /* the holder uses its stack for a moment after its release */
+	static struct holder holder; /* static: its process uses this memory a moment longer */
 	int fds[FDPASS_MAX];
 	unsigned n_fds = 0;
 	/* the holder starts while pid 1 waits for the BOOT message */

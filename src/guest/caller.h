@@ -24,8 +24,8 @@ struct caller {
  * is cut off. */
 MUST_USE int caller_parse(struct str status, struct caller *ret);
 
-/* Returns true if PATH begins with a link of the caller's own process to an open file, its root, its working
- * directory or its program, as /proc/self/fd/5/x does. Then RET_LINK is that link below /proc, with the caller's
- * number, and RET_REST is the rest of PATH without leading slashes. */
+/* Returns true if PATH begins with one of the links fd/N, root, cwd and exe in /proc of the caller's own process, as
+ * /proc/self/fd/5/x does. Then RET_LINK is the path of that link below /proc, with the caller's number in place of
+ * "self", and RET_REST is the rest of PATH without leading slashes. */
 bool caller_owns_link(const struct caller *c, const char *path, char ret_link[CALLER_LINK_BYTES],
 		      const char **ret_rest);

@@ -4,7 +4,7 @@
 #include "guest/guest.h"
 
 /* While more bytes than this wait for a client, pid 1 handles no request of that client. One answer may exceed this
- * limit; the largest answer has the state of 4 MiB. */
+ * limit; the largest answer carries a state blob of 4 MiB. */
 #define CONNECTION_WAITING_BYTES (1u << 20)
 
 struct connection {

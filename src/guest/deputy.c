@@ -32,7 +32,7 @@
 
 #define DEPUTY_TASKS_MAX 8 /* a task takes 0.2 ms, so more tasks would only cost memory */
 #define TASK_PATIENCE_NS \
-	(2000 * NS_PER_MS) /* a slow disk needs less; a task that takes longer was stopped */
+	(2000 * NS_PER_MS) /* a task takes less even on a slow disk, unless root inside stops it */
 #define KEPT_MAX (4 + EXEC_TASK_FDS_MAX) /* descriptors that the deputy keeps */
 #define NOTE_BYTES 512                   /* room for what newer kernels add to their messages */
 #ifndef FSPICK_CLOEXEC
@@ -110,7 +110,7 @@ static void finish(struct deputy_state *o, unsigned i)
 	answer(o, t.id, si.si_code == CLD_EXITED ? -si.si_status : -EIO);
 }
 
-/* Kills the tasks that took too long. Returns the milliseconds until the next one does, or -1. */
+/* Kills the tasks that took too long. Returns the milliseconds until another task has taken too long, or -1. */
 static int next_deadline(const struct deputy_state *o)
 {
 	uint64_t now = clock_mono_ns(), first = UINT64_MAX;
@@ -144,7 +144,7 @@ static void turn(struct deputy_state *o)
 }
 
 /* True if the file system of FD belongs to a user namespace of the sandbox: then privileges on it mean nothing outside.
- * The deputy asks the kernel to change the file system's options to what they are; only an owner may do that. */
+ * The deputy sets the options of the file system again without a change; the kernel allows that only to the owner. */
 static bool is_ours(int fd)
 {
 	AUTO_FD fs = (int)syscall(SYS_fspick, fd, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH);
@@ -152,8 +152,8 @@ static bool is_ours(int fd)
 	return fs >= 0 && sys_fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) == 0;
 }
 
-/* Adds the mount at PATH to M if its files may have privileges. *ROOT is the device of "/" if "/" is the sandbox's own:
- * the writable places of a read-only root are other mounts of that device. */
+/* Adds the mount at PATH to M if its files may have privileges. The call for "/" sets *ROOT to its device. Mounts of
+ * that device count as own: the writable places of a read-only root are such mounts. */
 static void add_own(struct errand_means *m, const char *path, const struct boot_message *boot,
 		    uint64_t *root)
 {
@@ -206,7 +206,7 @@ static int receive_listener(int link)
 }
 
 /* Keeps only the capabilities that the deputy needs to look into /proc/TID of every process inside, also of file agents
- * (guest/agent.h), which are copies of pid 1. It has all other rights because it owns the payload's namespace. */
+ * (guest/agent.h), which are copies of pid 1. The deputy has all other rights as the owner of the payload's namespace. */
 static bool confine(void)
 {
 	struct err ignored;
@@ -275,7 +275,7 @@ int deputy_engage(struct deputy *d, struct err *e)
 	struct sock_fprog program = { notify_filter_len, (struct sock_filter *)notify_filter };
 	unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
 	/* With WAIT_KILLABLE_RECV only a fatal signal interrupts a caller. Otherwise the caller would repeat its call after
-	 * any signal, while the deputy still makes the first one. */
+	 * any signal, while the deputy still makes the first call. */
 	AUTO_FD listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 					flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
 	int r;

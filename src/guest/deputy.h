@@ -1,14 +1,14 @@
 /*
- * The deputy makes system calls for commands that could leave a privilege on the host.
+ * Some system calls of commands could leave a privilege on the host. The deputy makes these calls in place of commands.
  *
  * If a command makes a set-user-id or set-group-id file, or a file with capabilities, in a directory of the host,
  * every user of the host has that privilege. So commands must not make such files there, but package managers must be
- * able to make them in the sandbox's own layer. Which of the two a call means depends on its path, and no filter sees
+ * able to make them in the sandbox's own layer. Where a call makes the file depends on its path, and no filter sees
  * paths. So where commands can have files of the host open for writing, the kernel hands such calls
  * (tools/notify.table) to the deputy, a process of ours beside pid 1. For each call the deputy starts a task. The
  * task makes the call with the caller's rights, and leaves the privilege out if the file is on the host. A sandbox
  * has a deputy if a directory of the host is writable in it. A user's sandbox also has a deputy if a directory of the
- * host is readable: another sandbox can pass it descriptors through a socket there.
+ * host is readable: another sandbox can pass descriptors through a socket in that directory.
  *
  * The deputy lives in the outer user namespace as pid 1 does, and no process inside can read or trace it. If it dies,
  * these calls fail with ENOSYS; nothing else changes.
@@ -33,5 +33,5 @@ struct deputy {
  * the deputy. */
 MUST_USE int deputy_start(const struct exec_walls *w, const struct boot_message *boot,
 			  struct deputy *ret, struct err *e);
-/* From now on the kernel hands such calls of pid 1 and of all later processes to the deputy. */
+/* From now on the kernel hands the calls of tools/notify.table to the deputy, if pid 1 or a later process makes them. */
 MUST_USE int deputy_engage(struct deputy *d, struct err *e);

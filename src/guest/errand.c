@@ -7,7 +7,7 @@
  * - The mount of the target decides whether a privilege is allowed; the path does not. The task asks the kernel for the
  *   mount of the descriptor that it acts on.
  * - The task never lets the kernel continue the call: other threads of the caller may have changed the arguments
- *   in memory since.
+ *   in memory meanwhile.
  */
 #include "guest/errand.h"
 
@@ -224,8 +224,8 @@ static uint64_t permitted(const struct caller *c)
 	return c->capabilities | CAP_BIT(CAP_SYS_PTRACE);
 }
 
-/* Takes the caller's fsuid and fsgid, which the kernel checks for files, and not the real ids. With the real ids, the
- * caller's user could send signals to the task; without them, only root inside can. */
+/* Takes on the caller's fsuid and fsgid, which the kernel checks for files. Does not take on the real ids: with them, the
+ * caller's user could send signals to the task. Without them, only root inside can. */
 static int become(const struct exec_walls *w, const struct caller *c)
 {
 	if (!w->single_id && syscall(SYS_setgroups, c->n_groups, c->group) < 0)
@@ -295,7 +295,7 @@ static bool is_own(const struct errand_means *m, uint64_t mount)
 	return false;
 }
 
-/* Makes the call on TARGET. Neither call takes an O_PATH descriptor, but both take its link in /proc. */
+/* Makes the call on TARGET. The system calls refuse an O_PATH descriptor, but accept its link in /proc. */
 static int act(const struct errand_means *m, const struct request *w, int target)
 {
 	char link[32];

@@ -1,11 +1,11 @@
 /*
  * The child is a copy of pid 1, which the payload can neither trace nor read: its memory is non-dumpable and belongs to
  * the outer namespace. It makes system calls only. It does not share pid 1's memory (CLONE_VM), because then the
- * out-of-memory killer of the payload's group could choose the child and kill pid 1 with it. vfork would prevent
- * that, but pid 1 would wait for the exec, and root inside can stop the child before that.
+ * out-of-memory killer of the payload's group could choose the child and kill pid 1 with it. With vfork the
+ * killer would skip the child, but pid 1 would wait for the exec, and root inside can stop the child before the exec.
  *
  * Order matters. The child installs the filter while it still has CAP_SYS_ADMIN over the namespace that it has just joined;
- * the filter must allow all that follows. It closes the descriptors of pid 1 before chdir: a working directory
+ * the filter must allow all later calls. The child closes the descriptors of pid 1 before chdir: a working directory
  * such as /proc/self/fd/7 would lead out of the sandbox (CVE-2024-21626).
  *
  * The work has two halves. exec_enter_walls() does what is the same for all commands; a launcher does that once for many
@@ -179,8 +179,8 @@ static enum exec_failure spawn_failure(long r)
 	}
 }
 
-/* Tries each candidate as a shell does: after a permission error the search goes on, and the error counts if no later
- * candidate is found. */
+/* Tries each candidate as a shell does: after a permission error the search goes on, and the error is reported if
+ * no later candidate is found. */
 static long execute(const struct exec_job *j)
 {
 	long worst = -ENOENT;

@@ -20,7 +20,7 @@
 #include "wire/guest_fd.h"
 #include "wire/message.h"
 
-#define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20)  /* log frames that wait; others are dropped */
+#define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20)  /* log frames beyond this are dropped */
 #define GUEST_CONNECTION_QUEUE_BYTES (64u << 20) /* credits keep the queue far smaller */
 #define GUEST_HELD_MAX 64         /* commands whose descriptors pid 1 keeps: see struct session */
 #define GUEST_LEFT_PIPES_MAX 4096 /* pipes of background processes that pid 1 reads */
@@ -30,11 +30,11 @@ struct guest {
 	int channel;
 	loop_id channel_watch;
 	struct buf channel_in, channel_out;
-	/* how many bytes of channel_out are sent; they are dropped seldom, because that moves the rest */
+	/* how many bytes of channel_out were sent; removing them moves the rest, so pid 1 does it seldom */
 	size_t channel_sent;
 	bool channel_dropped; /* log frames were dropped since the last marker */
 	int listener;
-	uint64_t max_fds, base_fds; /* limit of descriptors; descriptors before the first client */
+	uint64_t max_fds, base_fds; /* limit of descriptors; number open before the first client */
 	int first_connection;       /* connection of the client that started the sandbox, or -1 */
 	loop_id listener_watch;
 	struct exec_walls walls;

@@ -9,7 +9,7 @@
 
 #include "guest/connection.h"
 
-#define LOOKS_MAX 256u /* one for each stream of a client of ours */
+#define LOOKS_MAX 256u /* enough for all streams of one cordon client */
 
 void inquiry_list(struct connection *c, uint32_t stream);
 void inquiry_look(struct connection *c, uint32_t stream, struct str body);

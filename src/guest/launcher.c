@@ -22,7 +22,7 @@
 #include "base/raw.h"
 
 #define ORDER_BYTES \
-	(128u << 10) /* of one order with its strings; pid 1 starts longer commands itself */
+	(128u << 10) /* size of an order with its strings; pid 1 starts longer commands itself */
 #define STACK_BYTES 32768
 #define CAP_BIT(c) (1u << (c))
 
@@ -31,7 +31,7 @@ struct order {
 	struct exec_walls walls;
 	struct user user;
 	volatile pid_t pid; /* of the command; 0 until it is cloned */
-	bool has_cpus;      /* the command runs on these CPUs, not on those of the launcher */
+	bool has_cpus;      /* the command runs on CPUS, not on the CPUs of the launcher */
 	cpu_set_t cpus;
 	size_t used; /* bytes of text */
 	_Alignas(16) char text[];

@@ -36,5 +36,5 @@ pid_t launcher_command(const struct launcher *l);
 bool launcher_may_begin(const struct launcher *l);
 /* Kills the launcher and frees L, which may be NULL. sessions_reap() reaps the process. */
 void launcher_free(struct launcher *l);
-/* Kills the launcher. When it was reaped, launcher_command() does not change any more. */
+/* Kills the launcher. After it was reaped, the result of launcher_command() is final. */
 void launcher_kill(struct launcher *l);

@@ -2,8 +2,8 @@
  * A kill scope: all processes that one command started, however they hide.
  *
  * If pid 1 has a delegated cgroup v2 directory, each command gets a group of its own, and pid 1 freezes and kills
- * the group. Otherwise each command is born in a UTS namespace of its own, its mark, which no process
- * inside can leave: the payload owns no namespace, and the filter refuses unshare and setns. pid 1 then kills all processes
+ * the group. Otherwise each command is born in a UTS namespace of its own, which is its mark. No process inside can
+ * leave its mark: the payload owns no namespace, and the filter refuses unshare and setns. pid 1 then kills all processes
  * with that mark, pass after pass, until a pass finds none. A fork bomb can be faster than such passes, so after
  * SCOPE_PASSES_NS pid 1 kills every process in the sandbox.
  *
@@ -26,7 +26,7 @@ struct scope {
 	int procs;       /* the group's cgroup.procs, opened after the first command; or -1 */
 	unsigned number; /* the group's name is exec-NUMBER */
 	bool killed; /* never use the group again: newer kernels kill every process born in it */
-	int mark; /* the UTS namespace, or -1; no other namespace gets its inode number while open */
+	int mark; /* the UTS namespace, or -1; while it is open, no other one gets its inode number */
 	uint64_t mark_ino;
 	uint64_t deadline;         /* when the passes end */
 	struct launcher *launcher; /* or NULL */
@@ -42,7 +42,7 @@ struct scopes {
 	unsigned next;
 	struct scope spare[SCOPES_SPARE_MAX]; /* scopes of ended commands; used again when empty */
 	unsigned n_spare, n_launchers;
-	bool expects_more; /* a command has ended: after the next one, launchers are worth it */
+	bool expects_more; /* a command has ended: the ends of later commands make launchers */
 	bool pinned;       /* a launcher was moved to the CPU of pid 1 (scope_order()) */
 	cpu_set_t cpus;    /* if PINNED: the commands of launchers may run on these CPUs */
 	bool ending;
@@ -55,7 +55,7 @@ void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_
 bool scopes_own(const struct scopes *s, uint64_t pid);
 /* Call it when PID was reaped: from now on the number can belong to any other process. */
 void scopes_reaped(struct scopes *s, pid_t pid);
-/* Returns true if the sandbox has no process except waiting launchers and the deputy, false if not known. */
+/* Returns true if the sandbox has no process except waiting launchers and the deputy. Returns false if in doubt. */
 bool scopes_are_free(const struct scopes *s);
 /* Starts J in C, or in a new scope if C is SCOPE_NONE. Returns what exec_start() returns. */
 pid_t scope_start(struct scopes *s, struct scope *c, struct exec_job *j);

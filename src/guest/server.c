@@ -259,7 +259,7 @@ static void take_frames(struct connection *c, const char *p, size_t n)
 		connection_flush(c); /* from now on the loop does not watch for requests */
 }
 
-/* The client has read: goes on with what was held. */
+/* Called when the client has read. Goes on with the held requests and answers. */
 static void resume(struct connection *c)
 {
 	c->held = false;
@@ -328,7 +328,7 @@ static void listen_again(void *arg)
 
 /* True if pid 1 is about to run out of descriptors. A command that finds none left would fail, so new clients wait in
  * the backlog instead. Each client needs two descriptors (its socket, the scope of its command), each running command one
- * for a terminal, and some commands one for their pipes. A spare scope needs two, a launcher three. */
+ * for a terminal, and some commands one for their pipes. A spare scope needs two descriptors, a launcher needs three. */
 static bool is_crowded(const struct guest *g)
 {
 	uint64_t held = g->n_running < GUEST_HELD_MAX ? g->n_running : GUEST_HELD_MAX;

@@ -320,7 +320,7 @@ static void reaped(struct guest *g, pid_t pid, int status)
 			return; /* start_reaped() may have freed S */
 }
 
-/* Returns the pid of a child that has ended, -1 if any such child may be reaped, or 0 if no child has ended. A report
+/* Returns the pid of the ended child to reap next, -1 if any ended child may be next, or 0 if no child has ended. A report
  * counts only while the process of its command is not reaped, so pid 1 collects the reports first. */
 static pid_t next_to_reap(struct guest *g)
 {
@@ -383,7 +383,7 @@ void session_began(struct session *s)
 	presence_began(g);
 }
 
-/* A command starts faster if pid 1 keeps its descriptors. With many commands pid 1 needs the descriptors for others. */
+/* A command starts faster if pid 1 keeps its descriptors. With many commands pid 1 needs its descriptors for new ones. */
 static bool keeps_stdio(const struct guest *g, unsigned exec_flags)
 {
 	return !(exec_flags & (EXEC_TTY | EXEC_DETACHED)) && g->n_running < GUEST_HELD_MAX;
@@ -543,8 +543,8 @@ void session_leave(struct connection *c, const struct frame *f, const int *fds, 
 		pipes_adopt(c->guest, fds[i], f->stream, i ? FRAME_FLAG_STDERR : f->flags);
 }
 
-/* Decides about the background commands whose EXIT was sent to C. If C has HEARD it, they are forgotten. If C left
- * without reading it, they stay for other clients. */
+/* Decides about the background commands whose EXIT was sent to C. If C has read EXIT (HEARD), pid 1 forgets these
+ * commands. If C left without reading EXIT, they stay for other clients. */
 static void take_ends(struct connection *c, bool heard)
 {
 	struct backgrounds *all = &c->guest->backgrounds;
@@ -561,7 +561,7 @@ static void take_ends(struct connection *c, bool heard)
 
 void sessions_release_known(struct connection *c)
 {
-	if (c->out.n) /* the client wrote before it could read the last ends */
+	if (c->out.n) /* not all EXIT frames are sent, so the client cannot have read them */
 		return;
 	take_ends(c, true);
 	for (struct session *s = c->guest->sessions, *next; s; s = next) {

@@ -5,7 +5,7 @@
  * command has a background entry (guest/background.h), the output also goes into the ring of that entry. Clients can
  * look at the ring, and the next client that attaches gets its contents first.
  *
- * pid 1 never reads output for an attached client that it cannot send: the credit of a new client is at least as
+ * For an attached client, pid 1 never reads output that it cannot send: the credit of a new client is at least as
  * large as the ring, and from then on pid 1 reads only as much as the credit allows.
  */
 #include "guest/session.h"
@@ -262,7 +262,7 @@ void session_detach(struct session *s)
 	session_part(s);
 }
 
-/* Sends the output in the ring from offset AT on. The flag KEPT tells the client that pid 1 has logged it already. */
+/* Sends the output in the ring from offset AT on. The flag KEPT tells the client that pid 1 has logged this output. */
 static void send_kept(struct connection *c, uint32_t stream, struct background *b, uint64_t at,
 		      unsigned joined)
 {

@@ -87,7 +87,7 @@ static void take(struct guest *g, int sock)
 		hang_up(r);
 }
 
-/* Accepts every waiting connection and finds its command. With NOBODY, no command may report, and all are closed. */
+/* Accepts every waiting connection and finds its command. If NOBODY may report, closes all of them. */
 static void take_all(struct guest *g, bool nobody)
 {
 	for (unsigned i = 0; i < REPORT_QUEUE_MAX; i++) {
@@ -130,7 +130,7 @@ int session_may_report(struct session *s, struct err *e)
 		all->listener = fd;
 	}
 	/* Empties the queue: running commands get their connections, all others are closed. This command does not run
-	 * yet, so none of them is its own. */
+	 * yet, so no waiting connection is its own. */
 	take_all(g, all->n == 0);
 	if (!all->watch)
 		all->watch = loop_add_fd(g->loop, all->listener, LOOP_READ, on_listener, g);

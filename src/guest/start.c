@@ -141,7 +141,7 @@ static void look(struct start *s)
 	     0);
 }
 
-/* The launcher is dead. If it never began a cancelled command, the command counts as killed. */
+/* Called when the launcher is dead. A cancelled command that the launcher never cloned counts as killed. */
 static void look_at_dead_launcher(struct start *s)
 {
 	step(s, launcher_command(s->launcher) ? START_SEEN : START_GONE, SIGKILL);
@@ -151,7 +151,7 @@ static void look_at_dead_launcher(struct start *s)
 static void end_launcher(struct start *s)
 {
 	launcher_kill(s->launcher);
-	if (launcher_pid(s->launcher) < 0) /* it was reaped before it got the order */
+	if (launcher_pid(s->launcher) < 0) /* the launcher was reaped before it got the order */
 		look_at_dead_launcher(s);
 }
 
@@ -161,7 +161,7 @@ static void clone_ordered(struct start *s)
 	struct launcher *l = scope_release_launcher(s->scopes, s->scope);
 
 	s->launcher = NULL;
-	IGNORE(clone_here(s, launcher_job(l))); /* it tells the owner of a failure */
+	IGNORE(clone_here(s, launcher_job(l))); /* clone_here() tells the owner of a failure */
 	launcher_free(l);
 }
 

@@ -17,7 +17,7 @@ enum container_need {
 	CONTAINER_MOUNTS,     /* its AppArmor profile forbids mounts */
 	CONTAINER_PROC,       /* its engine covers parts of /proc */
 	CONTAINER_CGROUPS, /* its cgroups are read-only */
-	CONTAINER_FUSE,    /* the home is on its overlay, and it has no /dev/fuse */
+	CONTAINER_FUSE,    /* the home is on the container's overlay, and there is no /dev/fuse */
 	CONTAINER_NEED_COUNT
 };
 

@@ -13,5 +13,5 @@
 
 /* Calls SEEN for every group of ours. IDLE means that no process is in the group, and that the
  * group is older than GROUPS_START_SECONDS. A sandbox has groups in several hierarchies, and SEEN
- * is called for each. The sandbox lives as long as one of them is not idle. */
+ * is called for each group. The sandbox lives as long as one of its groups is not idle. */
 void groups_find(void (*seen)(void *arg, const char *id, bool idle), void *arg);

@@ -181,7 +181,7 @@ bool hierarchy_is_unified(void)
 	return statfs(UNIFIED_MOUNT, &fs) == 0 && fs.f_type == CGROUP2_MAGIC;
 }
 
-/* The group of the user's systemd; all its units are below it. */
+/* Writes the path of the group of the user's systemd. Groups of its units are below that path. */
 static void manager_path(char out[128])
 {
 	unsigned uid = geteuid();

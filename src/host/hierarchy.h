@@ -35,8 +35,8 @@ struct hierarchy_place {
 struct hierarchy_layout {
 	struct hierarchy_place controller[CONTROLLER_COUNT];
 	/* the version 2 hierarchy, even one without controllers: it has cgroup.kill and
-	 * CLONE_INTO_CGROUP. Root uses its top, where root may do everything; other users use their
-	 * own group. */
+	 * CLONE_INTO_CGROUP. Root uses the top of the hierarchy, where root may do everything;
+	 * other users use their own group. */
 	struct hierarchy_place unified;
 };
 
@@ -58,7 +58,7 @@ enum hierarchy_owner {
 	HIERARCHY_UNIT, /* a unit of this user's systemd, which may or may not have delegated it */
 };
 enum hierarchy_owner hierarchy_owner(void);
-/* Writes "cordon-HOME.scope", for the group ID of a sandbox. */
+/* Writes "cordon-HOME.scope". ID names the group of a sandbox, and begins with the digits HOME. */
 void hierarchy_scope_name(const char *id, char out[HIERARCHY_SCOPE_BYTES]);
 /* Opens the scope's directory where systemd puts it for this user. Returns -1 when it does not
  * exist or does not belong to the user. */

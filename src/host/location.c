@@ -149,8 +149,8 @@ static int try(const struct search *s, const char *below, struct err *e)
 	return 0;
 }
 
-/* ROOT is mounted at AT below the directory. If WHAT lies in ROOT or ROOT in WHAT, tries the
- * path. */
+/* ROOT is mounted at AT below the directory. If WHAT lies in ROOT, or ROOT lies in WHAT, tries the
+ * path at which WHAT should appear. */
 static int try_part(const struct search *s, const char *root, const char *at, struct err *e)
 {
 	const char *rest = rest_below(s->what->path, root);

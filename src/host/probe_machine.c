@@ -78,7 +78,7 @@ const char *probe_kvm_vendor(const char *modules)
 	return NULL;
 }
 
-/* Names the module, if it is loaded or built into the kernel; NULL when neither is visible. */
+/* Returns the name of the KVM module that is loaded or built in, or NULL if none is visible. */
 static const char *kvm_vendor(void)
 {
 	AUTO_BUF text = BUF_INIT(MODULES_MAX_BYTES);

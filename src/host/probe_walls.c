@@ -473,7 +473,7 @@ void probe_cgroup_kill(const char *dir, struct fact *f)
 		return;
 	}
 	p = l.unified;
-	p.version = 1; /* cgroup.kill needs no controller */
+	p.version = 1; /* as in version 1, only the file counts: cgroup.kill needs no controller */
 	try_child(&p, "cgroup.kill", f);
 	if (f->yes)
 		fact_yes(f, "in '%.*s'", FACT_TEXT_BYTES - 16, l.unified.dir);

@@ -47,6 +47,6 @@ struct image_config {
 MUST_USE int image_config_parse(const char *p, size_t n, struct image_config *ret, struct err *e);
 void image_config_done(struct image_config *c);
 
-/* Lists of owned strings, for the rest of this room. */
+/* Functions for lists of owned strings. */
 void image_strings_add(struct image_strings *l, const char *s);
 void image_strings_done(struct image_strings *l);

@@ -19,8 +19,8 @@ struct search {
 	size_t n;
 };
 
-/* Reads an extended attribute of FD. FD may be an O_PATH descriptor, because we cannot open all
- * directories of the payload's users for reading. Marked directories are readable for everybody. */
+/* Reads an extended attribute of FD. FD may be an O_PATH descriptor, because some directories of the
+ * payload's users cannot be opened for reading. Everybody can read a directory that has NAME. */
 static ssize_t attribute(int fd, const char *name, void *value, size_t n)
 {
 	char path[32];
@@ -47,7 +47,7 @@ static int open_in(int layer_fd, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Lists PATH with the owner and mode of FD, unless both are the default. */
+/* Adds PATH to the result with the owner and mode of FD, unless both are the default. */
 static void add(struct search *s, const char *path, int fd, unsigned at_least)
 {
 	struct image_implied *p = &s->out[s->n];
@@ -62,7 +62,7 @@ static void add(struct search *s, const char *path, int fd, unsigned at_least)
 	s->n += p->mode != 0755 || p->uid != geteuid() || p->gid != getegid();
 }
 
-/* Returns true if a layer above LAYER has PATH: that layer decides, or was considered before. */
+/* Returns true if a layer above LAYER has PATH: that layer decides, or we have considered it before. */
 static bool is_decided(const struct search *s, size_t layer, const char *path)
 {
 	for (size_t i = layer + 1; i < s->n_layers; i++) {
@@ -74,8 +74,8 @@ static bool is_decided(const struct search *s, size_t layer, const char *path)
 	return false;
 }
 
-/* LAYER only implies PATH: the next lower layer with an entry for PATH decides. Usually there is
- * none, so this is checked first. */
+/* LAYER only implies PATH: the next lower layer with an entry for PATH decides. Usually no lower
+ * layer has an entry, so we look for the entry before we call is_decided(). */
 static void consider(struct search *s, size_t layer, const char *path)
 {
 	for (size_t i = layer; i-- > 0;) {

@@ -18,7 +18,7 @@ static bool is_alnum(char c)
 	return is_lower_alnum(c) || (c >= 'A' && c <= 'Z');
 }
 
-/* Labels of letters, digits and inner hyphens, divided by dots. */
+/* Returns true for labels of letters, digits and inner hyphens, divided by dots. */
 static bool host_name_valid(struct str s)
 {
 	if (s.n == 0)
@@ -64,7 +64,7 @@ static bool host_valid(struct str s)
 				       1, PORT_MAX, &port) == 0;
 }
 
-/* Lower-case letters and digits, joined by one dot, one or two underscores, or hyphens. */
+/* Returns true for lower-case letters and digits, joined by a dot, one or two underscores, or hyphens. */
 static bool path_component_valid(struct str s)
 {
 	size_t i = 0;

@@ -4,7 +4,7 @@
  *   cache/lock                 flock: shared while content is being added or referred to,
  *                              exclusive while content is removed
  *   cache/blobs/sha256/HEX     manifests, configurations and layers as they came, by digest
- *   cache/layers/HEX/root      a layer's tree, by the digest of its blob; an overlay lower
+ *   cache/layers/HEX/root      a layer's tree, by the digest of its blob; a lower layer of overlays
  *   cache/layers/HEX/served    the same with whiteouts by name (.wh.NAME), if the file system cannot
  *                              store other whiteouts; only fuse-overlayfs understands such whiteouts
  *   cache/layers/HEX/layer.json  struct image_layer_info
@@ -129,7 +129,7 @@ MUST_USE int image_store_layer_info(int home_fd, const char *digest, struct imag
 /* Waits for HOME/cache/lock and takes it. Closing the descriptor releases the lock. */
 MUST_USE int image_store_lock(int home_fd, bool exclusive, int *ret_fd, struct err *e);
 
-/* The formats on disk. Only the room store writes them, but each format is kept in one file. */
+/* The formats on disk. Only src/store writes files, but one source file both writes and reads each format. */
 void image_record_write_json(const struct image_record *r, struct json_writer *w);
 MUST_USE int image_record_read_json(const char *p, size_t n, struct image_record *ret,
 				    struct err *e);

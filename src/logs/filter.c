@@ -43,7 +43,7 @@ int filter_grep(struct filter *f, const char *pattern, struct err *e)
 	g->data = pcre2_match_data_create_from_pattern(g->code, NULL);
 	g->context = pcre2_match_context_create(NULL);
 	if (!g->data || !g->context)
-		out_of_memory(); /* ends the program, as xcalloc does: small fixed allocations */
+		out_of_memory(); /* ends the program, as xcalloc does: the allocations are small */
 	pcre2_set_match_limit(g->context, GREP_MATCH_LIMIT);
 	pcre2_set_depth_limit(g->context, GREP_DEPTH_LIMIT);
 	pcre2_set_heap_limit(g->context, GREP_HEAP_LIMIT_KIB);

@@ -143,7 +143,7 @@ static void add_json(struct buf *out, const struct render *r, const struct entry
 	AUTO_BUF line = BUF_INIT(6 * ENTRY_LINE_MAX_BYTES + 256); /* one byte may become six */
 	struct json_writer w;
 
-	if (e->line.n) { /* stored in exactly this form */
+	if (e->line.n) { /* the log has the line in exactly this form */
 		render_json_line(out, r, e->line);
 		return;
 	}
@@ -224,7 +224,7 @@ void render_entry(struct buf *out, struct render *r, const struct entry *e)
 	/* a byte shown as \\xNN takes four */
 	AUTO_BUF plain = BUF_INIT(4 * ENTRY_LINE_MAX_BYTES);
 	struct str body = e->body;
-	/* our own records begin a new line; if there are prefixes, every record does */
+	/* our own records begin a new line; if there are prefixes, every record begins one */
 	bool whole = r->timestamps || r->show_id || e->source == LOG_SYSTEM || e->source == LOG_NET;
 
 	if (r->json) {

@@ -24,7 +24,7 @@
 #include "state/record_lock.h"
 
 #define FLUSH_BYTES (256u << 10)
-#define OUT_MAX_BYTES (16u << 20) /* a record in text with its prefixes, and unwritten output */
+#define OUT_MAX_BYTES (16u << 20) /* holds one record with its prefixes, and unwritten output */
 #define LOOK_AGAIN_MS 20
 #define LOOK_AGAIN_TIMES 25 /* half a second for the kernel to drop a lock */
 

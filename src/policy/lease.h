@@ -25,6 +25,6 @@ struct lease {
 
 void lease_make(const struct policy *p, const char *sandbox, struct lease *ret);
 
-/* One object: gateway_ipv4, gateway_ipv6, gateway_mac, guest_ipv4, guest_ipv6, guest_mac. */
+/* Writes one object: gateway_ipv4, gateway_ipv6, gateway_mac, guest_ipv4, guest_ipv6, guest_mac. */
 void lease_write_json(const struct lease *l, struct json_writer *w);
 MUST_USE int lease_read_json(const struct json_value *v, struct lease *ret, struct err *e);

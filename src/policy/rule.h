@@ -47,7 +47,7 @@ struct rule {
 	struct port_range port[RULE_PORTS_MAX];
 };
 
-/* Allows DNS questions from the sandbox to the gateway's resolver, by UDP and TCP. */
+/* Returns a rule that allows DNS questions to the gateway's resolver, by UDP and TCP. */
 struct rule rule_allow_dns(void);
 struct rule rule_allow_group(enum addr_group g);
 

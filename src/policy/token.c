@@ -29,7 +29,7 @@ struct token {
 	struct err *e;
 };
 
-/* Copies a short slice as a C string; "" when it is too long to be a keyword. */
+/* Copies a short slice as a C string. Returns "" if the slice is too long to be a keyword. */
 static const char *word_of(struct str s, char out[WORD_BYTES])
 {
 	if (s.n >= WORD_BYTES)

@@ -85,8 +85,7 @@ static int make_dir(int parent, const char *name)
 	return fd;
 }
 
-/* Adds to OUT the path of our own v2 group below the mount; a user's group may be delegated to
- * the user. "/" or "" is the root. */
+/* Adds to OUT the path of our own v2 group, relative to the mount. "/" or "" is the root. */
 static void own_v2_path(struct buf *out)
 {
 	char room[CONTROL_FILE_USUAL_BYTES];
@@ -203,8 +202,8 @@ static bool set_cpu_v2(int dir, uint32_t milli)
 	return io_write_file(dir, "cpu.max", text) == 0;
 }
 
-/* Sets the memory limit, and a swap limit of 0: otherwise the payload could use swap beyond its memory
- * limit. Kernels without swap accounting lack the file. */
+/* Sets the memory limit, and a swap limit of 0: otherwise the payload could use swap beyond its memory limit. Kernels
+ * without swap accounting lack memory.swap.max. */
 static bool set_memory_v2(int dir, uint64_t bytes)
 {
 	if (!set_number(dir, "memory.max", bytes))
@@ -213,9 +212,9 @@ static bool set_memory_v2(int dir, uint64_t bytes)
 	return true;
 }
 
-/* Limits the buffers of connections. Version 1 counts them apart from memory; version 2 counts them as
- * memory. The kernel counts a socket only if this limit was set before the socket was made. Newer kernels
- * may be built without the file. */
+/* Limits the buffers of connections. Version 1 counts them apart from memory; version 2 counts them as memory. The
+ * kernel counts a socket only if this limit was set before the socket was made. Newer kernels may be built without this
+ * limit. */
 static void set_buffers_v1(int dir, uint64_t memory_bytes)
 {
 	IGNORE(set_number(dir, "memory.kmem.tcp.limit_in_bytes", memory_bytes / BUFFERS_PART));
@@ -437,7 +436,7 @@ void cgroup_lift_cpu(const struct cgroup *c)
 {
 	if (!c->enforced[CGROUP_CPU])
 		return;
-	/* a write fails if the group has not this version's file */
+	/* the write fails if the group lacks the file */
 	if (c->v2_payload >= 0)
 		IGNORE(io_write_file(c->v2_payload, "cpu.max", "max"));
 	for (unsigned i = 0; i < c->n_v1; i++)
@@ -479,7 +478,7 @@ static void remove_one(int base, const char *name)
 		IGNORE(poll(NULL, 0, REMOVE_RETRY_MS));
 }
 
-/* Removes a group that a killed supervisor left. First lifts the CPU limit, which still holds. */
+/* Removes a group that a killed supervisor left. Lifts its CPU limit first: throttled members die slowly. */
 static void remove_left(int base, const char *name)
 {
 	AUTO_FD group = -1;

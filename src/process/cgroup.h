@@ -1,11 +1,11 @@
 /*
  * The control groups of one sandbox: limits, kill, usage.
  *
- * Works with version 2, version 1 and the hybrid of both, for every caller that may create groups. The
- * groups are called `cordon-ID`. Groups of root are at the root of each hierarchy. Groups of an ordinary
- * user are below the user's own group, if that is delegated to the user, as a scope of the user's
- * systemd is. So a later command of the same caller finds and removes what a killed supervisor left. Pid
- * 1 stays outside the limited group, so that a kill for memory hits the payload and never pid 1.
+ * Works with version 2, version 1 and the hybrid of both, for every caller that may create groups. The groups are
+ * called `cordon-ID`. Groups of root are at the root of each hierarchy. Groups of an ordinary user are below the user's
+ * own group, if that is delegated to the user, as a scope of the user's systemd is. These places are fixed, so a later
+ * command of the same caller finds and removes the groups that a killed supervisor left. Pid 1 stays outside the
+ * limited group, so that a kill for memory hits the payload and never pid 1.
  */
 #pragma once
 
@@ -50,29 +50,28 @@ struct cgroup {
 
 void cgroup_init(struct cgroup *c);
 void cgroup_done(struct cgroup *c); /* closes the descriptors; removes no group */
-/* Makes, before the clone, the v2 group in which pid 1 is born. If that is impossible, C has no v2
- * group. */
+/* Call this before the clone. Makes the v2 group in which pid 1 is born. If that is impossible, C
+ * has no v2 group. */
 void cgroup_prepare(struct cgroup *c, const char *id);
 /* Returns v2_payload, and makes it first if necessary; or -1. */
 int cgroup_payload(struct cgroup *c);
-/* Sets, after the clone, the limits, and delegates groups to OWNER, the id of pid 1 outside. */
+/* Call this after the clone. Sets the limits and gives groups to OWNER, the id of pid 1 outside. */
 void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, gid_t owner_gid);
 /* Makes the group for processes that work for the payload, before it is needed: a confined supervisor
  * cannot make groups. */
 void cgroup_make_helpers(struct cgroup *c);
 /* Opens v2_enclosed, after cgroup_limit() and if we may mount. Returns 0 or -errno. */
 MUST_USE int cgroup_enclose(struct cgroup *c);
-/* If there are groups, makes the resources of PID, a helper of the payload, count as the payload's. */
+/* Charges the resources of PID, a helper process, to the payload. Does nothing without groups. */
 void cgroup_join(const struct cgroup *c, pid_t pid);
 /* Changes limits of a live sandbox. Returns 0, or -errno of the first change that failed. */
 MUST_USE int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l);
 /* Lets the members use all CPUs. Call it before they are killed: throttled processes die slowly. */
 void cgroup_lift_cpu(const struct cgroup *c);
-/* Kills all members (v2) and removes every group of ID, wherever it is. Does nothing if there is
- * none. */
+/* Kills all members (version 2 only) and removes the groups of the sandbox ID in every hierarchy.
+ * Does nothing if ID has no group. */
 void cgroup_remove(const char *id);
-/* Does the same for the groups that C has open. It needs no paths, so a confined supervisor can call
- * it. */
+/* Works like cgroup_remove(), for the groups that C has open. Uses no paths, so a confined supervisor can call it. */
 void cgroup_clear(const struct cgroup *c);
 
 struct cgroup_usage {

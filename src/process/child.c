@@ -59,8 +59,8 @@ static long in_root(const struct walker *w, const char *path, unsigned long flag
 
 static long set_attr(int fd, unsigned long set, unsigned recursive)
 {
-	/* private, because a mount that the host makes below this tree later must not appear here: it
-	 * would lack these attributes */
+	/* private: a mount that the host later makes below this tree would lack these attributes, so it must not appear
+	 * here */
 	struct mount_attr attr = { .attr_set = set, .propagation = MS_PRIVATE };
 
 	return RAW5(SYS_mount_setattr, fd, "", AT_EMPTY_PATH_ | recursive, &attr, sizeof(attr));
@@ -213,8 +213,8 @@ static long open_in_volume(const struct walker *w, const struct step *s)
 	return fd;
 }
 
-/* Refuses a place that is the root or one of our own mounts, to which a link in the image may lead. A
- * mount there would cover what we need. */
+/* A link in the image may lead to the root or to one of our own mounts. Refuses such a place, because a mount there
+ * would cover what we need. */
 static long check_place(const struct walker *w, const struct step *s, long fd, int linked)
 {
 	const unsigned wanted = STATX_INO | STATX_MNT_ID;
@@ -231,8 +231,7 @@ static long check_place(const struct walker *w, const struct step *s, long fd, i
 	return s->flags && !is_writable(fd) ? -EROFS : 0;
 }
 
-/* The place that was checked becomes the target by its descriptor: another sandbox may change the path
- * at any time. */
+/* Checks the place, and keeps it as the target by its descriptor: another sandbox may change the path at any time. */
 static long take_place(struct walker *w, const struct step *s)
 {
 	long fd =
@@ -258,8 +257,8 @@ static long mount_fs(struct walker *w, const struct step *s)
 	return r < 0 ? r : retarget(w, s->path);
 }
 
-/* Covers a directory by a mount from the directory above it, because users may be allowed to list the
- * directory but not to enter it. If we cannot reach it, the payload, which has no more rights, cannot. */
+/* Mounts over a directory from its parent directory, because we may be allowed to list the directory but not to enter
+ * it. If we cannot reach it, the payload cannot either: it has no more rights. */
 static long cover(struct walker *w, const struct step *s)
 {
 	long r = retarget(w, s->path);
@@ -358,8 +357,8 @@ static long open_device(struct walker *w, const struct step *s)
 	return r < 0 ? r : 0;
 }
 
-/* Mounts the device, and sends it to fuse-overlayfs, which could read nothing from it before. Closes
- * our copy: while a copy is open, the kernel does not notice that fuse-overlayfs has ended. */
+/* Mounts the device, then sends it to fuse-overlayfs: before the mount it cannot be read. Closes our copy: while a copy
+ * is open, the kernel does not notice that fuse-overlayfs has ended. */
 static long mount_fuse(const struct walker *w, const struct step *s)
 {
 	long r = RAW5(SYS_mount, "fuse-overlayfs", s->path, "fuse", s->flags, s->data);

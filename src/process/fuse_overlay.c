@@ -125,8 +125,8 @@ static void spare_from_oom(pid_t pid)
 	IGNORE(io_write_file(AT_FDCWD, path, OOM_SCORE));
 }
 
-/* Maps the ids of the clone and lets it run. Waits until it has executed the program, which closes the
- * other end of HOLD. */
+/* Maps the ids of the clone and lets it run. Waits until the clone has executed the program: the exec closes the other
+ * end of HOLD. */
 static int release(struct process_instance *s, const struct job *j, int hold, struct err *e)
 {
 	const struct ids *ids = j->rootfs->ids;

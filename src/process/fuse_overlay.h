@@ -27,8 +27,8 @@
 MUST_USE int fuse_overlay_program(int *ret_fd, struct err *e);
 /* Returns true if fuse_overlay_program() would find the program. Opens nothing. */
 bool fuse_overlay_is_there(void);
-/* Serves the root of Q on DEVICE (/dev/fuse), which stays the caller's. RET is the writer, and RET->fuse
- * the reader, if there is one. RET is also set on failure. */
+/* Serves the root of Q on DEVICE (/dev/fuse). The caller still owns DEVICE. RET is the writer, and RET->fuse is the
+ * reader, if there is one. RET is also set on failure. */
 MUST_USE int fuse_overlay_start(const struct process_request *q, int device,
 				struct process_instance **ret, struct err *e);
 /* Fills E with the last message of S, which has ended by itself. Always returns -1. */

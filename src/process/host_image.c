@@ -38,7 +38,7 @@ static bool is_reachable(const char *path)
 	return true;
 }
 
-/* Finds the directory to which /usr/local/etc leads, which may be a link. */
+/* Resolves /usr/local/etc, which may be a link. The result is "" if it is in none of the directories of D. */
 static void find_local_etc(struct host_dirs *d)
 {
 	struct stat st;

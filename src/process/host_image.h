@@ -23,8 +23,8 @@ MUST_USE int host_image_open_places(int cache_fd, int *ret_fd, struct err *e);
 struct host_dirs {
 	const char *path[HOST_DIRS_MAX]; /* "/usr", "/bin" … */
 	unsigned n;
-	/* the path at which one of these directories shows /usr/local/etc, which is
-	 * configuration; or "" */
+	/* the path of /usr/local/etc if it is in one of these directories, else ""; it holds
+	 * configuration, so it is covered */
 	char local_etc[4096];
 };
 void host_dirs_find(struct host_dirs *ret);

@@ -135,7 +135,7 @@ int ids_end_maps(struct ids_writing *w, struct err *e)
 	return bad < 0 ? 0 : range_refused((unsigned)bad, e);
 }
 
-/* Writes the three lines of newuidmap and newgidmap without these programs. */
+/* Writes the three lines that newuidmap and newgidmap would write, without these programs. */
 static int write_sub_direct(const struct ids *i, pid_t pid, struct err *e)
 {
 	const struct id_line uid[] = { { 0, i->uid_base + IDS_PER_SANDBOX - 1, 1 },

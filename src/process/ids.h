@@ -54,25 +54,24 @@ const char *ids_mode_name(enum ids_mode m);
 int ids_refused(int errnum, struct err *e);
 /* Writes both maps of the user namespace of our child PID. Fails with ERR_DENIED and a hint. */
 MUST_USE int ids_write_maps(const struct ids *i, pid_t pid, struct err *e);
-/* Do the same in two calls. newuidmap, if it is needed, runs between the two calls. */
+/* ids_begin_maps() and ids_end_maps() do the same in two calls. newuidmap, if needed, runs in between. */
 struct ids_writing {
 	struct child helper[2];
 };
 MUST_USE int ids_begin_maps(const struct ids *i, pid_t pid, struct ids_writing *ret, struct err *e);
 MUST_USE int ids_end_maps(struct ids_writing *w, struct err *e);
-/* Writes the maps of the reader of fuse_overlay.h, which shows files with the ids of the range I. Their owners on disk
- * are the first ids of the host. */
+/* Writes the maps of the reader (fuse_overlay.h). Files that have the ids 0 to 65535 on disk then appear with the ids
+ * of the range I. */
 MUST_USE int ids_write_reader_maps(const struct ids *i, pid_t pid, struct err *e);
-/* A line of the map of a user namespace that only maps the ids of mounts: COUNT ids from INSIDE on, which files have
- * on disk, appear as the ids from OUTSIDE on. */
+/* One line of an id map for mounts, of COUNT ids. The id INSIDE + N of a file on disk appears as OUTSIDE + N. */
 struct id_line {
 	uint32_t inside, outside, count;
 };
 MUST_USE int ids_map_namespace(const struct id_line *uid, const struct id_line *gid, int *ret_fd,
 			       struct err *e);
-/* Maps the namespace that H holds and opens it. */
+/* Writes the maps of the user namespace that H holds, and opens the namespace. */
 MUST_USE int ids_map_held(const struct holder *h, const struct id_line *uid,
 			  const struct id_line *gid, int *ret_fd, struct err *e);
-/* Runs FN in a forked child that is root of a user namespace with these ids. Returns 0 if FN
+/* Runs FN in a forked child that is root of a user namespace with the ids of I. Returns 0 if FN
  * returned 0. */
 MUST_USE int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e);

@@ -1,6 +1,6 @@
 /*
  * Makes /etc/profile with our block in it, and finds a bash for images that have none. Both are mounted over or beside
- * the files of the image, which never change.
+ * the files of the image; the image itself never changes.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * A batch is a row of messages, each with NLM_F_ACK, sent by one sendto. The kernel handles them in
- * order and acknowledges each. A message that may fail, because the host has no IPv6, has a mark in its
- * sequence number.
+ * A batch is a row of messages, each with NLM_F_ACK, sent by one sendto. The kernel handles them in order and
+ * acknowledges each. A message that fails if the host has no IPv6 has a mark in its sequence number: its failure is no
+ * error.
  */
 #include "process/netlink.h"
 
@@ -15,8 +15,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* The prefixes are the longest that hold gateway and guest. Each further address on the link to which the payload sends
- * takes an entry in the table of neighbours, which all network namespaces of the machine share. */
+/* The longest prefixes that hold both gateway and guest. With a shorter prefix the payload could fill the table of
+ * neighbours, which all network namespaces of the machine share, by sending to more addresses on the link. */
 #define GUEST_V4_LEN 30u
 #define GUEST_V6_LEN 126u
 

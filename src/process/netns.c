@@ -88,7 +88,7 @@ void netns_order(struct netns *n, const struct netif_job *job, unsigned first_gr
 	n->job = job;
 	netns_sysctls(n->sysctl, first_group, last_group);
 	tell(n, NETNS_GO);
-	/* only now, because before we waited for a record, and our CPU was free for the task */
+	/* not earlier: while we waited for a record, the task could use our CPU */
 	go_elsewhere(n->pid);
 }
 

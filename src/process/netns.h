@@ -28,7 +28,7 @@ struct netns {
 	pid_t parent; /* our pid */
 	int home;     /* our own network namespace */
 	int fd;       /* the new network namespace */
-	int link;     /* the gateway's end of its interface, or -1 */
+	int link;     /* the gateway's end of the interface, or -1 */
 	int coming;   /* a futex: the id of the task until it has set fd or has ended; then 0 */
 	int order;    /* enum netns_order; if it is GO, the members below are set */
 	const struct netif_job *job; /* the interface to make, or NULL for loopback only */

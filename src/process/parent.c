@@ -6,7 +6,7 @@
  *   3. the v2 group of pid 1 is made, so that the clone is born in it: joining a group later would wait for an RCU
  *      grace period
  *   4. the child is cloned as soon as the network namespace exists; it shares our memory and waits for a byte
- *   5. its ids are mapped, the network is finished, and it gets the byte; while it mounts, its limits are set
+ *   5. the child's ids are mapped, the network is finished, and the child gets the byte; while it mounts, we set limits
  * If we are not root, 2 comes after 4: see make_child_and_plan().
  */
 #include "process/process.h"
@@ -37,7 +37,7 @@
 
 void process_init(struct process_instance *i)
 {
-	IGNORE(container_is_filtered()); /* asks before our own filter is set */
+	IGNORE(container_is_filtered()); /* ask before we set our own filter */
 	*i = (struct process_instance){ .pid = -1,
 					.pidfd = -1,
 					.channel = -1,
@@ -125,8 +125,7 @@ static bool may_make_ahead(const struct process_request *r)
 	return r->rootfs.parent_mounts && r->rootfs.ids->mode == IDS_RANGE && (!r->netif || r->tap);
 }
 
-/* Begins to make the user namespace that maps layers. The kernel makes it while we make the plan, or
- * before. */
+/* Starts a task that holds the user namespace which maps layers. ids_map_held() writes its maps later. */
 static int begin_mapping(struct process_instance *i, struct err *e)
 {
 	struct holder *h;
@@ -311,8 +310,8 @@ static int namespaces_refused(const struct process_instance *i, struct err *e)
 	return i->child->report.err ? ids_refused(i->child->report.err, e) : -1;
 }
 
-/* If we clone the trees, the child is made after that, and inherits their descriptors. If the child clones them itself,
- * it is made first, and we plan while newuidmap maps its ids, which takes as long as everything else. */
+/* If we clone the trees, we make the child after that, and it inherits their descriptors. If the child clones the
+ * trees, we make it first, and plan while newuidmap runs, because newuidmap takes as long as everything else. */
 static int make_child_and_plan(struct process_instance *i, const struct process_request *r,
 			       int guest_end, const struct serving *serving, struct err *e)
 {
@@ -434,7 +433,7 @@ void process_done(struct process_instance *i)
 			;
 		i->pid = -1;
 	}
-	process_started(i); /* closes detached mounts too: fuse-overlayfs ends with the last */
+	process_started(i); /* closes detached mounts: fuse-overlayfs ends with its last */
 	if (i->fuse)
 		fuse_overlay_end(TAKE(i->fuse));
 	fd_closep(&i->pidfd);

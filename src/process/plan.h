@@ -1,9 +1,9 @@
 /*
  * The plan lists all steps between clone and exec. It is made before the clone.
  *
- * process/rootfs.c turns a spec into an array of steps; process/child.c walks it with system calls
- * only. Strings in steps are in the plan's arena. Trees are mounts that a step attaches. A privileged
- * parent has cloned the trees; otherwise the child clones them by path in its own mount namespace.
+ * process/rootfs.c turns a spec into an array of steps; process/child.c walks it with system calls only. Comments
+ * beside the steps name members of struct step. Strings in steps are in the plan's arena. Trees are mounts that a step
+ * attaches. A privileged parent clones the trees; otherwise the child clones them by path in its mount namespace.
  */
 #pragma once
 
@@ -23,22 +23,22 @@ struct netif_job;  /* process/netlink.h */
 struct sock_fprog; /* linux/filter.h */
 
 enum step_op {
-	STEP_CLONE_TREE, /* tree: open_tree(path), must be dev:ino unless ino is 0, then attrs */
-	STEP_STAGE,      /* tmpfs (data) over /proc, and cd there */
+	STEP_CLONE_TREE, /* tree = open_tree(path), which must be dev:ino unless ino is 0; set flags */
+	STEP_STAGE,      /* mount a tmpfs (options data) over /proc, and go there */
 	STEP_MKDIR,      /* path (below the working directory), mode */
 	STEP_ATTACH,     /* tree at path below the working directory */
 	STEP_OVERLAY,    /* overlay on path with data, flags */
 	STEP_STUB,       /* empty directory or file (mode) at path, below the working directory */
-	STEP_UNITE, /* overlay on path with data, flags: a volume with stubs for the guest's text */
-	STEP_DEVICE, /* file path becomes descriptor fd; STEP_FUSE sends it to the socket mode */
-	STEP_FUSE,   /* fuse on path with data, flags; then fd is closed */
-	STEP_ROOT,   /* path becomes the root all targets are resolved in */
+	STEP_UNITE,      /* STEP_OVERLAY for a volume with stubs; text is its path in the sandbox */
+	STEP_DEVICE,     /* open path as descriptor fd, which STEP_FUSE sends to the socket mode */
+	STEP_FUSE,       /* fuse on path with data, flags; then fd is closed */
+	STEP_ROOT,       /* path becomes the root all targets are resolved in */
 	STEP_DIR,  /* make sure directory path exists in root; text is its last component; flags */
 	STEP_FILE, /* same for an empty file */
-	STEP_PLACE, /* path in root becomes the target, if a mount may be there; flags: it is writable;
+	STEP_PLACE, /* path in root becomes the target, if a mount may be there; flags: must be writable;
 		     * text: the part of path below the volume data, where no link is followed */
 	STEP_TARGET, /* path in root becomes the target */
-	STEP_MOUNT,  /* file system text with data and flags on the target; then re-target path */
+	STEP_MOUNT, /* file system text with data and flags on the target; then path is the target */
 	STEP_COVER, /* empty read-only directory over text in directory path of root, if we can reach it */
 	STEP_MOVE,   /* tree onto the target */
 	STEP_NODE,   /* empty file path in the target, tree onto it */
@@ -54,10 +54,10 @@ enum step_op {
 	STEP_NETIF,    /* eth0 as netif says; the gateway's end goes to the parent */
 	STEP_PIVOT,    /* root becomes /, the old root is unmounted */
 	STEP_GROUPS,   /* drop supplementary groups */
-	STEP_IDS,      /* become id mode of the new user namespace */
-	STEP_KEEP,     /* descriptor fd, or tree, becomes number mode, not close-on-exec */
-	STEP_CONFINE, /* dies with the parent; keeps capabilities flags; filter allows system calls */
-	STEP_EXEC,    /* execute fd with argv (NULL for pid 1's name alone) and envp */
+	STEP_IDS,      /* take on the id mode, which is an id in the new user namespace */
+	STEP_KEEP,     /* fd, or tree, gets the descriptor number mode and survives the exec */
+	STEP_CONFINE, /* die with the parent; keep only the capabilities flags; set the seccomp filter */
+	STEP_EXEC, /* execute fd with argv (NULL for pid 1's name alone) and envp */
 	STEP_OP_COUNT
 };
 
@@ -130,12 +130,12 @@ struct child_report {
 };
 
 struct child_args {
-	/* the parent's end of the channel; the child closes its copy, so that it notices the
-	 * parent's end */
+	/* the parent's end of the channel; the child closes its copy, so that it notices when the
+	 * parent dies */
 	int parents_end;
 	unsigned long namespaces;
-	/* the child reads a byte from here when ids and plan are ready, and does not read the
-	 * plan before */
+	/* the child reads a byte from here, which comes when ids and plan are ready; only then it
+	 * reads the plan */
 	int go;
 	struct plan *plan;
 	int overlay_pending; /* a futex: the child's id; 0 when it has mounted the overlay, or has ended */

@@ -22,7 +22,7 @@ struct process_request {
 	struct cgroup_limits limits;
 	int guest_program;         /* the result of process_guest_program() */
 	const struct netif *netif; /* the addresses of eth0, or NULL for loopback only */
-	bool tap; /* a task of ours makes the interface: root with a range; otherwise the child does */
+	bool tap; /* our task makes the interface (needs root and a range), not the child */
 };
 
 struct process_instance {
@@ -38,7 +38,7 @@ struct process_instance {
 	struct netif_job *netif;
 	struct netns *netns;    /* the network namespace that was made early, or NULL */
 	struct holder *mapping; /* holds the user namespace that maps the ids of layers, or NULL */
-	uid_t owner;            /* the owner of its user namespace; 0 for our own id */
+	uid_t owner;            /* the id that makes the child's user namespace; 0 for our own id */
 	int link_from;          /* pid 1 sends the link here, or -1 */
 	int link_report;        /* the other end of link_from, until the child is born */
 	int link;               /* the gateway's end of eth0, once it is known, or -1 */
@@ -57,16 +57,16 @@ MUST_USE int process_begin(const struct process_request *r, struct process_insta
 /* Does the rest of the start. R must be complete now. */
 MUST_USE int process_start(const struct process_request *r, struct process_instance *ret,
 			   struct err *e);
-/* Waits, after process_start(), until the child has mounted the overlay or has failed. Returns true if the
+/* Call this after process_start(). Waits until the child has mounted the overlay or has failed. Returns true if the
  * kernel refuses this overlay: the caller ends the instance and may start it again with rootfs.served. */
 bool process_overlay_refused(const struct process_request *r, const struct process_instance *i);
 /* Fills E with the reason why the channel closed before READY. Always returns -1. */
 int process_failure(struct process_instance *i, struct err *e);
 /* Returns the stage that failed: "mount", "network" or "other". */
 const char *process_failed_stage(const struct process_instance *i);
-/* Frees, after READY, the memory that only the start needed. */
+/* Call this after READY. Frees the memory that only the start needed. */
 void process_started(struct process_instance *i);
-/* Gives the caller, after READY, the gateway's end of the interface that the request asked for. */
+/* Call this after READY. Gives the caller the gateway's end of the interface that the request asked for. */
 MUST_USE int process_take_link(struct process_instance *i, int *ret_link, struct err *e);
 void process_kill(struct process_instance *i);
 /* Kills and reaps pid 1, removes the control groups and frees everything. fuse-overlayfs gets time to write what it

@@ -51,7 +51,7 @@ struct builder {
 static int add_mount_of_ours(struct builder *b, int mount, unsigned long attrs, struct tree_map map,
 			     int *ret)
 {
-	/* private, because a mount that the host makes below this tree later must not appear: it would lack these attributes */
+	/* private: mounts that the host later makes below this tree must not appear, as they lack these attributes */
 	struct mount_attr attr = { .attr_set = attrs, .propagation = MS_PRIVATE };
 	AUTO_FD tree = mount;
 
@@ -83,7 +83,7 @@ static int add_tree(struct builder *b, int fd, unsigned long attrs, struct tree_
 	return plan_clone_tree(b->p, fd, attrs, ret, b->e);
 }
 
-/* Adds the mount FD of a file system that only this sandbox uses. FD stays the caller's. */
+/* Adds the mount FD of a file system that only this sandbox uses. The caller still owns FD. */
 static int add_mount_taken(struct builder *b, int fd, unsigned long attrs, enum tree_map_kind map,
 			   int *ret)
 {
@@ -116,7 +116,7 @@ static struct step *add_path(struct builder *b, enum step_op op, const char *pat
 	return s;
 }
 
-/* Makes every directory above PATH, then PATH itself, a directory or a file. */
+/* Makes every directory above PATH, then PATH itself as a directory or a file. */
 static void add_way(struct builder *b, const char *path, bool is_dir, bool may_replace)
 {
 	const char *slash = path;
@@ -318,13 +318,13 @@ static void add_msb(struct builder *b, int shell)
 		add_path(b, STEP_SUBDIR, "bin")->mode = 0755;
 		add_path(b, STEP_NODE, "bin/bash")->tree = shell;
 	}
-	/* the clones that are made of this mount below become read-only too */
+	/* mounts that later steps clone from this mount become read-only too */
 	if (b->r->spec->read_only) {
 		add_path(b, STEP_TARGET, "/.msb");
 		plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
 	}
 	if (b->r->spec->image.kind == IMAGE_HOST)
-		return; /* its /etc has links to these files, and its certificates are the host's */
+		return; /* this /etc has links to these files, and its certificates are the host's */
 	if (b->r->ca_bundle) {
 		add_write(b, "tls/bundle.pem", b->r->ca_bundle, 0644);
 		add_over(b, "tls/bundle.pem", b->r->ca_place);
@@ -387,7 +387,7 @@ static void pin_target(struct builder *b)
 	plan_add(b->p, STEP_MOVE)->tree = b->pin;
 }
 
-/* Opens the first N bytes of GUEST, a path below the volume that is mounted at OUTER. */
+/* Adds a step that opens the path in the first N bytes of GUEST, below the volume mounted at OUTER. */
 static void add_place_in_volume(struct builder *b, const char *guest, size_t n, const char *outer)
 {
 	struct step *s = plan_add(b->p, STEP_PLACE);
@@ -478,8 +478,8 @@ static void hide_state(struct builder *b, size_t mount)
 	}
 }
 
-/* Makes the writable directories if they are missing. If the root is read-only, they become mounts of
- * their own of the same file system, and so stay writable. */
+/* Makes the writable directories if they are missing. If the root is read-only, each becomes a separate mount of the
+ * same file system, which stays writable. */
 static void add_writable_places(struct builder *b)
 {
 	const struct strv *l = &b->r->spec->writable;
@@ -690,7 +690,7 @@ static void add_host_dirs(struct builder *b, const struct trees *t)
 {
 	for (unsigned i = 0; i < t->dirs.n; i++)
 		add_move(b, t->dirs.path[i], t->host[i]);
-	/* cover the host's /usr/local/etc, which is configuration, as /etc is */
+	/* cover the host's /usr/local/etc: like /etc, it holds configuration */
 	if (t->dirs.local_etc[0])
 		add_cover(b, t->dirs.local_etc);
 }

@@ -43,7 +43,7 @@ struct rootfs_owner {
 	uint32_t uid, gid; /* ids inside */
 };
 
-/* A place in a volume that shows our own state and is covered. */
+/* A place in a volume at which our own state would be visible, so we cover it. */
 struct rootfs_hidden {
 	size_t mount; /* index in spec->mount */
 	char *below;  /* "/…", allocated */
@@ -72,7 +72,7 @@ struct rootfs {
 	char *profile;
 	char *host_cas;          /* root certificates of the host, or NULL if not asked for */
 	char *ca_bundle;         /* the root certificates of the image and of the host together */
-	char *ca_place;          /* the path inside of the file with ca_bundle */
+	char *ca_place;          /* where the sandbox has the file with ca_bundle */
 	int fallback_shell;      /* a static bash for an image without one, or -1 */
 	const char *resolv_conf; /* text of /etc/resolv.conf, or NULL without a network */
 	const char *hosts_line;  /* a line for /etc/hosts, or NULL */

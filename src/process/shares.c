@@ -12,8 +12,8 @@
 #include "base/io.h"
 #include "base/str.h"
 
-/* Processes of ours that the kernel counts, too: pid 1, its deputy, the deputy's child, a launcher, a waiter and a
- * command that is being started. The payload gets its full number besides these. */
+/* Processes of ours that the kernel counts against the same limit: pid 1, its deputy, the deputy's child, a launcher, a
+ * waiter and a command that is being started. The payload gets its full number besides these. */
 #define OWN_PROCESSES 8
 #define ENVIRONMENT_MAX_BYTES 256
 #define SETTING_MAX_BYTES 64
@@ -44,7 +44,7 @@ const char *const *shares_environment(struct plan *p, bool own, uint64_t pids)
 	return list;
 }
 
-/* Halves the setting at PATH, which holds for all ids of the child's user namespace together. */
+/* Adds a step that halves the setting at PATH. It limits all ids of the child's user namespace together. */
 static void add_half(struct plan *p, const char *path)
 {
 	char room[SETTING_MAX_BYTES + 1], half[32];

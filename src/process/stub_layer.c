@@ -53,8 +53,7 @@ static struct step *add(struct plan *p, enum step_op op, const char *fmt, size_t
 	return s;
 }
 
-/* Adds stubs for every component of PATH. A component that the volume has keeps the mode that it has
- * there. */
+/* Adds stubs for every component of PATH. A component that exists in the volume keeps its mode. */
 static void add_stubs(const struct rootfs *r, struct plan *p, size_t volume, const char *path,
 		      bool is_dir)
 {

@@ -49,8 +49,8 @@ static void set(struct credentials *c, const char *username, const char *passwor
 	c->source = source;
 }
 
-/* Returns true if KEY of a configuration file names HOST. KEY may have a scheme, a path or another
- * name of the default registry. */
+/* Returns true if KEY of a configuration file names HOST. KEY may have a scheme and a path, and
+ * may use another name of the default registry. */
 static bool same_host(struct str key, const char *host)
 {
 	const char *scheme = memmem(key.p, key.n, "://", 3);
@@ -394,7 +394,7 @@ static int find_docker(const char *host, struct credentials *ret, struct err *e)
 	AUTO_JSON doc = NULL;
 	const struct json_member *helper, *entry;
 	const char *store, *auth, *token;
-	/* Docker's own files name the default registry like this */
+	/* Docker's own files have this key for the default registry */
 	const char *key = strcmp(host, REFERENCE_DEFAULT_REGISTRY) == 0
 				  ? "https://index." REFERENCE_DEFAULT_REGISTRY "/v1/"
 				  : host;

@@ -146,7 +146,7 @@ static int complete(struct fetch *f, struct fetch_job *j, struct err *e)
 		return 0;
 	}
 	end_attempt(f, j);
-	/* fetch all of it once more: a power cut may have damaged bytes of an earlier attempt */
+	/* fetch the whole blob once more: a power cut may have damaged bytes of an earlier attempt */
 	if (e->code != ERR_PROTOCOL || !resumed || j->restart_tried)
 		return -1;
 	j->restart_tried = true;

@@ -2,8 +2,8 @@
  * The command pull: brings an image from a registry into the store and makes it ready for use.
  *
  * The manifest is fetched first, then the configuration and the layers side by side. The
- * configuration says what each layer must unpack to. Once it is in the store, each layer is
- * unpacked as soon as it arrives. The record is written last.
+ * configuration says what each layer must unpack to. Once the configuration is in the store, each
+ * layer is unpacked as soon as it arrives. The record is written last.
  */
 #include <curl/curl.h>
 #include <errno.h>

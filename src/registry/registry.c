@@ -380,7 +380,7 @@ static int fail_transfer(const struct endpoint *p, CURLcode result, struct err *
 	if (result == CURLE_ABORTED_BY_CALLBACK)
 		return err_set(e, ERR_LIMIT, "'%s' sends an error or redirect of more than %u KiB",
 			       p->host, REGISTRY_REST_MAX_BYTES >> 10);
-	/* the headers are too long: callers report a failed write of the body themselves */
+	/* callers report a failed write of the body themselves, so here the headers are too long */
 	if (result == CURLE_WRITE_ERROR)
 		return err_set(e, ERR_LIMIT, "'%s' sends headers of more than %u KiB", p->host,
 			       REGISTRY_HEADERS_MAX_BYTES >> 10);

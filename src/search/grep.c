@@ -18,12 +18,12 @@
 
 struct search {
 	struct regex *regex;
-	bool included; /* there is a pattern */
+	bool included; /* INCLUDE was given */
 	struct pattern include;
 	struct json_writer *w;
-	char *text; /* one file */
+	char *text; /* the content of the file that is searched */
 	size_t n_matches, n_files, result_bytes, total_bytes;
-	uint64_t regex_ns; /* spent so far */
+	uint64_t regex_ns; /* time that matching took so far */
 	const char *limit; /* the limit that ended the search, or NULL */
 	bool cut_line, cut_file;
 	bool late;
@@ -101,7 +101,7 @@ static uint64_t count_lines(const char *p, const char *end)
 	return n;
 }
 
-/* Skips the lines that cannot match because they lack the literal. Returns false if there is no such line any more. */
+/* Skips lines without the literal, because they cannot match. Returns false if no further line has the literal. */
 static bool skip_lines(struct str literal, struct str *rest, uint64_t *number)
 {
 	const char *at = memmem(rest->p, rest->n, literal.p, literal.n), *begin;

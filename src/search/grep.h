@@ -13,7 +13,7 @@
 #define GREP_FILES_MAX 5000u
 #define GREP_RESULT_MAX_BYTES 51200u
 #define GREP_LINE_SHOWN_CHARS 500u
-#define GREP_LINE_MAX_BYTES 1048576u /* of a line that are searched */
+#define GREP_LINE_MAX_BYTES 1048576u /* how much of a line is searched */
 #define GREP_FILE_MAX_BYTES 10485760u
 #define GREP_TOTAL_MAX_BYTES 52428800u
 

@@ -44,7 +44,7 @@ int regex_new(const char *text, struct regex **ret, struct err *e)
 	r->data = pcre2_match_data_create(1, NULL);
 	r->context = pcre2_match_context_create(NULL);
 	if (!r->data || !r->context)
-		out_of_memory(); /* ends the program, as xcalloc does: small fixed allocations */
+		out_of_memory(); /* no memory for a small object: xcalloc() ends the program too */
 	pcre2_set_match_limit(r->context, REGEX_MATCH_LIMIT);
 	pcre2_set_depth_limit(r->context, REGEX_DEPTH_LIMIT);
 	pcre2_set_heap_limit(r->context, REGEX_HEAP_LIMIT_KIB);

@@ -1,6 +1,6 @@
 /*
- * A regular expression of a model, over text of a sandbox. Both are hostile: each match has limits on its steps, its depth
- * and its memory, and all matches together have a time limit.
+ * A regular expression that a model wrote, for text from a sandbox. Both are hostile: each match has limits on its steps,
+ * its depth and its memory, and all matches together have a time limit.
  */
 #pragma once
 
@@ -13,14 +13,14 @@
 #define REGEX_MATCH_LIMIT 1000000u /* internal steps for one line: some tens of milliseconds */
 #define REGEX_DEPTH_LIMIT 10000u   /* nested backtracking points */
 #define REGEX_HEAP_LIMIT_KIB (16u << 10) /* memory of one match */
-#define REGEX_TIME_NS 250000000u         /* of all matches */
+#define REGEX_TIME_NS 250000000u         /* for all matches together */
 
 struct regex;
 
 /* Compiles TEXT. Fails with ERR_INVALID and the reason. */
 MUST_USE int regex_new(const char *text, struct regex **ret, struct err *e);
 void regex_free(struct regex *r);
-/* The expression if it is a plain text, or an empty slice: a text without it cannot match. */
+/* Returns the expression if it is plain text, which every matching line contains. Otherwise returns an empty slice. */
 struct str regex_literal(const struct regex *r);
-/* Returns 1 if LINE matches, 0 if not, or -ETIME if the line reaches a limit. VALID: the line is known to be UTF-8. */
+/* Returns 1 if LINE matches, 0 if not, or -ETIME if the line reaches a limit. VALID says that the line is UTF-8. */
 int regex_matches(struct regex *r, struct str line, bool valid);

@@ -41,7 +41,7 @@ void admission_done(struct admission *a)
 
 /* --- policy ------------------------------------------------------------------------------------- */
 
-/* Reads an integer between 0 and MAX, which is 0 or 1. */
+/* Reads an integer from 0 to MAX. MAX is 0 or 1. */
 static int64_t read_between(struct model *m, const char *field, int64_t fallback, int64_t max)
 {
 	int64_t n = model_int(m, field, fallback, 0);
@@ -341,7 +341,7 @@ int admission_install(struct admission *a, const struct admission_grant *g, stru
 		return -1;
 	if (!known && a->roll.n >= a->max)
 		return refuse(f, CAPACITY_TEXT);
-	/* this check comes first, so that a refused Workspace takes no record */
+	/* check before a record is added, so that a refused Workspace takes no record */
 	if (check_order(known ? known : &unknown, g, fenced, f) < 0)
 		return -1;
 	r = find_or_add(a, &t, f);
@@ -471,7 +471,7 @@ static void replace(char **text, const char *by)
 	*text = by ? xstrdup(by) : NULL;
 }
 
-/* Compares the normal form, so that ".." does not lead out. */
+/* Compares the normal form of the workdir, so that a ".." in it does not lead out of the workspace. */
 static bool workdir_is_inside(const struct box_spec *s)
 {
 	AUTO_BUF normal = BUF_INIT(strlen(s->workdir) + 1);

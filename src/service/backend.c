@@ -22,7 +22,7 @@ struct backend {
 	struct sessions *sessions;
 	enum backend_name name;
 	enum backend_state state;
-	char *why; /* the reason why it does not work, or NULL */
+	char *why; /* the reason why the backend does not work, or NULL */
 	struct asker *askers;
 };
 

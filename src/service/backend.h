@@ -1,7 +1,7 @@
 /*
  * The backend that makes sandboxes: our own engine, under the name `nsjail` or `cordon`. The backend is available if a
  * probe can make a sandbox and run a command in it. Success is remembered until a sandbox cannot be made. After a
- * failure the next question probes again.
+ * failure the next backend_ask() probes again.
  */
 #pragma once
 

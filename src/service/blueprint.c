@@ -10,7 +10,7 @@
 #include "spec/list.h"
 
 #define HOST_IMAGE "host"
-#define NET_TEXT_MAX_BYTES (1u << 20) /* a policy as JSON; no configuration is longer */
+#define NET_TEXT_MAX_BYTES (1u << 20) /* of a policy as JSON; a configuration is shorter */
 #define HOME_PLACE "/home"
 
 static void add_env(struct spec *s, const char *key, const char *value)
@@ -131,7 +131,7 @@ static int set_image(struct spec *s, const struct blueprint *p, const struct box
 	return 0;
 }
 
-/* Adds the places that commands may write to. They lie on the disk of the sandbox's own layer, not in memory. */
+/* Adds the directories that commands may write to. They lie in the sandbox's own layer on disk, not in memory. */
 static void add_places(struct spec *s, const struct box_spec *b)
 {
 	static const char *const places[] = { "/tmp", HOME_PLACE, "/var/tmp", "/run" };

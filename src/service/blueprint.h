@@ -11,9 +11,9 @@
 struct blueprint {
 	const char *backend;     /* "nsjail" or "cordon" */
 	const char *image;       /* the image that `cordon` uses for BOX_DEFAULT_IMAGE */
-	enum spec_engine engine; /* that `cordon` uses */
+	enum spec_engine engine; /* the engine that `cordon` uses */
 	const struct model_texts
-		*net;         /* configured profiles and rules; if empty, the public internet */
+		*net;         /* configured profiles and rules; empty means the public internet */
 	const char *instance; /* the server's id, for a label */
 };
 

@@ -74,7 +74,7 @@ size_t box_spec_held_bytes(const struct box_spec *s);
 MUST_USE int box_spec_check_command(const struct box_spec *s, struct fault *f);
 /* Checks that no two mounts have the same target. Returns 0, or -1 with a FAULT_VALIDATION in F. */
 MUST_USE int box_spec_check_targets(const struct box_spec *s, struct fault *f);
-/* Compares HAS, the spec that created the session SHOWN_ID, with WANTS, a new spec for it. Returns 0 if they agree.
+/* Compares HAS with WANTS. HAS created the session SHOWN_ID, and WANTS is a new spec for it. Returns 0 if they agree.
  * Otherwise returns -1, and the FAULT_SESSION_CONFLICT in F names the first field in which they differ. */
 MUST_USE int box_spec_compare(const struct box_spec *has, const struct box_spec *wants,
 			      struct str shown_id, struct fault *f);

@@ -49,13 +49,13 @@ void capture_add(struct capture *c, const void *p, size_t n)
 	size_t room = c->dropped ? 0 : c->head.max - c->head.n, keep = n < room ? n : room;
 
 	if (keep && !grow(c, keep)) {
-		/* the memory that was taken before may have room for a part */
+		/* the memory that was taken before may have room for some of the bytes */
 		keep = c->taken - c->head.n < keep ? c->taken - c->head.n : keep;
 		c->squeezed = true;
 	}
 	buf_add(&c->head, p, keep);
 	if (buf_failed(&c->head)) {
-		c->head.failed = false; /* there is no memory: drop these bytes */
+		c->head.failed = false; /* without memory, these bytes are dropped */
 		c->squeezed = true;
 		keep = 0;
 	}

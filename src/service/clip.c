@@ -5,7 +5,7 @@
 #include "service/python.h"
 
 #define NOTICE_BYTES 96
-#define ROUNDS 4 /* a longer number in the notice leaves less text; this many rounds settle it */
+#define ROUNDS 4 /* the notice and the kept text fit each other after this many tries */
 
 /* How a text of N characters is cut. */
 struct cut {
@@ -39,7 +39,7 @@ static bool find_cut(struct cut *c, size_t n, size_t limit)
 		c->tail = room - head;
 	}
 	write_notice(c, n);
-	/* if the last round added a digit, the text would exceed the limit */
+	/* the last notice may be a digit longer, which would exceed the limit */
 	while (c->head + c->tail + c->n_notice > limit) {
 		c->tail--;
 		write_notice(c, n);

@@ -39,7 +39,7 @@ static bool is_digest(struct str s)
 	return s.n == 64;
 }
 
-/* The context of a plugin has more members. A context with some of them must have all. */
+/* The context of a plugin has more members. A context that has one of these members must have all of them. */
 static void check_plugin_members(struct model *m)
 {
 	AUTO_FREE char *digest = NULL;

@@ -30,7 +30,7 @@ static const char *const class_names[] = {
 static_assert(ARRAY_SIZE(class_names) == FAULT_CLASS_COUNT, "a class has no name");
 
 #define CUT_NOTICE "... [protocol error truncated]"
-/* How many bytes of a text are read: one character more than is kept, so that a longer text is recognized. */
+/* The bytes of a text that are read. They hold one character more than is kept, so a longer text is recognized. */
 #define LOOK_MAX_BYTES ((FAULT_TEXT_MAX + 1) * 4u)
 
 const char *fault_class_name(enum fault_class class)
@@ -53,7 +53,7 @@ void fault_move(struct fault *to, struct fault *from)
 	*from = (struct fault){ 0 };
 }
 
-/* Returns the length of a class name at the front of S that a colon follows, or 0. */
+/* Returns the length of the class name with which S begins, or 0. A colon must follow the name. */
 static size_t class_at(struct str s)
 {
 	for (size_t i = FAULT_ADMISSION; i <= FAULT_BACKEND_UNAVAILABLE; i++) {

@@ -54,8 +54,8 @@ int fault_set(struct fault *f, enum fault_class class, const char *fmt, ...) PRI
  * Returns -1. */
 int fault_about(struct fault *f, enum fault_class class, const char *before, struct str subject,
 		const char *behind);
-/* Makes a fault of MESSAGE, the failure of a runtime. Its class is the first class of the enum above that MESSAGE names,
- * or FAULT_BOX. If MESSAGE begins with the class, the text lacks it. */
+/* Makes a fault of MESSAGE, the failure of a runtime. The fault's class is the first class of the enum above that
+ * MESSAGE names, or FAULT_BOX. A class name at the beginning of MESSAGE is cut off. */
 int fault_from_message(struct fault *f, struct str message);
 /* Moves the fault. FROM is empty afterwards. */
 void fault_move(struct fault *to, struct fault *from);

@@ -22,7 +22,7 @@ struct gate_parts {
 	/* Ends the running sandbox actions of T's Workspace with the fault WHY. If T is NULL, ends those of all
 	 * Workspaces. */
 	void (*cut)(void *arg, const struct tenant *t, const struct fault *why);
-	/* Called when a grant has a higher generation. Ends the running actions of older generations. */
+	/* Called when a grant has a higher generation than before. Ends the running actions of lower generations. */
 	void (*advanced)(void *arg, const struct tenant *newer);
 	void *arg;
 };

@@ -31,7 +31,7 @@ char *host_path_real(const char *base, struct str path)
 	AUTO_BUF out = BUF_INIT(PATH_TEXT_MAX_BYTES), normal = BUF_INIT(PATH_TEXT_MAX_BYTES);
 	size_t n = strlen(whole);
 
-	/* resolve the longest part that exists; the rest stays text */
+	/* resolve the links of the longest part that exists, and append the rest */
 	existing = xstrdup(whole);
 	while (n > 0 && !(real = realpath(existing, NULL))) {
 		while (n > 0 && existing[--n] != '/')

@@ -5,13 +5,13 @@
 
 #include "base/cleanup.h"
 
-/* Descriptors of a server. */
+/* How many descriptors a server needs, and for what. */
 #define OWN_DESCRIPTORS \
 	32u /* the loop, the log, the hands, the pipes of a command that is being sent */
 #define PEERS_MAX 1024u /* connections; they may use a quarter of all descriptors */
 #define SESSION_DESCRIPTORS \
 	4u /* the leash, the connection to pid 1, two pipes of the running exec */
-#define PROCESS_DESCRIPTORS 3u /* its pipes */
+#define PROCESS_DESCRIPTORS 3u /* pipes of a managed process */
 
 // clang-format off
 #define LIMIT(name, fallback, min, max, shown) \
@@ -20,7 +20,7 @@ static const struct limit {
 	const char *name;
 	size_t offset;
 	int64_t fallback, min, max;
-	bool shown; /* by box_status */
+	bool shown; /* box_status shows this limit */
 } table[] = {
 	LIMIT(max_sessions, 64, 0, 5000, true),
 	LIMIT(max_managed_processes, 64, 0, 1024, true),

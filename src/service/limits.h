@@ -19,8 +19,8 @@ struct box_limits {
 /* Reads the section V, which is NULL if the configuration has no such section. Missing limits get their defaults.
  * Returns 0, or -1 with a FAULT_VALUE in F. */
 MUST_USE int box_limits_decode(const struct json_value *v, struct box_limits *ret, struct fault *f);
-/* Lowers max_sessions if a server that may open so many DESCRIPTORS cannot serve that many sessions. Returns true if it
- * was lowered. */
+/* Lowers max_sessions to what a server with DESCRIPTORS open files can serve. Returns true if max_sessions was
+ * lowered. */
 bool box_limits_fit(struct box_limits *l, uint64_t descriptors);
 /* Writes the object that box_status shows. */
 void box_limits_encode(const struct box_limits *l, struct json_writer *w);

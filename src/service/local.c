@@ -29,7 +29,7 @@
 #define BACKEND LOCAL_BACKEND
 #define SPEC_TEXT_MAX_BYTES (1u << 20)
 #define WAIT_STEP_MS 20
-#define WAIT_SEC 60 /* for a sandbox that another process is making */
+#define WAIT_SEC 60 /* how long to wait for a sandbox that another process makes */
 
 /* A session that a call uses. */
 struct use {
@@ -89,7 +89,7 @@ static int compare(const struct use *u, const struct record *r, struct fault *f)
 	return k;
 }
 
-/* Connects to the session's sandbox. Returns 1, 0 if there is no sandbox, 2 if it is not ready yet, or -1. */
+/* Connects to the session's sandbox. Returns 1 on success, 0 if there is no sandbox, 2 if it is not ready, or -1. */
 static int find(struct use *u, struct fault *f)
 {
 	AUTO_RECORD r = RECORD_NONE;
@@ -100,7 +100,7 @@ static int find(struct use *u, struct fault *f)
 		return e.code == ERR_NOT_FOUND ? 0 : backend_error(f, &e);
 	if (compare(u, &r, f) < 0)
 		return -1;
-	/* if the supervisor was killed, erase what it left; a sandbox that starts or ends is not ready yet */
+	/* erase what a killed supervisor left behind */
 	if (r.status == STATUS_STOPPED || r.status == STATUS_CRASHED)
 		return leftover_sweep(&u->home, u->name) ? 0 : 2;
 	if (!sandbox_is_up(&r))
@@ -169,7 +169,7 @@ static int launch(struct use *u, const struct spec *s, struct err *e)
 	return r;
 }
 
-/* Makes the sandbox. Returns 0, 1 if another process has made it meanwhile, or -1. */
+/* Makes the sandbox. Returns 0 on success, 1 if another process has made the sandbox meanwhile, or -1. */
 static int make(struct use *u, struct fault *f)
 {
 	/* the user of this machine chose the roots, so a root may lie in /root */
@@ -215,7 +215,7 @@ static int enter(struct use *u, struct fault *f)
 			r = make(u, f) == 0 ? 1 : f->text ? -1 : 2;
 		if (r != 2)
 			return r < 0 ? -1 : 0;
-		IGNORE(poll(NULL, 0, WAIT_STEP_MS)); /* waits */
+		IGNORE(poll(NULL, 0, WAIT_STEP_MS)); /* only waits */
 	}
 	return fault_set(f, FAULT_BOX, BACKEND " backend error: sandbox '%s' does not come up",
 			 u->name);

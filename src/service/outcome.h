@@ -1,4 +1,4 @@
-/* How a command of a model ended, and the result that the model reads. Every runtime fills this struct. */
+/* How a command of a model ended. Every runtime fills this struct. outcome_write() makes the model's result from it. */
 #pragma once
 
 #include "base/buf.h"

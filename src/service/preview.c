@@ -2,11 +2,11 @@
 
 #include "service/python.h"
 
-#define TAIL_BYTES (PREVIEW_CHARACTERS * 4u) /* enough for so many characters of four bytes */
+#define TAIL_BYTES (PREVIEW_CHARACTERS * 4u) /* a character has at most four bytes */
 
 void preview_init(struct preview *p)
 {
-	/* twice the tail, so that few additions have to move it */
+	/* the buffer is twice as long as the tail, so that few additions move bytes */
 	buf_init(&p->tail, PREVIEW_HELD_BYTES);
 }
 
@@ -34,7 +34,7 @@ void preview_render(const struct preview *p, struct buf *out)
 	struct str s;
 	size_t n;
 
-	/* a broken character at the front is cut off below */
+	/* the first character may be broken, but it is cut off below */
 	buf_add_utf8(&text, buf_str(&p->tail), p->tail.n);
 	s = python_trim_end((struct str){ buf_str(&text), text.n });
 	n = python_length(s);

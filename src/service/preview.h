@@ -1,4 +1,4 @@
-/* The last part of what a managed process wrote to stderr, which no peer reads as a stream. */
+/* The last part of what a managed process wrote to stderr. Peers read only this part of stderr. */
 #pragma once
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * `held` has, from `at` on, the output that no attachment has got. The job reads only while an attachment wants more.
- * `held` is therefore one chunk of the pipe and an unfinished line, or the rest of the pipe if the process has ended.
+ * `held`, from `at` on, is the output that no attachment has got. The job reads only while an attachment wants more.
+ * `held` is therefore at most one chunk of the pipe and an unfinished line. After the end it is the rest of the pipe.
  */
 #include "service/process.h"
 
@@ -212,7 +212,7 @@ static bool on_output(void *arg, enum job_output which, const char *text, size_t
 
 /* --- input ----------------------------------------------------------------------------------- */
 
-/* Returns true if all input was written, or if no process reads it any more. */
+/* Writes the input. Returns true if all of it was written, or if no process reads it any more. */
 static bool feed(struct process *p)
 {
 	ssize_t n = p->job ? job_input(p->job, p->input.p, p->input.n) : -1;
@@ -243,7 +243,7 @@ bool attachment_say(struct attachment *a, const char *text, size_t n)
 		return true;
 	p->owner.used(p->owner.arg);
 	if (p->input.n > 0 || !ceiling_take(p->ceiling, n + 1))
-		return true; /* drop it: the caller did not wait, or there is no memory */
+		return true; /* drop the message: the caller did not wait, or memory is short */
 	buf_add(&p->input, text, n);
 	buf_add_char(&p->input, '\n');
 	return feed(p);

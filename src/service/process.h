@@ -30,8 +30,8 @@ struct process_owner {
 };
 
 struct attachment {
-	/* Called with one line of output without its newline. The last piece may lack its newline. Returns false to get
-	 * no more lines until attachment_resume(). */
+	/* Called with one line of output, without its newline. The last line may be unfinished. Returns false to get no
+	 * more lines until attachment_resume(). */
 	bool (*line)(void *arg, const char *p, size_t n);
 	/* Called when attachment_say() may be called again. */
 	void (*room)(void *arg);
@@ -52,7 +52,7 @@ MUST_USE int process_start(struct line *line, struct process_spec *spec,
 /* Kills the process without waiting and without a call of `ended`. Its attachments end. */
 void process_free(struct process *p);
 
-/* The next process of the same session: these two functions serve the session's list. */
+/* The session links its processes in a list by these two functions. */
 struct process *process_next(const struct process *p);
 struct process **process_next_at(struct process *p);
 const char *process_id(const struct process *p);

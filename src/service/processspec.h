@@ -1,4 +1,4 @@
-/* BoxManagedProcessSpec: a process that a peer wants to run in a session, with its defaults and rules.
+/* BoxManagedProcessSpec: a process that a peer wants to run in a session, with the defaults and rules of the fields.
  * A spec owns its texts. */
 #pragma once
 

@@ -134,7 +134,7 @@ void profile_write_timeout(const struct profile *p, const struct json_value *giv
 {
 	int64_t seconds;
 
-	/* as in Python's int(), a large fraction is bounded; the validation refuses others */
+	/* a large number is bounded even if it has a fraction; the validation refuses other fractions */
 	if (given->type == JSON_DOUBLE && given->number > (double)p->max_timeout_sec)
 		json_int(w, p->max_timeout_sec);
 	else if (python_int(given, &seconds) == 0 && seconds > p->max_timeout_sec)

@@ -123,7 +123,7 @@ bool python_is_name(struct str s)
 
 #define NUMBER_TEXT_MAX_BYTES 512u /* longer texts are refused */
 
-/* Reads a number in a text from left to right. DIGITS has what was read, without underscores. */
+/* A text that is read as a number, from left to right. DIGITS has what was read, without underscores. */
 struct number_text {
 	struct str rest;
 	size_t n;

@@ -87,7 +87,7 @@ static const struct json_value *find(const struct json_value *object, struct str
 	return NULL;
 }
 
-/* Appends a variable of the query. If it is missing, a field of the query replaces it. */
+/* Appends the variable NAME of the query. If the variable is missing, appends a field or a default. */
 static void add_variable(void *arg, struct str name, struct buf *out)
 {
 	const struct query *q = arg;

@@ -1,5 +1,5 @@
-/* The quota of a session's workspace bounds what its directory of the host holds. It is checked before and after a
- * command. */
+/* The quota of a session's workspace bounds what the workspace's directory on the host holds. The quota is checked
+ * before and after a command. */
 #pragma once
 
 #include "service/boxspec.h"

@@ -10,7 +10,7 @@
 #include "service/query.h"
 #include "service/service_config.h"
 
-/* Resolves a call of the tool `exec`. A forced template always makes the session id. Otherwise SESSION is the id, or, if
+/* Resolves a call of the tool `exec`. A forced template always makes the session id. Otherwise the id is SESSION. If
  * SESSION is NULL, the query's template makes the id. Fails with a FAULT_VALIDATION. */
 MUST_USE int resolve_tool(const struct service_config *c, const struct json_value *parameters,
 			  const struct query *q, const char *session, struct box_spec *ret,
@@ -21,6 +21,6 @@ MUST_USE int resolve_session(const struct service_config *c, const struct query 
 /* Resolves PAYLOAD, a BoxSpec with its own session_id. The forced template does not apply. */
 MUST_USE int resolve_payload(const struct service_config *c, const struct json_value *payload,
 			     struct box_spec *ret, struct fault *f);
-/* Removes from S, the spec of a call for files, the directories that are not of this machine, and the directories that
- * a runtime has named outside the allowed roots: a Box server must not lead a tool to other files of ours. */
+/* S is the spec of a file tool's call. Removes its directories if they are on another machine, and extra mounts outside
+ * the allowed roots: the runtime names these mounts, and a Box server must not lead a tool to other files of ours. */
 void resolve_own_files(const struct service_config *c, struct box_spec *s);

@@ -89,7 +89,7 @@ static void list_roots(void *arg, struct hand_request *q)
 
 	for (size_t i = 0; i < r->roots.n; i++)
 		q->root[q->n_roots++] = r->roots.item[i];
-	if (r->roots.n > 0) /* else every directory may be mounted */
+	if (r->roots.n > 0) /* without roots, every directory may be mounted */
 		q->root[q->n_roots++] = r->skills_root;
 	q->literal = r->admission.active;
 }
@@ -136,7 +136,7 @@ static int read_roots(const struct runtime *r, const struct box_config *c, struc
 	return 0;
 }
 
-/* The process that reads peers holds no file, so it cannot write the log of a sandbox. */
+/* The server process has no access to files, so it cannot write the log of a sandbox. */
 static int refuse_logs(const struct box_config *c, struct fault *f)
 {
 	if (!box_config_flag(c, "cordon", "log_output", false))

@@ -62,8 +62,8 @@ static void fill_env(struct script *s, const struct model_env *env, struct exec_
 	m->n_env = env->n;
 }
 
-/* Passes the script as one argument. If the script is longer than the kernel allows for an argument, the shell joins
- * pieces of it, and drops the pieces before the script begins. */
+/* Passes the script as one argument. A script that is too long for one argument is passed in pieces. The shell joins
+ * the pieces, and drops them from its arguments before the script begins. */
 static void fill_argv(struct script *s, struct exec_message *m)
 {
 	size_t n_pieces = (s->text.n + ARGUMENT_MAX_BYTES - 2) / (ARGUMENT_MAX_BYTES - 1);

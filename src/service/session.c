@@ -1,8 +1,8 @@
 /*
  * The sandbox of a session, with its connection, its leash and its processes.
  *
- * The end has two steps. First all processes are stopped at once. Then the leash is half-closed, which makes the
- * supervisor end the sandbox. The leash reads as ended when the sandbox is gone. This needs no hand and no lock.
+ * A session ends in two steps. First all processes are stopped at once. Then the leash is half-closed, which makes the
+ * supervisor end the sandbox. The leash reads as ended when the sandbox is gone. No step needs a hand or a lock.
  */
 #include "service/session.h"
 
@@ -141,13 +141,13 @@ static void on_process_ended(void *arg, struct process *p)
 		if (!has_running_process(n) && n->line)
 			let_go(n);
 	} else if (w && w->stage == STAGE_ENDING) {
-		slot_continue(n->slot); /* the work that stopped the process needs its record */
+		slot_continue(n->slot); /* the work that stopped P still needs the record of P */
 	} else {
 		sessions_trim_completed(n->slot->all);
 	}
 }
 
-/* The sandbox ended by itself. For example its memory ran out, or it was removed, or its supervisor was killed. */
+/* Called when the sandbox ended by itself: its memory ran out, it was removed, or its supervisor was killed. */
 static void on_line_gone(void *arg, const struct err *why)
 {
 	struct session *n = arg;

@@ -61,12 +61,12 @@ struct work {
 	uint64_t began_ns;
 	loop_id kill_timer;
 	struct hands_request *request;
-	struct fault fault; /* the answer when the stage is over */
+	struct fault fault; /* the fault for the answer after the stage */
 	struct buf data;
 };
 
 struct slot {
-	struct slot *next; /* in the same bucket */
+	struct slot *next; /* next slot of the same bucket */
 	struct sessions *all;
 	struct tenant tenant;
 	char *id;
@@ -122,7 +122,7 @@ void sessions_expire(struct slot *s);
 void slot_continue(struct slot *s);
 /* Frees all work of a slot. Calls no reply. */
 void slot_drop_work(struct slot *s);
-/* Answers and frees the active work. It succeeded if w->fault is empty. */
+/* Answers and frees the active work. The answer is a success if w->fault is empty. */
 void work_finish(struct work *w);
 
 /* execution.c: runs the exec of the active work. The session must exist. */

@@ -30,7 +30,7 @@ struct work;
 
 #define SESSION_TTL_SEC 300 /* default idle time after which a session ends */
 #define SESSION_REAPER_SEC \
-	30 /* between two searches for idle sessions; a shorter idle time replaces it */
+	30 /* between two searches for idle sessions, unless the idle time is shorter */
 
 struct reply {
 	/* FAULT is NULL on success. DATA is a JSON object. Both are borrowed, but the callee may take over the memory of

@@ -16,7 +16,7 @@
 #include "base/spawn.h"
 #include "wire/skills.h"
 
-#define WAIT_SEC 15 /* for each part of an answer */
+#define WAIT_SEC 15 /* how long to wait for each part of an answer */
 
 static int start(const char *root, struct child *ret, int *ret_sock, struct err *e)
 {
@@ -85,7 +85,7 @@ static int ask(int sock, struct json_doc **ret, struct err *e)
 	return r < 0 ? err_sys(e, -r, "ask the skill worker") : receive(sock, ret, e);
 }
 
-/* Gives the member `data` of a reply as a document of its own. */
+/* Copies the member `data` of a reply to a document of its own. */
 static int take_data(const struct json_value *reply, struct json_doc **ret, struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(SKILLS_REPLY_MAX_BYTES);
@@ -118,7 +118,7 @@ int skill_list(const char *root, struct json_doc **ret, struct fault *f)
 		r = ask(sock, &reply, &e);
 		if (r == 0)
 			r = take_data(json_root(reply), ret, &e);
-		kill(c.pid, SIGKILL); /* not reaped yet, so the number is still the worker's */
+		kill(c.pid, SIGKILL); /* the worker is not reaped yet, so the pid is its own */
 		IGNORE(child_wait(&c, &ignored));
 	}
 	return r < 0 ? fault_set(f, FAULT_BOX, "skills: %s", e.msg) : 0;

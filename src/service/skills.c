@@ -110,7 +110,7 @@ static void drop_worker(struct skills *s)
 	s->busy = false;
 }
 
-/* Drops the worker, and fails the request that waited for the worker or was being done. */
+/* Drops the worker, and fails the request that the worker was doing or that waited for the worker. */
 static void lose(struct skills *s, const char *text)
 {
 	struct request *r = s->busy || !s->ready ? s->first : NULL;
@@ -145,7 +145,7 @@ static void tell_failure(struct request *r, const struct json_value *v)
 	const struct json_value *text = json_get(v, "text");
 	const char *name = json_get_str(v, "class", "");
 	AUTO_FREE char *before = xasprintf("%s: ", *name ? name : "BoxError");
-	enum fault_class class = FAULT_BARE; /* if we have no class of this name */
+	enum fault_class class = FAULT_BARE; /* stays if no class has this name */
 	AUTO_FAULT f = { 0 };
 
 	for (int i = FAULT_NONE + 1; i < FAULT_CLASS_COUNT; i++)
@@ -359,7 +359,7 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	advance(s);
 }
 
-/* Does the next step of the first request, as far as no waiting is needed. */
+/* Does the steps of the first request until one has to wait. */
 static void advance(struct skills *s)
 {
 	while (s->first && !s->busy && !s->asked) {

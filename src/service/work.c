@@ -67,7 +67,7 @@ static struct work *work_add(struct sessions *all, const struct tenant *t, const
 	buf_init(&w->data, DATA_MAX_BYTES);
 	buf_init(&w->shown, WEBSOCKET_MESSAGE_MAX_BYTES);
 	if (!s->queue)
-		slot_continue(s); /* otherwise work_finish() of the work before it does that */
+		slot_continue(s); /* otherwise work_finish() of the earlier work does that */
 	while (*at)
 		at = &(*at)->next;
 	*at = w;
@@ -117,7 +117,7 @@ void work_cancel(struct work *w)
 		return;
 	}
 	if (w->stage != STAGE_QUEUED || w->kind == WORK_DELETE)
-		return; /* work that has begun is finished, without an answer */
+		return; /* work that has begun goes on to its end, without an answer */
 	while (*at != w)
 		at = &(*at)->next;
 	*at = w->next;
@@ -162,7 +162,7 @@ static void fail_creation(struct work *w, uint64_t mount, const struct err *why)
 	all->engine.failed(all->engine.arg);
 }
 
-/* Called only for a trial: its warnings say which limits the engine does not enforce. */
+/* Called only for a trial. The warnings of its sandbox say which limits the engine does not enforce. */
 static void log_warnings(const char *lines)
 {
 	struct str rest = str_of(lines);
@@ -268,7 +268,7 @@ static bool have_session(struct work *w)
 		create_sandbox(w);
 		return false;
 	}
-	if (n->closing) /* wait for its end */
+	if (n->closing) /* the work waits for the end of the session */
 		return false;
 	if (!n->line || session_is_idle(n, clock_mono_ns())) {
 		close_session(w);

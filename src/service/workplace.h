@@ -20,7 +20,7 @@ struct workplace {
 	const struct model_texts *roots; /* the workspace may be made below these; borrowed */
 	char *found;                     /* canonical; NULL until a hand has found it */
 	bool usable;                     /* found, in a root, and we may read, write and enter it */
-	unsigned serial; /* number of the configuration; answers for an older one are ignored */
+	unsigned serial; /* the configuration's number; answers for older numbers are ignored */
 };
 
 /* Called with the result. FAULT is NULL if the directory exists, or if no workspace is configured. */
@@ -36,6 +36,6 @@ void workplace_configure(struct workplace *w, char *path);
 /* Looks the directory up. If MAKE is true, a missing directory that lies in a root is made. Calls FN once, perhaps
  * before this returns. */
 void workplace_find(struct workplace *w, bool make, workplace_told_fn *fn, void *arg);
-/* Reads a marker in the directory that was found, and removes it if ERASE. All faults are FAULT_READINESS. */
+/* Reads a marker in the directory that was found. If ERASE is set, removes it. All faults are FAULT_READINESS. */
 void workplace_read_marker(struct workplace *w, const char *name, bool erase,
 			   workplace_marker_fn *fn, void *arg);

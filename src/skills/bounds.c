@@ -26,7 +26,7 @@ int bounds_check(const struct bounds *b, const char *path, struct err *e)
 	return 0;
 }
 
-/* Enters the directory NAME. Links are followed only if FOLLOW. Returns 0 or -errno. */
+/* Enters the directory PART. Links are followed only if FOLLOW. Returns 0 or -errno. */
 static int enter(int *dir, struct str part, bool follow)
 {
 	AUTO_FREE char *name = xstrndup(part.p, part.n);
@@ -39,7 +39,7 @@ static int enter(int *dir, struct str part, bool follow)
 	return 0;
 }
 
-/* Goes down PATH as far as it exists. *REST becomes the part of PATH that is missing. Returns 0 or -errno. */
+/* Goes down the path *REST as far as it exists. *REST becomes the part that is missing. Returns 0 or -errno. */
 static int descend(int *dir, struct str *rest)
 {
 	while (rest->p) {
@@ -53,7 +53,7 @@ static int descend(int *dir, struct str *rest)
 	return 0;
 }
 
-/* Makes the directories of REST. Another process may put links in their place meanwhile: they are not followed. */
+/* Makes the directories of REST. Follows no link that another process puts in the place of one of them. */
 static int make(int *dir, struct str rest)
 {
 	while (rest.p) {

@@ -74,7 +74,7 @@ static int by_path(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The directories right below DIR, sorted, each once. */
+/* Returns the directories right below DIR, sorted, each once. */
 static struct paths dirs_in(const struct zip *z, const char *dir)
 {
 	struct paths p = { .path = xcalloc(z->n + 1, sizeof(*p.path)) };
@@ -103,7 +103,7 @@ static struct paths dirs_in(const struct zip *z, const char *dir)
 	return p;
 }
 
-/* The one top directory that holds all entries, or "" if there is none. */
+/* Returns the top directory that holds all entries, or "" if there is none. The path is allocated. */
 static char *find_base(const struct zip *z)
 {
 	struct paths top = dirs_in(z, "");
@@ -211,7 +211,7 @@ static int find_packages(const struct finding *f, const char *prefix, unsigned d
 	return r;
 }
 
-/* The directory that SUBDIR means below BASE, allocated. */
+/* Sets *RET to the path of the directory SUBDIR below BASE. The path is allocated. */
 static int enter_subdir(const struct zip *z, const char *base, struct str subdir, char **ret,
 			struct why *y)
 {

@@ -9,7 +9,7 @@
 #include "skills/discover.h"
 #include "skills/name.h"
 
-/* The name of the package at PATH if its entry file names none. */
+/* Returns the name that the package at PATH has if its entry file holds no name. */
 static const char *dir_name(const struct store *s, const char *path)
 {
 	return path_leaf(*path ? path : s->path);

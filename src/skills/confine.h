@@ -16,8 +16,8 @@
 #include "base/err.h"
 #include "skills/store.h"
 
-/* Enough for a parsed request of 17 MiB, a listing of 16 MiB and a reply of 32 MiB. A buffer that grows needs its size
- * twice. */
+/* Enough for a parsed request of 17 MiB, a listing of 16 MiB and a reply of 32 MiB. A buffer needs twice
+ * its size while it grows. */
 #define SKILLS_MEMORY_MAX_BYTES (384ull << 20)
 #define SKILLS_OPEN_FILES_MAX 32u
 #define SKILLS_IMPORT_FILES_MAX \

@@ -89,7 +89,7 @@ static int add_children(struct search *s, DIR *d, const struct waiting *at)
 			continue;
 		if (++s->entries > DISCOVER_ENTRIES_MAX)
 			return why_set(s->y, "Skill discovery exceeded the configured entry limit");
-		/* DT_UNKNOWN: the file system does not tell the type, so opening it later decides */
+		/* DT_UNKNOWN: the file system does not tell the type, so opening the entry later decides */
 		if (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN)
 			continue;
 		add_waiting(s, xasprintf("%s%s%s", above, *above ? "/" : "", name), depth);

@@ -15,7 +15,7 @@
 #include "skills/operation.h"
 
 #define LIST_MAX 1000u       /* entries of one reply */
-#define DIRECTORY_MAX 10000u /* entries of a directory that is listed at all */
+#define DIRECTORY_MAX 10000u /* a directory with more entries is not listed */
 #define LIST_USUAL 200
 
 /* The package and the path in it that a request names. */
@@ -36,7 +36,7 @@ static void target_done(struct target *t)
 
 #define AUTO_TARGET __attribute__((cleanup(target_done))) struct target
 
-/* PATH is what a missing path means; NULL: it must be there. */
+/* If the request names no path, PATH is used. If PATH is NULL, the request must name a path. */
 static int target_open(const struct store *s, const struct json_value *data, const char *path,
 		       struct target *t, struct why *y)
 {
@@ -74,7 +74,7 @@ static void begin_reply(const struct target *t, const char *key, struct json_wri
 struct names {
 	char **name;
 	size_t n, room;
-	size_t seen; /* hidden ones too */
+	size_t seen; /* entries seen, also hidden ones */
 };
 
 static void names_done(struct names *l)
@@ -113,7 +113,7 @@ static int read_names(DIR *d, bool hidden, struct names *l, struct why *y)
 	return 0;
 }
 
-/* A link is shown as what it leads to, or, if that is outside of the package or missing, as a file of its own. */
+/* A link is shown as what it leads to. If that is missing or outside of the package, the link itself is shown. */
 static void write_entry(const struct target *t, const char *name, struct json_writer *w)
 {
 	bool top = strcmp(t->path, ".") == 0;

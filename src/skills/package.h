@@ -9,9 +9,9 @@
 
 #define PACKAGE_ENTRY "SKILL.md"
 #define PACKAGE_TEXT_MAX_BYTES \
-	(1u << 20) /* of an entry file and of files that peers read or write */
+	(1u << 20) /* the limit for an entry file and for files that peers read or write */
 
-/* How many levels of directories a search for packages descends: in what a peer names, and in a store. */
+/* How many levels a search for packages descends below a directory that a peer names, and below a store. */
 #define PACKAGE_DEPTH_SCAN 2u
 #define PACKAGE_DEPTH_STORE 6u
 

@@ -132,7 +132,7 @@ static int receive(int sock, struct buf *in, int *ret_file)
 
 	k = fdpass_recv(sock, head, sizeof(head), &file, 1, &n_fds);
 	if (k <= 0) {
-		fd_take(&file); /* fdpass_recv() has closed what it refused */
+		fd_take(&file); /* fdpass_recv() has already closed a descriptor that it refused */
 		return (int)k;
 	}
 	r = io_read_exact(sock, head + k, sizeof(head) - (size_t)k);

@@ -20,8 +20,8 @@
 #include "skills/bounds.h"
 #include "skills/name.h"
 
-/* The server keeps skills in this directory if it is not configured, also if the administrator has started it in a
- * refused directory like /root. */
+/* A server without configuration keeps skills in this directory. The directory is allowed even if it lies in a refused
+ * directory, because the administrator may have started the server in /root, for instance. */
 #define OWN_PLACE "data/box"
 #define TENANTS "tenants"
 #define OURS ".cordon-" /* names with this prefix are no packages */
@@ -60,13 +60,13 @@ static int open_root(const struct bounds *b, const char *root, struct places *p,
 	p->root = open_dir(p->root_named, &p->root_path);
 	if (p->root < 0)
 		return err_sys(e, -p->root, "open the skills root '%s'", p->root_named);
-	/* judge what is held: a link may have come since bounds_make() */
+	/* check the directory that we opened: a link may have been put there since bounds_make() */
 	return bounds_check(b, p->root_path, e) < 0 ? err_wrap(e, "the skills root") : 0;
 }
 
 static int open_source(const struct bounds *b, const char *source, struct places *p, struct err *e)
 {
-	/* trimmed as paths in requests are, because both are compared as text */
+	/* paths in requests are trimmed and compared with SOURCE as text, so trim SOURCE, too */
 	struct str s = unicode_trim(str_of(source));
 	AUTO_FREE char *trimmed = xstrndup(s.p, s.n);
 

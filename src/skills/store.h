@@ -43,7 +43,7 @@ bool places_gone(const struct places *p);
 struct store {
 	const struct places *places; /* borrowed; outlives the store */
 	int fd;
-	char *path, *named; /* absolute; canonical, and as the owner spelled it */
+	char *path, *named; /* absolute; PATH is canonical, NAMED is as the owner spelled it */
 	bool tenant;
 };
 

@@ -14,7 +14,7 @@ void why_add_str(struct why *y, struct str text)
 {
 	size_t room = WHY_MAX_BYTES - y->text.n;
 
-	/* The cut may split a character, which is then shown as U+FFFD. The server shows less than that. */
+	/* The cut may split a character. The server shows only 4096 characters, which end before the cut. */
 	buf_add(&y->text, text.p, text.n < room ? text.n : room);
 }
 

@@ -1,8 +1,8 @@
 /*
  * The reason why an operation on skills failed, as the peer reads it.
  *
- * The text may list paths and have 4096 characters, which is too long for struct err (base/err.h). So the functions of
- * this room return -1 and fill a struct why.
+ * The text may list paths and have 4096 characters, which is too long for struct err (base/err.h). So the functions in
+ * src/skills return -1 and fill a struct why.
  */
 #pragma once
 

@@ -232,7 +232,7 @@ static int judge_kind(const struct central *c, struct zip_entry *e, struct why *
 	return 0;
 }
 
-/* True if PACKED bytes would grow to SIZE bytes by more than the limit allows. */
+/* True if SIZE, the size after inflation, is too large for PACKED bytes. */
 static bool ratio_too_high(uint64_t size, uint64_t packed)
 {
 	return size > packed * ZIP_RATIO_MAX;
@@ -359,7 +359,7 @@ static int read_all(struct zip *z, struct central *all, struct why *y)
 		if (r < 0)
 			return -1;
 	}
-	/* every entry has passed this check, so the sum passes; the check stays as the written rule */
+	/* the sums cannot fail this check, because every entry passed it; the code only states the rule */
 	if (ratio_too_high(sums.size, sums.packed))
 		return why_set(y, "Archive exceeds the aggregate compression ratio limit");
 	before = slice(z->bytes, 0, d.at);

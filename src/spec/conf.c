@@ -2,9 +2,9 @@
  * A file passes three stages:
  *
  *   expand   replace ${NAME}, make host paths absolute, put the contents of patch files in place of
- *            their names, write a network preset as an object, wrap scoped files
+ *            their names, write a network preset as an object, put scoped files below their key
  *   check    apply the file to a spec that is thrown away
- *   merge    merge the file into the sum of the files before it
+ *   merge    merge the file into the result of the files before it
  *
  * The place of a string says whether it is a host path. A place is written as member names joined
  * by dots, with "[]" for any item of a list.
@@ -90,8 +90,8 @@ static int expand_text(struct str s, const char *place, struct buf *out, struct 
 	return 0;
 }
 
-/* Returns true if PLACE may hold a host path. If *RET_ONLY_LOOKING_LIKE, only a text that looks like a path is
- * one. */
+/* Returns true if PLACE may hold a host path. If *RET_ONLY_LOOKING_LIKE, a text there is a host path
+ * only if it looks like a path. */
 static bool is_host_path(const char *place, bool *ret_only_looking_like)
 {
 	static const struct {
@@ -102,7 +102,7 @@ static bool is_host_path(const char *place, bool *ret_only_looking_like)
 		{ "image.bind", false },
 		{ "image.disk", false },
 		{ "mounts[]",
-		  false }, /* in "./src:/app", the part before the colon is a host path too */
+		  false }, /* in "./src:/app", the part before the colon is a host path */
 		{ "mounts[].bind", false },
 		{ "root_disk", true },
 		{ "mounts[].disk", false },

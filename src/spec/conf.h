@@ -23,7 +23,7 @@ enum conf_scope {
 };
 
 /* Turns the YAML file PATH into JSON. The caller gives this function, because the program
- * cordon-yaml does the work and this room starts no programs. Errors name the file. */
+ * cordon-yaml does the work and spec/ starts no programs. Errors name the file. */
 struct conf_loader {
 	int (*load)(void *arg, const char *path, struct json_doc **ret, struct err *e);
 	void *arg;

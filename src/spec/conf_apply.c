@@ -1,7 +1,7 @@
 /*
- * One table lists the root's keys in the order in which they are applied (the shell before the scripts), and which
- * scoped files may hold them. A key whose feature does not exist yet is refused, so that no setting of a file is
- * ignored in silence.
+ * The table `keys` lists the keys of a root file in the order in which they are applied (the shell before the
+ * scripts). It also says which scoped files may hold each key. A key whose feature does not exist yet is refused, so
+ * that no setting of a file is ignored in silence.
  */
 #include "spec/conf_apply.h"
 

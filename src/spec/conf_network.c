@@ -82,8 +82,8 @@ static int apply_preset(const char *word, struct conf_target *a, struct err *e)
 	return 0;
 }
 
-/* Adds a rule for each target. The rules are checked again together with --net-rule; this function checks them too,
- * so that the message names the file. */
+/* Adds a rule for each target. Checks the rules, so that a message names the file. They are checked again later,
+ * together with --net-rule. */
 static int apply_targets(const struct json_value *v, const char *path, const char *action,
 			 struct conf_target *a, struct err *e)
 {

@@ -32,7 +32,7 @@ struct config {
 	uint64_t memory_mib;
 	char *shell, *workdir, *thp, *cpu_placement, *placement_profile;
 	struct spec_root_disk
-		root_disk; /* default for OCI images; not given if size_mib is 0 and kind is managed */
+		root_disk; /* for OCI images; size_mib 0 with the kind managed means "not given" */
 	int64_t metrics_interval_ms; /* -1 if not given */
 	bool metrics_disabled;
 

@@ -245,7 +245,7 @@ static void write_ports(struct json_writer *w, const struct spec *s)
 	json_end_array(w);
 }
 
-/* One member of `network`. VALUE is from the document that policy/ wrote. If VALUE is NULL, we write the member. */
+/* One member of `network`. VALUE comes from the document of policy/. It is NULL for a member that we write. */
 struct net_member {
 	const char *key;
 	const struct json_value *value;
@@ -267,7 +267,7 @@ static void write_own_net_member(struct json_writer *w, const char *key, const s
 	else if (strcmp(key, "trust_host_cas") == 0)
 		json_bool(w, s->trust_host_cas);
 	else
-		json_bool(w, false); /* `strict`, which is off by default */
+		json_bool(w, false); /* the member `strict`, off by default */
 }
 
 static void write_network(struct json_writer *w, const struct spec *s)

@@ -28,7 +28,7 @@
 #define SPEC_PIDS_MAX (4u << 20)      /* the kernel's PID_MAX_LIMIT */
 #define SPEC_MOUNTS_MAX \
 	512u /* a server mounts hundreds of skills; each takes two descriptors during a start */
-#define SPEC_WRITABLE_MAX 32u           /* directories of a read-only root; Box names six */
+#define SPEC_WRITABLE_MAX 32u           /* writable directories of a read-only root; Box uses six */
 #define SPEC_GUEST_PATH_MAX_BYTES 4095u /* the kernel's PATH_MAX without the terminator */
 #define SPEC_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define SPEC_DEFAULT_SHELL "/bin/sh"

@@ -84,7 +84,7 @@ static bool is_fresh(int fd)
 
 	while (fresh && (entry = dir_next(d)))
 		fresh = is_known(fd, entry->d_name);
-	/* another command may have adopted the home meanwhile: it makes the marker last, and then other files */
+	/* a home with a marker counts too: another command may have adopted it meanwhile and added files */
 	return fresh || faccessat(fd, MARKER, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -157,8 +157,8 @@ static enum home_served read_served(const char *line)
 	return HOME_SERVED_NOTHING;
 }
 
-/* Each further line is "place " and an object with name, path and identity. A line with another word is from a newer
- * cordon and is ignored. */
+/* Each further line is "place " and an object with name, path and identity. A line that begins with another word is
+ * from a newer cordon and is ignored. */
 static void read_place(struct home *h, const char *line)
 {
 	AUTO_JSON doc = NULL;
@@ -304,7 +304,7 @@ static int check_ours(struct home *h, const char *path, int fd, struct err *e)
 
 /* --- parts that live elsewhere --------------------------------------------------------------- */
 
-/* Returns true if the owner of the directory has marked it as a new place. places_apply() notes it later. */
+/* Returns true if the owner of the directory has marked it as a new place, which places_apply() will record. */
 static bool is_meant(const char *path)
 {
 	struct identity unknown = { 0 };

@@ -60,7 +60,7 @@ MUST_USE int home_set_place(const struct home *h, const char *name, const char *
  * directory. */
 #define HOME_PLACE_MARK ".cordon-place"
 
-/* Makes the short name of sandbox NAME that its sockets have. */
+/* Makes the short name that the sockets of sandbox NAME have. */
 void home_socket_id(const char *name, char out[HOME_ID_BYTES]);
 /* Makes the short name of sandbox NAME for its control groups. No other home on this machine uses this name. Its
  * first HOME_TAG_DIGITS are the same for the whole home, so that the groups of a deleted home can be recognised. */

@@ -111,8 +111,8 @@ static int read_mark(const struct home *h, int dir, const char *name, enum mark 
 	return 0;
 }
 
-/* Makes the directory PATH, which is open as DIR and locked, the place of part NAME. IN_FORCE: the link exists
- * already. */
+/* Makes the directory PATH, which is open as DIR and locked, the place of part NAME. IN_FORCE says that the home's link
+ * to PATH exists already. */
 static int take(const struct home *h, const char *name, const char *path, int dir, bool in_force,
 		struct err *e)
 {
@@ -211,7 +211,7 @@ static int check_unseen(const struct home *h, const char *real, struct err *e)
 			continue;
 		seen = box.spec.image.kind == IMAGE_DIR &&
 		       path_is_within(real, box.spec.image.reference);
-		/* the next start hides the directory; a live sandbox has it mounted already */
+		/* only a live sandbox can reach the directory: the next start hides it */
 		for (size_t k = 0; k < box.spec.n_mounts && record_is_live(box.dir); k++)
 			seen |= box.spec.mount[k].kind == MOUNT_BIND &&
 				path_is_within(real, box.spec.mount[k].source);

@@ -1,9 +1,9 @@
 /*
  * Parts of the state directory that live elsewhere: `paths` in config.json.
  *
- * HOME/sandboxes, for example, is then a link to the directory that the user named. So programs open files below the
- * home without reading the configuration, and an exec does not become slower. The commands that create something
- * apply the configuration. A part moves only while it is empty, so no existing file gets lost.
+ * HOME/sandboxes, for example, becomes a link to the directory that the user named. So programs open files below the
+ * home without reading the configuration, and an exec does not become slower. The commands that create something apply
+ * the configuration. A part moves only while it is empty, so no existing file gets lost.
  *
  * A file in such a directory says which home it belongs to. Two homes in one directory would delete each other's
  * images and volumes.

@@ -107,5 +107,5 @@ bool quota_release(int dirfd, const char *path)
 	if (!is_ours(&x))
 		return true;
 	r = quota_call(dir, Q_SETQUOTA, x.fsx_projid, &none);
-	return r == 0 || r == -ESRCH; /* ESRCH: now mounted without quotas, so there is no limit */
+	return r == 0 || r == -ESRCH; /* ESRCH: mounted without quotas, so there is no limit */
 }

@@ -30,5 +30,5 @@ MUST_USE int quota_adopt(int dir);
  * cannot grow. Returns 0 or -errno. */
 MUST_USE int quota_limit(int dir, uint64_t bytes);
 /* Lifts the limit of PATH, which is about to be erased, if it has one. Returns false if this needs more privilege; a
- * process with that privilege must then call this before PATH is erased. */
+ * process with that privilege must then call quota_release() before PATH is erased. */
 bool quota_release(int dirfd, const char *path);

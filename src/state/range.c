@@ -140,8 +140,8 @@ int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct
 	return err_sys(e, -r, "open the table of uid ranges '%s'", tables[0].file);
 }
 
-/* Looks for the claim in the first RELEASE_LOOK slots that range_claim() would try, even after a free slot. A claim
- * that is further away becomes stale, and a later claim takes over its slot. */
+/* Looks for the claim in the first RELEASE_LOOK slots that range_claim() would try. A free slot does not end the
+ * search. A claim that is further away becomes stale, and a later claim takes over its slot. */
 static bool release_in(const struct table *t, int fd, const char *record_path)
 {
 	uint32_t place = place_of(record_path);
@@ -153,7 +153,7 @@ static bool release_in(const struct table *t, int fd, const char *record_path)
 		read_slot(fd, slot, path);
 		if (strcmp(path, record_path) != 0)
 			continue;
-		IGNORE(write_slot(fd, slot, "")); /* another claim takes a stale slot over */
+		IGNORE(write_slot(fd, slot, "")); /* a later claim takes a stale slot over */
 		return true;
 	}
 	return false;

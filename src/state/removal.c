@@ -52,8 +52,8 @@ int record_retire(const struct home *h, const char *name)
 	return r < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Releases the quota of the layer first, because nothing leads to it once the record is gone. A confined supervisor
- * may not release quotas: it only frees the space, and the next command does the rest. */
+/* Releases the quota of the layer first, because the quota cannot be found once the record is gone. A confined
+ * supervisor may not release quotas: it only frees the space, and the next command does the rest. */
 static int erase_record(int dirfd, const char *path)
 {
 	AUTO_FREE char *mark = xasprintf("%s/" RECORD_QUOTA_MARK, path);
@@ -103,7 +103,7 @@ static bool release_claims(const struct home *h, int sandboxes, int dir, const c
 		home_erase_sockets(h, r.spec.name);
 		range_release(path);
 	}
-	IGNORE(flock(sandboxes, LOCK_UN)); /* the descriptor would release it too */
+	IGNORE(flock(sandboxes, LOCK_UN)); /* close() would release the lock too */
 	return true;
 }
 
@@ -131,7 +131,7 @@ bool record_sweep(const struct home *h, record_release *release)
 			enough &= r != -EACCES && r != -EPERM;
 		}
 		if (is_new)
-			IGNORE(flock(fd, LOCK_UN)); /* the descriptor would release it too */
+			IGNORE(flock(fd, LOCK_UN)); /* close() would release the lock too */
 	}
 	return enough;
 }

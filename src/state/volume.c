@@ -55,12 +55,12 @@ int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *
 	return 0;
 }
 
-/* Releases the quota first, because nothing leads to it afterwards. */
+/* Releases the quota first, because it cannot be found afterwards. */
 static int erase_volume(int dirfd, const char *name)
 {
 	AUTO_FREE char *data = xasprintf("%s/data", name);
 
-	/* this succeeds, because the user who removes a volume has made it */
+	/* this succeeds: the user who removes the volume is the user who made it */
 	IGNORE(!quota_release(dirfd, data));
 	return erase_tree(dirfd, name);
 }

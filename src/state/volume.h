@@ -42,7 +42,7 @@ struct volume_form {
 /* Makes a volume; a disk gets a new file system. Fails with ERR_EXISTS "volume already exists: NAME". */
 MUST_USE int volume_create(const struct home *h, const char *name, const struct volume_form *form,
 			   struct err *e);
-/* Fills E: quotas cannot be enforced here, and what the user can do. Always returns -1. */
+/* Fills E with the message that quotas cannot be enforced here, and with what the user can do. Always returns -1. */
 int volume_quota_missing(const struct home *h, struct err *e);
 /* Fails with ERR_NOT_FOUND "volume not found: NAME". */
 MUST_USE int volume_load(const struct home *h, const char *name, struct volume *ret, struct err *e);

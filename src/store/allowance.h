@@ -1,8 +1,8 @@
 /*
  * How much an image may still put on the disk. The limits hold for all layers of an image together,
  * including layers that are in the store already. Each worker gets at its start what is left.
- * Parallel workers can therefore exceed a limit together. The parent notices this when they end,
- * and removes their trees.
+ * Parallel workers can therefore exceed a limit together. The parent notices this when the workers
+ * end, and removes their trees.
  */
 #pragma once
 

@@ -78,7 +78,7 @@ static int limit_resources(struct err *e)
 int confine(int dir_fd, int read_fd, struct err *e)
 {
 	/* drop_privilege() also sets no_new_privs, which Landlock needs; the filter comes last,
-	 * since it forbids the other steps */
+	 * because it forbids the other steps */
 	if (limit_resources(e) < 0 || leave_the_host(dir_fd, read_fd, e) < 0 ||
 	    drop_privilege(e) < 0 || limit_files(dir_fd, read_fd, e) < 0)
 		return -1;

@@ -65,8 +65,8 @@ static bool is_made(const struct workshop *w)
 
 /* --- size ------------------------------------------------------------------------------------ */
 
-/* Computes an upper bound from the sizes of the unmerged layers. Too large is harmless: unused
- * space costs nothing in a sparse file. *RET_LEAST is the space that the host must have free. */
+/* Computes an upper bound from the sizes of the unmerged layers. A larger bound is harmless:
+ * unused space costs nothing in a sparse file. *RET_LEAST is the space that the host must have free. */
 static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *ret_least,
 		   struct err *e)
 {
@@ -82,7 +82,7 @@ static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *re
 			info.disk_bytes = info.tar_bytes;
 		bytes += info.disk_bytes;
 		entries += info.entries;
-		/* the merge gives back the space of hidden files, so only the largest layer counts */
+		/* only the largest layer surely needs its space: hidden files of other layers give theirs back */
 		if (info.disk_bytes > least)
 			least = info.disk_bytes;
 	}
@@ -157,7 +157,7 @@ static int mount_and_fill(const struct workshop *w, struct err *e)
 	AUTO_FD file = openat(w->dir, DISK_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	AUTO_FD mount = -1;
 
-	/* the loop device shares this open file and with it the lock */
+	/* the loop device uses this open file and so holds its lock, too */
 	if (file < 0 || flock(file, LOCK_EX | LOCK_NB) < 0)
 		return err_sys(e, errno, "open it");
 	if (mount_disk(file, &mount, e) < 0)
@@ -189,7 +189,7 @@ static int build(const struct workshop *w, struct err *e)
 	    disk_file_make(w->dir, DISK_FILE, w->path, &make, e) < 0)
 		return -1;
 	if (mount_and_fill(w, e) < 0) {
-		/* if the host is full, E says so instead */
+		/* if the host is full, E gets that as the error */
 		IGNORE(check_room(w, DISK_SPARE_MIB * MIB, e));
 		return -1;
 	}
@@ -240,7 +240,7 @@ static int make_once(struct workshop *w, struct err *e)
 	}
 	if (busy)
 		return 0;
-	/* another process may have finished it before we got the lock */
+	/* another process may have made the flat form before we got the lock */
 	r = is_made(w) ? 0 : build(w, e);
 	IGNORE(store_erase_tmp(w->store, w->name, &ignored));
 	return r;

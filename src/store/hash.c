@@ -25,7 +25,7 @@ int hash_init(struct hash *h, struct err *e)
 void hash_reset(struct hash *h)
 {
 	if (EVP_DigestInit_ex(h->ctx, EVP_sha256(), NULL) != 1)
-		abort(); /* cannot fail: it worked at init and takes no memory now */
+		abort(); /* cannot fail: the same call worked in hash_init() */
 }
 
 void hash_add(struct hash *h, const void *p, size_t n)

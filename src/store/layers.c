@@ -51,7 +51,7 @@ static int check_diff_id(const struct layer_job *j, const char *got, struct err 
 		       got, j->diff_id);
 }
 
-/* Uses a tree that is in the store already, after checking that this image means the same tree. */
+/* Uses a tree that is in the store already, after checking that the image names its diff_id. */
 static int use_present(struct layers *l, struct layer_job *j, struct err *e)
 {
 	if (image_store_layer_info(l->store->home_fd, j->digest, &j->info, e) < 0)
@@ -102,7 +102,7 @@ static int start(struct layers *l, struct layer_job *j, struct err *e)
 		return -1;
 	if (j->wait)
 		return 0;
-	/* another process may have finished it before we got the lock */
+	/* another process may have finished the layer before we got the lock */
 	if (store_has_layer(l->store, j->digest)) {
 		struct err ignored;
 		char name[IMAGE_PATH_BYTES];

@@ -37,7 +37,7 @@ struct layers {
 	struct layer_job *job;
 	size_t n_jobs;
 	unsigned parallel;
-	struct allowance left; /* what layers that are neither ready nor unpacked may take */
+	struct allowance left; /* what the layers that are not unpacked yet may put on the disk */
 };
 
 void layers_init(struct layers *l, const struct store *store);

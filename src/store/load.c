@@ -26,7 +26,7 @@
 #include "store/stage.h"
 #include "store/worker.h"
 
-#define LOAD_LINKS_MAX 8       /* old `docker save` links each repeated layer once */
+#define LOAD_LINKS_MAX 8       /* links between a name and its file; real archives use one */
 #define LOAD_INDEX_DEPTH_MAX 3 /* index.json, an image's index, its manifest */
 #define LOAD_INDEX_BYTES_MAX MANIFEST_MAX_BYTES
 
@@ -35,7 +35,7 @@ struct staged {
 	char *link; /* NULL for a file */
 	bool hard;
 	unsigned number;
-	char digest[DIGEST_BYTES]; /* "" until it is in the store */
+	char digest[DIGEST_BYTES]; /* "" until the file is in the store */
 	uint64_t size_bytes;
 };
 

@@ -52,7 +52,7 @@ struct shared_file {
 
 #define OPEN_DIRS 16 /* open directories of each tree */
 
-/* A tree and its open directories, the last used first. */
+/* A tree and its open directories, the most recently used first. */
 struct side {
 	int root; /* borrowed */
 	struct {
@@ -441,7 +441,7 @@ static int merge_layer(struct merge *m, int layers_fd, const char *hex, struct e
 	AUTO_FD from = openat(layers_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int r = 0;
 
-	if (from < 0 && errno == ENOENT) { /* see image/store.h */
+	if (from < 0 && errno == ENOENT) { /* the tree is IMAGE_LAYER_NAMED instead */
 		err_set(e, ERR_UNSUPPORTED, "layer %.12s hides files by name", hex);
 		return err_hint(e, "make flat root disks where the state directory is not on an "
 				   "overlay file system");

@@ -9,7 +9,7 @@
 #include "base/spawn.h"
 #include "host/subid.h"
 
-/* newuidmap PID 0 CALLER 1 1 START 65536 */
+/* Runs PROGRAM with the arguments PID 0 CALLER 1 1 START 65536. */
 static bool run_mapper(const char *program, pid_t pid, uint32_t caller, uint32_t start)
 {
 	char target[16], own[16], first[16], count[16];

@@ -21,7 +21,7 @@
 
 /* --- remove --------------------------------------------------------------------------------- */
 
-/* A damaged record can be removed too; the sweep then removes the content it referred to. */
+/* Fails if a sandbox uses the image. A damaged record counts as unused, so it can be removed. */
 static int check_unused(const struct store *store, const struct usage *u, const char *reference,
 			struct err *e)
 {

@@ -75,7 +75,7 @@ static int collect_live(const struct store *store, struct live *l, struct err *e
 		return -1;
 	for (size_t i = 0; i < u.n; i++) {
 		struct image_record r;
-		struct err ignored; /* an image that the store no longer has keeps no content */
+		struct err ignored; /* if the image is gone from the store, it keeps no content */
 
 		if (image_store_find_digest(store->home_fd, u.line[i].digest, &r, &ignored) < 0)
 			continue;

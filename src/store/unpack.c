@@ -33,7 +33,7 @@
 #define WHITEOUT_OPAQUE ".wh..wh..opq"
 #define DISK_BLOCK_BYTES 4096u /* the block size of common file systems */
 
-#define WAYS_MAX_BYTES (64u << 10) /* some thousand directories; further ones are not listed */
+#define WAYS_MAX_BYTES (64u << 10) /* paths of some thousand directories; more are not listed */
 
 /* Times of directories are set at the end, because every entry made inside changes them. */
 struct directory {
@@ -53,7 +53,7 @@ struct unpack {
 	/* Paths of whiteouts that the file system cannot store, because it is an overlay itself. */
 	char **hidden;
 	size_t n_hidden, room_hidden;
-	bool named; /* the tree has whiteouts by name */
+	bool named; /* the tree has whiteouts as names (.wh.NAME) */
 	/* The directory of the last entry, or NULL. It is kept because the next entry is usually in
 	 * the same directory. No entry can have replaced it: an entry replaces only what is inside
 	 * its own directory. */

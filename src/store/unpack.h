@@ -1,5 +1,5 @@
 /*
- * Unpacks a layer to a directory that overlayfs can use as a lower.
+ * Unpacks a layer to a directory that overlayfs can use as a lower layer.
  *
  * Unpacking keeps files, directories, hard and symbolic links, FIFOs, holes, times, modes with
  * setuid and setgid, `user.*` attributes and file capabilities, and names of any bytes. It leaves
@@ -24,8 +24,8 @@
 #define UNPACK_ENTRIES_MAX (1u << 20) /* for one layer; five times the largest layer seen */
 #define UNPACK_XATTR_MAX_BYTES 65536u /* the kernel's own limit for one attribute */
 
-/* Reads a blob of BLOB_BYTES from BLOB_FD and unpacks it to DIR_FD/root, within what LEFT allows
- * the image. A failure leaves a partial tree behind. */
+/* Reads a blob of BLOB_BYTES from BLOB_FD and unpacks it to DIR_FD/root. Fails if the
+ * layer needs more than LEFT. A failure leaves a partial tree behind. */
 MUST_USE int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners owners,
 			  const struct allowance *left, struct image_layer_info *ret,
 			  struct err *e);

@@ -97,7 +97,7 @@ bool worker_advance(struct worker *w)
 		ssize_t k;
 
 		if (!room) {
-			/* the reply is too long: worker_finish() reports it as broken */
+			/* the reply is too long: worker_finish() reports a broken reply */
 			kill(w->child.pid, SIGKILL);
 			return true;
 		}

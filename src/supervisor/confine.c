@@ -8,7 +8,7 @@
  *                 with a network:
  *                 SETUID, SETGID        its gateway takes on an id of the range
  *                 NET_BIND_SERVICE      … and may publish a port below 1024
- *   files         its record, and the right to make and remove directories beside it, with which it retires
+ *   files         its record, and the right to make and remove directories beside it, to retire
  *                 the record; its sockets; the engine's files. With a network: the gateway, the loader, the
  *                 libraries, and the files that name the host's resolvers
  *   calls         tools/supervisor.table

@@ -62,7 +62,7 @@ static void answer_usage(struct control_client *c)
 
 	m = (struct usage_message){
 		.uptime_ns = now > started ? now - started : 0,
-		/* the client finds these numbers out (client/usage.c) */
+		/* the client reads these numbers itself (client/usage.c) */
 		.disk_read_bytes = USAGE_UNKNOWN,
 		.disk_write_bytes = USAGE_UNKNOWN,
 		.supervisor = (uint64_t)getpid(),

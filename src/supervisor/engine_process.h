@@ -73,7 +73,7 @@ MUST_USE int layer_clean(const struct rootfs *r, struct err *e);
 MUST_USE int own_state_find(const struct supervisor *s, struct rootfs *r, struct err *e);
 
 /* engine_process_limits.c */
-/* Writes into the record how each limit is enforced. The control groups are made. If no control group
+/* Writes into the record how each limit is enforced. The control groups exist already. If no group
  * enforces a limit that the user asked for, BOOT makes pid 1 enforce it. */
 MUST_USE int limits_apply(struct supervisor *s, struct boot_message *boot, struct err *e);
 struct cgroup_limits limits_of(const struct spec *spec);

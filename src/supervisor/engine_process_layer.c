@@ -7,7 +7,7 @@
  *   layers/0/disk.raw       with --root-disk flat: the whole root, a copy of the image's flat form
  *   in memory               ephemeral sandboxes without --root-disk disk, and --root-disk tmpfs
  *
- * The first start chooses; later starts see the choice by the files in layers/0. The default size must cost nearly
+ * The first start chooses one of these; later starts find its files in layers/0. The default size must cost nearly
  * nothing: if only a disk could enforce it, the layer is a plain directory, and we watch it.
  */
 #include <errno.h>

@@ -58,8 +58,8 @@ static int make(const struct mount_points *points, const struct rootfs *r, size_
 	return made;
 }
 
-/* Returns the entry of N for the source of mount OUTER, and enters the source if this is the
- * first time. */
+/* Returns the entry of N for the source of mount OUTER, and calls mount_points_enter() if
+ * the entry is new. */
 static struct mount_points *enter(const struct home *h, const struct rootfs *r, size_t outer,
 				  size_t *entry, struct nested *n)
 {
@@ -72,7 +72,7 @@ static struct mount_points *enter(const struct home *h, const struct rootfs *r, 
 	return &n->source[entry[outer] - 1];
 }
 
-/* Returns true if the source has the mount point by itself, so that we need not enter the source. A
+/* Returns true if the source has the mount point and no sandbox made it: then we need no entry. A
  * mount point that another sandbox made has a note and is removed when the last sandbox leaves. The
  * note is made before the mount point and removed after it, so we look for notes twice. */
 static bool is_theirs(const struct home *h, const struct rootfs *r, size_t i, size_t outer)

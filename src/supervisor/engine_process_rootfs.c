@@ -101,8 +101,8 @@ int root_find_image(const struct supervisor *s, int *ret_lock, struct image_reco
 	return 0;
 }
 
-/* Returns the id that a file of N on disk has inside, or 0 (root) if no id inside is mapped to
- * N. */
+/* Returns the id inside that owns a file which belongs to N on disk, or 0 (root) if no id inside is
+ * mapped to N. */
 static uint32_t id_inside(const struct ids *i, uint32_t n, uint32_t caller, uint32_t base)
 {
 	switch (i->mode) {

@@ -31,7 +31,7 @@
 
 #define BIT(n) (1u << (n))
 #define READ_CHUNK_BYTES 16384
-/* on_late() runs this long after the start and does work that a sandbox that ends sooner does not need */
+/* on_late() runs this long after the start. A sandbox that ends sooner does not need its work */
 #define LATE_AFTER_NS (20 * NS_PER_MS)
 
 static const unsigned may_become[] = {
@@ -358,7 +358,7 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		/* pid 1 is ending; its pidfd becomes readable then */
+		/* pid 1 is ending; its pidfd becomes readable when it has ended */
 		loop_remove(s->loop, &s->channel_watch);
 		s->engine->kill(s);
 		return;

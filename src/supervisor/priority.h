@@ -20,5 +20,5 @@
  * cannot fail, because the kernel lets every process give up these advantages. */
 void priority_give_up(void);
 
-/* Returns the processors that are in MINE and in THEIRS, or all of THEIRS if there are none. */
+/* Returns the processors that are in MINE and in THEIRS, or all of THEIRS if no processor is in both. */
 void priority_cpus(const cpu_set_t *mine, const cpu_set_t *theirs, cpu_set_t *ret);

@@ -57,7 +57,7 @@ struct supervisor {
 	struct err failure;
 };
 
-/* launch.c: starts an instance from the record. It is not ready yet. */
+/* launch.c: starts an instance from the record, and does not wait until it is ready. */
 MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
 /* Returns the "K=V" strings of the image and the user, each allocated. */
 const char **supervisor_env(const struct spec *spec, size_t *ret_n);
@@ -116,5 +116,5 @@ void link_close(struct supervisor *s);
 MUST_USE int control_open(struct supervisor *s);
 /* Tells the clients that asked for the stop that the sandbox is down. */
 void control_stopped(struct supervisor *s);
-/* Closes the connections after the lock is released, so that clients that asked for the stop know it. */
+/* Closes the connections. Called after the lock is released: clients that asked for the stop wait for the close. */
 void control_hang_up(struct supervisor *s);

@@ -99,7 +99,7 @@ int surveyor_answer(const struct surveyor *s, struct survey *ret)
 void surveyor_end(struct surveyor *s)
 {
 	if (s->pid) {
-		IGNORE(sys_pidfd_send_signal(s->pidfd, SIGKILL) < 0); /* it may have ended */
+		IGNORE(sys_pidfd_send_signal(s->pidfd, SIGKILL) < 0); /* the task may have ended */
 		while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}

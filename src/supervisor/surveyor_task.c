@@ -39,9 +39,9 @@ static long keep_descriptors(const struct surveyor_memory *m)
 	return r < 0 ? r : RAW3(SYS_close_range, KEPT_MAX, ~0u, 0);
 }
 
-/* Enters the sandbox's user namespace, in which the task can read directories of the sandbox's ids, whatever their modes,
- * and no others. The kernel lets an ordinary user in only after pid 1 has executed its program: before, pid 1 has
- * another id and shares our memory. So the task tries until then. No command runs before that. */
+/* Enters the sandbox's user namespace. There the task can read the directories of the sandbox's ids, whatever their modes,
+ * and no other directories. The kernel lets an ordinary user in only after pid 1 has executed its program: before, pid 1
+ * has another id and shares our memory. So the task tries until pid 1 has done that. No command runs before. */
 static long enter_namespace(void)
 {
 	const struct timespec pause = { .tv_nsec = RETRY_NS };

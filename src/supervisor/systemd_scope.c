@@ -223,7 +223,7 @@ static int find_unit(struct bus *b, struct buf *path, const char **ret_interface
 	return 0;
 }
 
-/* Finds out whether our unit is delegated. If systemd refuses to answer, it is not. If the bus does not answer, this is
+/* Finds out whether our unit is delegated. If systemd refuses to answer, the result is false. No answer from the bus is
  * an error: the next call would otherwise move us out of a unit that may be delegated. */
 static int find_delegation(struct bus *b, bool *ret, struct err *e)
 {

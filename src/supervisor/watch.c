@@ -260,7 +260,7 @@ enum end_reason watch_counted(struct watch *w, uint64_t written)
 		return become_over(w, END_LAYER);
 	if (!w->low)
 		return END_NONE;
-	w->counted = !wrote; /* what commands write until they have ended does not count */
+	w->counted = !wrote; /* ended commands may still write: the next answer is the base */
 	w->written = written;
 	w->starved |= wrote;
 	return wrote ? END_SPACE : END_NONE;

@@ -30,7 +30,7 @@
 #define WATCH_FILES_PER_MS 200          /* no process makes more files per millisecond */
 #define WATCH_SOONEST_MS 10
 #define WATCH_LATEST_MS 1000
-#define WATCH_BYTES_PER_FILE 4096     /* a layer may have as many files as it has blocks */
+#define WATCH_BYTES_PER_FILE 4096     /* a layer may have one file per block of its size */
 #define WATCH_FALL_BYTES (1ull << 20) /* a smaller loss is noise: a log, a journal */
 #define WATCH_FALL_FILES 64
 #define WATCH_LAST_LOOKS 20
@@ -62,7 +62,7 @@ struct watch {
 	bool ended; /* commands were ended because the layer was too large */
 	/* how many more looks may still find late writes of ended commands */
 	unsigned last_writes;
-	/* what commands had written when the last late writes of ended commands were counted */
+	/* what commands had written at the last look that could find such late writes */
 	uint64_t over_written;
 	uint64_t high, files_high; /* the most that was free since the last measurement */
 	uint64_t then, files_then; /* what was free when the measurement began */
@@ -71,7 +71,7 @@ struct watch {
 	bool then_counted;
 	uint64_t then_written;
 	bool late; /* the file system has lost much since the measurement began */
-	/* below the floor */
+	/* LOW: the file system is below the floor. COUNTED: compare the next answer with WRITTEN */
 	bool low, counted;
 	uint64_t written;  /* what commands had written when pid 1 was last asked */
 	uint64_t low_free; /* what was free when pid 1 was last asked */

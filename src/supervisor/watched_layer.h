@@ -9,7 +9,7 @@
 
 #define LAYER_WATCHED "watched" /* how the size of such a layer is enforced */
 
-/* Remembers that the layer in the directory LAYER must be watched. LAYER stays the caller's. If FRESH, it is empty. */
+/* Remembers that the layer in the directory LAYER must be watched. The caller still owns LAYER. FRESH: it is empty. */
 MUST_USE int watched_layer_new(struct supervisor *s, int layer, bool fresh, struct err *e);
 /* Starts watching, before we confine ourselves. If no layer is watched, this function and those
  * below do nothing. */

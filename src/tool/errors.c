@@ -14,7 +14,7 @@
 #include "client/sandbox.h"
 
 #define ERRORS_FILE "service-errors.jsonl"
-#define ERRORS_FILE_MAX_BYTES (4u << 20) /* 50 messages of 4096 characters, escaped */
+#define ERRORS_FILE_MAX_BYTES (4u << 20) /* enough for 50 escaped messages of 4096 characters */
 
 /* Opens and locks the file. */
 static int open_file(int *ret, struct err *e)
@@ -74,7 +74,7 @@ static int add(const struct fault *f, const struct query *q, struct err *e)
 	if (open_file(&fd, e) < 0)
 		return -1;
 	if (io_read_to_end(fd, &text) < 0)
-		buf_clear(&text); /* a damaged list starts again, empty */
+		buf_clear(&text); /* if the list cannot be read, begin a new list */
 	write_record(f, q, &text);
 	kept = (struct str){ buf_str(&text), text.n };
 	while (count_lines(kept) > ERRORS_MAX)

@@ -12,7 +12,7 @@
 #include "tool/place.h"
 #include "tool/session_file.h"
 
-#define EDIT_MAX_BYTES (1u << 20) /* of the file, before and after */
+#define EDIT_MAX_BYTES (1u << 20) /* size of the file, before and after the edit */
 
 struct request {
 	struct str path, old_string, new_string;
@@ -55,7 +55,7 @@ static int change(struct file_call *c, const struct request *r, struct str text,
 	return buf_failed(out) ? too_large(c, f) : 0;
 }
 
-/* Reads the file and its state. */
+/* Reads the file, and fills *RET by fstat(). */
 static int load(struct file_call *c, const struct place *p, struct buf *text, struct stat *ret,
 		struct fault *f)
 {
@@ -87,7 +87,7 @@ static int store(struct file_call *c, const struct place *p, const struct buf *t
 	return r < 0 ? place_error(c, p, r, f) : 0;
 }
 
-/* Reads the file in the sandbox, in pieces that one command can print. */
+/* Reads a file of the sandbox. Each command prints one piece of it. */
 static int load_in_session(struct file_call *c, const struct place *p, struct buf *text,
 			   struct fault *f)
 {
@@ -102,7 +102,7 @@ static int load_in_session(struct file_call *c, const struct place *p, struct bu
 		if (size > EDIT_MAX_BYTES)
 			return too_large(c, f);
 		if (text->n == before)
-			break; /* the file became shorter */
+			break; /* the file has become shorter meanwhile */
 	} while ((int64_t)text->n < size);
 	return text->n > EDIT_MAX_BYTES ? too_large(c, f) : 0;
 }

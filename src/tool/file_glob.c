@@ -12,11 +12,11 @@
 #include "tool/place.h"
 
 #define MATCHES_MAX 100u
-#define KEPT_MAX 1024u /* matches that wait to be sorted */
+#define KEPT_MAX 1024u /* matches that are collected before the newest are chosen */
 
 struct match {
 	struct timespec changed;
-	char *path; /* below the top of the search; owned */
+	char *path; /* relative to the searched directory; owned */
 };
 
 struct search {
@@ -59,7 +59,7 @@ static bool on_file(void *arg, int dir, const char *name, struct str path)
 	return true;
 }
 
-/* Writes the matches and the same as a text. Returns false if some did not fit. */
+/* Writes the matches as an array and as a text. Returns false if some matches did not fit. */
 static bool write_matches(const struct search *s, const char *top, struct json_writer *w)
 {
 	AUTO_BUF preview = BUF_INIT(2 * FILE_RESULT_MAX_BYTES);

@@ -1,5 +1,5 @@
-/* The tool `grep`: lines of files that match a regular expression. A confined program, cordon-search, reads the files. Its
- * answer is checked here, because it may be hijacked by what it reads. */
+/* The tool `grep`: lines of files that match a regular expression. A confined program, cordon-search, reads the files.
+ * A file may hijack cordon-search, so its answer is checked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 #define EXPRESSION_MAX_CHARS 1024u
 #define MATCHES_MAX 200u
 #define ANSWER_MAX_BYTES (1u << 20)
-#define DEADLINE_SEC 10 /* of a search: reading 50 MiB from a slow disk */
+#define DEADLINE_SEC 10 /* of a search, which may read 50 MiB from a slow disk */
 
 enum { STATUS_INVALID = 2, STATUS_LATE = 3 };
 
@@ -45,7 +45,7 @@ static int read_request(struct file_call *c, struct request *r, struct fault *f)
 		return 0;
 	if (file_pattern(c, r->include, &include, f) < 0)
 		return -1;
-	/* without the workspace in front of it */
+	/* cut off the path of the workspace */
 	r->include.n -= (size_t)(include.part[0].p - r->include.p);
 	r->include.p = include.part[0].p;
 	return 0;
@@ -115,8 +115,8 @@ static int run(const struct request *r, int fd, struct buf *answer, struct fault
 	k = read_answer(pipe_fd[0], answer);
 	close(pipe_fd[0]);
 	if (k < 0)
-		IGNORE(kill(child.pid, SIGKILL)); /* it is our child, and not reaped yet */
-	IGNORE(child_wait(&child, &status));      /* a status of 0 without an answer is no answer */
+		IGNORE(kill(child.pid, SIGKILL)); /* the child is not reaped yet */
+	IGNORE(child_wait(&child, &status)); /* an empty answer fails even if the status is 0 */
 	if (k == -ETIME)
 		return STATUS_LATE;
 	if (k < 0 || !WIFEXITED(status))
@@ -126,7 +126,7 @@ static int run(const struct request *r, int fd, struct buf *answer, struct fault
 
 /* --- the answer ------------------------------------------------------------------------------ */
 
-/* Writes a match, with the path that the model knows. Returns -1 for an answer that makes no sense. */
+/* Writes a match with its path in the sandbox. Returns -1 if the match is not valid. */
 static int write_match(const struct json_value *m, const char *top, struct json_writer *w)
 {
 	const char *file = json_get_str(m, "file", NULL),

@@ -14,9 +14,9 @@
 
 #define LINES_DEFAULT 2000
 #define LINES_MAX 10000
-#define PLACE_UNKNOWN UINT64_MAX /* where a line begins */
+#define PLACE_UNKNOWN UINT64_MAX /* the offset of a line is not known */
 #define CHUNK_BYTES 65536u
-#define SCAN_MAX_BYTES (256u << 20) /* text that is read in front of the first line; 0.1 s */
+#define SCAN_MAX_BYTES (256u << 20) /* text that is skipped to find the first line; takes 0.1 s */
 
 struct request {
 	struct str path;
@@ -74,7 +74,7 @@ static int read_directory(struct file_call *c, const struct place *p, int fd, st
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
-/* Reads up to N bytes from an offset on, also if the file grows or shrinks meanwhile. */
+/* Reads up to N bytes from OFFSET on. The file may grow or shrink meanwhile. */
 static int read_part(int fd, int64_t offset, size_t n, struct buf *out)
 {
 	char *p = buf_room(out, n);
@@ -134,7 +134,7 @@ static int read_base64(struct file_call *c, const struct place *p, int fd, const
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-/* Reads until the window is full. Returns 0, -EFBIG if its first line is too far from the beginning, or -errno. */
+/* Reads until the window is full. Returns 0, -EFBIG if its first line lies beyond SCAN_MAX_BYTES, or -errno. */
 static int fill(struct window *w, int fd)
 {
 	char chunk[CHUNK_BYTES];
@@ -219,7 +219,7 @@ static int read_text(struct file_call *c, const struct place *p, int fd, const s
 
 /* --- in the sandbox -------------------------------------------------------------------------- */
 
-/* Writes the names that a shell listed: whole lines within the limit. */
+/* Writes the names that a shell listed, up to MAX bytes. A name that does not fit is left out. */
 static void write_listed(struct json_writer *w, struct str text, size_t max)
 {
 	const char *limit = text.n > max ? "bytes" : NULL;
@@ -227,12 +227,12 @@ static void write_listed(struct json_writer *w, struct str text, size_t max)
 
 	if (limit)
 		text.n = max;
-	while (limit && text.n && text.p[text.n - 1] != '\n') /* the last name may be cut */
+	while (limit && text.n && text.p[text.n - 1] != '\n') /* drop a name that is cut */
 		text.n--;
 	for (size_t i = 0; i < text.n; i++)
 		total += text.p[i] == '\n';
 	if (text.n)
-		text.n--; /* the last line feed */
+		text.n--; /* drop the last newline */
 	write_names(w, text, total, limit);
 }
 
@@ -244,7 +244,7 @@ static int read_lines_in_session(struct file_call *c, const struct place *p,
 	struct window w;
 	bool directory;
 
-	/* one line and one byte more tell that there is more */
+	/* ask for one line and one byte more than are shown, to learn whether the file has more */
 	if (session_read_lines(c, p, r->offset, r->limit + 1, max + 1, &directory, &part, f) < 0)
 		return -1;
 	if (directory) {

@@ -1,9 +1,9 @@
 /*
  * The tools that handle files of a session's workspace: read, write, edit, glob and grep.
  *
- * If the workspace is a directory of this machine, a tool handles its files directly. It opens the directory once and
- * reaches everything below it by descriptor, without following a link, because a command in the sandbox may change the
- * tree at any moment. If the workspace exists in the sandbox only, read, write and edit run a shell there. Messages name files by their paths in the sandbox.
+ * If the workspace is a directory of this machine, a tool opens it and reaches its files by descriptor. The tool
+ * follows no link, because a command in the sandbox may change the tree at any moment. If the workspace exists in the
+ * sandbox only, read, write and edit run a shell there. Messages name files by their paths in the sandbox.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "service/fault.h"
 #include "service/way.h"
 
-#define FILE_RESULT_MAX_BYTES 51200u /* of the text in one result */
+#define FILE_RESULT_MAX_BYTES 51200u /* text of one result */
 
 struct file_call {
 	const struct box_spec *spec; /* spec of the session */
@@ -35,7 +35,7 @@ struct file_tool {
 /* Returns the tool of this name, or NULL. */
 const struct file_tool *file_tool_find(const char *name);
 
-/* Reads a pattern of file names. It may begin with the workspace, as the results do. */
+/* Reads a pattern of file names. The pattern may begin with the path of the workspace, as paths in results do. */
 MUST_USE int file_pattern(struct file_call *c, struct str text, struct pattern *ret,
 			  struct fault *f);
 

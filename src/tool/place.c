@@ -8,13 +8,13 @@
 #include "base/cleanup.h"
 #include "files/path.h"
 
-/* A directory of this machine at a path of the sandbox. */
+/* A mount: a directory of this machine, and its path in the sandbox. */
 struct mounted {
 	const char *host_path, *at;
 	enum box_mode mode;
 };
 
-/* Returns the mount that shows PATH, the deepest one if there are several. */
+/* Returns the mount that PATH lies in. Of nested mounts, returns the innermost. */
 static struct mounted find_mount(const struct box_spec *s, const char *path)
 {
 	struct mounted best = { s->host_path, BOX_DEFAULT_PLACE, s->host_path_mode };
@@ -52,7 +52,7 @@ static int read_path(struct file_call *c, struct str path, char **ret, struct fa
 	return 0;
 }
 
-/* Opens HOST_PATH, a real path: a component that became a link since is not followed. */
+/* Opens HOST_PATH, a path without links. Follows no link, because a component may have become a link meanwhile. */
 static int open_top(const char *host_path)
 {
 	AUTO_FD root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);

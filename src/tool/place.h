@@ -1,4 +1,4 @@
-/* The file or directory that a model names: a path below a directory of this machine that the session has mounted. */
+/* A file or directory that a model names. It lies in a mounted directory of this machine, or in the sandbox only. */
 #pragma once
 
 #include <sys/stat.h>
@@ -22,10 +22,10 @@ MUST_USE int place_find(struct file_call *c, struct str path, struct place *ret,
 void place_done(struct place *p);
 /* Fails if the place is read-only. */
 MUST_USE int place_check_writable(struct file_call *c, const struct place *p, struct fault *f);
-/* Turns -ERRNO of a call on the place into a message for a model. */
+/* Turns ERROR, the -errno of a call on the place, into a message for a model. */
 int place_error(struct file_call *c, const struct place *p, int error, struct fault *f);
-/* Opens the place, a file or a directory, to search it. Returns a descriptor or -1. */
+/* Opens the file or directory for a search. Returns a descriptor or -1. */
 MUST_USE int place_open_tree(struct file_call *c, const struct place *p, mode_t *ret_kind,
 			     struct fault *f);
-/* Fails because the path leads out of the workspace. */
+/* Sets the fault that PATH leads out of the workspace. Returns -1. */
 int place_escapes(struct file_call *c, struct str path, struct fault *f);

@@ -31,16 +31,16 @@ struct call {
 	struct service_config config;
 	struct query query;
 	bool read_only;           /* --workspace DIR:ro */
-	const char *hint;         /* what a model can do after a failure, static, or NULL */
-	struct way *way;          /* NULL: the runtime is unavailable */
-	struct fault unavailable; /* says why */
+	const char *hint;         /* static text: what a model can do after a failure; or NULL */
+	struct way *way;          /* NULL if the runtime is unavailable */
+	struct fault unavailable; /* says why WAY is NULL */
 	struct json_doc *skills_doc;
-	int signal; /* that ended the call, or 0 */
+	int signal; /* the signal that ended the call, or 0 */
 	struct buf out;
 	struct json_writer w;
 };
 
-/* Leaves the runtime; a server that is our child ends now. */
+/* Closes the way to the runtime. A server that is our child ends. */
 static void close_way(struct call *c)
 {
 	int signal = c->way ? c->way->row->close(c->way) : 0;
@@ -91,7 +91,7 @@ static int read_config(struct call *c, struct fault *f)
 	return service_config_read(json_root(c->config_doc), c->options->standalone, &c->config, f);
 }
 
-/* --workspace DIR[:ro] */
+/* Reads the value of --workspace: DIR or DIR:ro. */
 static int read_workspace(struct call *c, struct fault *f)
 {
 	const char *word = c->options->workspace;
@@ -127,7 +127,7 @@ static int read_limit(struct call *c, struct fault *f)
 	return 0;
 }
 
-/* The argument `-` is read from the standard input: the kernel bounds the words of a command line to 128 KiB. */
+/* If the argument is `-`, reads standard input, because the kernel bounds a word of a command line to 128 KiB. */
 static int read_argument(struct call *c, struct fault *f)
 {
 	AUTO_BUF text = BUF_INIT(ARGUMENT_MAX_BYTES);
@@ -176,7 +176,7 @@ static int open_way(struct call *c, struct fault *f)
 	return way_open_endpoint(&c->config, &c->way, &c->signal, f);
 }
 
-/* Asks the runtime for the skills that calls may see. Without an answer calls see none. */
+/* Asks the runtime for the skills that calls may see. If the runtime fails, calls see no skills. */
 static void load_skills(struct call *c)
 {
 	AUTO_FAULT f = { 0 };
@@ -187,7 +187,7 @@ static void load_skills(struct call *c)
 		log_line(LOG_WARN, "no skills are mounted: %s", f.text);
 }
 
-/* A call that needs the runtime fails, and nothing is kept in the list of errors. */
+/* Fails a call that needs the runtime. This failure is not added to the list of errors. */
 static int is_unavailable(const struct call *c, struct fault *f)
 {
 	return fault_set(f, FAULT_BOX,
@@ -250,7 +250,7 @@ static int execute(struct call *c, struct fault *f)
 		r = c->way->row->exec(c->way, &s, &o, f);
 	if (r == 0) {
 		r = quota_check(&s, c->config.max_workspace_entries, QUOTA_AFTER, f);
-		if (r < 0) /* report the quota's fault, not this one */
+		if (r < 0) /* end the session, but report the quota's fault */
 			IGNORE(c->way->row->end(c->way, s.session_id, &ignored));
 	}
 	if (r == 0)
@@ -260,7 +260,7 @@ static int execute(struct call *c, struct fault *f)
 	return r;
 }
 
-/* Runs a call of a model, and keeps its failure in the list of errors. */
+/* Runs a call of a model. Adds its failure to the list of errors. */
 static int do_work(struct call *c, int (*work)(struct call *c, struct fault *f), struct fault *f)
 {
 	int r;
@@ -352,7 +352,7 @@ enum need { NEEDS_NOTHING, NEEDS_RUNTIME, NEEDS_SKILLS };
 static const struct verb {
 	const char *group, *verb;
 	bool argument;
-	bool text; /* people read the answer: a table is the default */
+	bool text; /* the answer is a table by default, because people read it */
 	enum need need;
 	int (*run)(struct call *c, struct fault *f);
 } verbs[] = {
@@ -384,7 +384,7 @@ static int run_verb(struct call *c, const struct verb *v, struct fault *f)
 	return r;
 }
 
-/* Turns the answer into a table, unless JSON is asked for. */
+/* Turns the answer into a table, unless the options ask for JSON. */
 static int show(struct call *c, const struct verb *v, struct fault *f)
 {
 	const char *format = c->options->format;
@@ -417,7 +417,7 @@ static int run(struct call *c, struct fault *f)
 	return fault_set(f, FAULT_VALIDATION, "there is no %s '%s'", o->group, o->verb);
 }
 
-/* Appends TEXT with every PATH in it replaced, because a model knows only the workspace's place inside. */
+/* Appends TEXT. Replaces PATH, the workspace on this machine, by the path in the sandbox, which the model knows. */
 static void hide_path(struct str text, const char *path, struct buf *out)
 {
 	size_t n = strlen(path);
@@ -470,7 +470,7 @@ int tool_program(const struct options *o)
 	if (say_data(&c.out, &e) < 0)
 		r = say_error(&e);
 	if (c.signal)
-		r = 128 + c.signal; /* as a shell reports it */
+		r = 128 + c.signal; /* a shell uses the same status */
 	call_done(&c);
 	return r < 0 ? 1 : r;
 }

@@ -9,9 +9,9 @@
 #include "service/outcome.h"
 
 #define SCRIPT_MAX_BYTES (1u << 20)
-#define SCAN_MAX_BYTES (256u << 20) /* of a text that are read in front of the first line */
+#define SCAN_MAX_BYTES (256u << 20) /* text that is skipped to find the first line */
 
-/* How a script of ours ends. */
+/* Exit statuses of our scripts. */
 enum {
 	STATUS_DIRECTORY = 10,
 	STATUS_MISSING = 11,
@@ -19,7 +19,7 @@ enum {
 };
 #define END_IF_MISSING "exit 11"
 
-/* Sets the shell variable p to the path. */
+/* Begins the script: sets the shell variable p to the path. */
 static void begin(struct buf *script, const struct place *p)
 {
 	buf_add_str(script, "p='");
@@ -31,8 +31,8 @@ static void begin(struct buf *script, const struct place *p)
 	buf_add_str(script, "'\n");
 }
 
-/* Ends the script unless the path is a regular file. The two commands run for a directory, before the end, and for a
- * missing file. */
+/* Ends the script if the path is a directory or a special file. IF_DIRECTORY runs before the end for a directory.
+ * IF_MISSING runs if the path does not exist. */
 static void add_check(struct buf *script, const char *if_directory, const char *if_missing)
 {
 	buf_addf(script,
@@ -61,7 +61,7 @@ static int fail(struct file_call *c, const struct place *p, const struct outcome
 /* Runs the script in the session. */
 static int run(struct file_call *c, const struct buf *script, struct outcome *o, struct fault *f)
 {
-	struct box_spec s = *c->spec; /* shares its texts */
+	struct box_spec s = *c->spec; /* a shallow copy */
 
 	if (buf_failed(script))
 		return fault_set(f, FAULT_VALIDATION, "the call is too long");

@@ -2,17 +2,17 @@
  * Files of a workspace that exists in the sandbox only. A shell in the session reads and writes them, with programs that
  * every image with a shell has: head, tail, base64, ls, wc, mkdir, tr.
  *
- * What a command in the sandbox does to these files harms no other file: the shell runs behind the same walls. Its answers
- * are checked, because the sandbox may answer anything.
+ * A hostile command in the sandbox cannot make the shell harm files of the host, because the shell runs in the same
+ * sandbox. The shell's answers are checked, because the sandbox may answer anything.
  */
 #pragma once
 
 #include "tool/place.h"
 
-#define SESSION_READ_MAX_BYTES 2048u /* of one result */
-#define SESSION_CHUNK_BYTES 700000u  /* of one command: 1 MiB with its base64 */
+#define SESSION_READ_MAX_BYTES 2048u /* bytes that one result holds */
+#define SESSION_CHUNK_BYTES 700000u  /* per command; less than 1 MiB in base64 */
 
-/* Appends lines of a file, from line FIRST on, up to MAX bytes; or the names in a directory, one per line, up to MAX bytes. */
+/* Appends up to MAX bytes: lines of a file from line FIRST on, or the names in a directory, one per line. */
 MUST_USE int session_read_lines(struct file_call *c, const struct place *p, int64_t first,
 				int64_t lines, size_t max, bool *ret_directory, struct buf *out,
 				struct fault *f);

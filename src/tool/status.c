@@ -39,7 +39,7 @@ static void write_dead_backend(const struct service_config *c, const struct json
 	json_key_str(w, "connector_error", text);
 }
 
-/* Copies what the runtime says, except members that have our own meaning. */
+/* Copies the members of the runtime's status, except members that we write ourselves. */
 static void write_runtime(const struct json_value *status, struct json_writer *w)
 {
 	static const char *const ours[] = { "available",

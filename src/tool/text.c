@@ -31,7 +31,7 @@ static const struct {
 	    { "message", "MESSAGE" } } },
 };
 
-/* A text is shown as it is, everything else as JSON. */
+/* Adds V as a cell. A text is shown as it is, and any other value as JSON. */
 static void add_cell(struct table *t, const struct json_value *v)
 {
 	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);

@@ -14,7 +14,7 @@
 #define WHERE_MAX_BYTES ((TREE_DEPTH_MAX + 2) * (FILE_NAME_MAX_BYTES + 1))
 #define LINK_MAX_BYTES 8192u /* the longest target, with "../" for each directory up to the top */
 
-/* A file of this stream that SAME may name. */
+/* A file of this stream to which a SAME record may refer. */
 struct tree_shared {
 	dev_t dev;
 	ino_t ino;
@@ -259,8 +259,8 @@ static int bad_stream(struct err *e)
 	return err_set(e, ERR_PROTOCOL, "the stream of files makes no sense");
 }
 
-/* Notes that the stream will name the file being written again. Keeps its path below the pinned
- * top. */
+/* Notes that later records may give more names to the file that is being written. Keeps the path of
+ * the file below the pinned top. */
 static int on_shared(struct tree_build *b, struct err *e)
 {
 	struct tree_shared s = { .path = b->shared_paths.n };
@@ -294,8 +294,8 @@ static int open_shared(const struct tree_build *b, const char *path, const char 
 	return open_below(b, b->level[0].fd, parent, O_PATH | O_DIRECTORY, 0);
 }
 
-/* Checks that the inode is still the file's: the stream may have replaced the file by a link, and a
- * second name of that link, in a directory further up, would lead out of the tree. */
+/* Gives the file S the name NAME, if the inode is the same: the stream may have replaced the file by a
+ * link, and a second name of that link, in a directory further up, would lead out of the tree. */
 static int link_shared(struct tree_build *b, const struct tree_shared *s, int dir, const char *name)
 {
 	const char *base;

@@ -57,7 +57,7 @@ struct tree_build {
 	struct buf shared, shared_paths; /* struct tree_shared; their paths, each ending in NUL */
 	struct room room;
 	bool ended;   /* DONE was received */
-	size_t top_n; /* length of "NAME/" of the outermost entry in `where`; paths of SAME lack it */
+	size_t top_n; /* length of "NAME/" at the start of `where`; paths of SAME do not have it */
 	struct buf in, where;
 	struct file_record record;
 };

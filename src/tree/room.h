@@ -14,7 +14,7 @@
 /* a copy up to these limits is not checked */
 #define ROOM_UNASKED_BYTES (64ull << 20)
 #define ROOM_UNASKED_ENTRIES 10000u
-/* most and least bytes, and most files, between two checks of a larger copy */
+/* between two checks of a larger copy: the most and the least bytes, and the most files */
 #define ROOM_STRIDE_BYTES (16ull << 20)
 #define ROOM_STRIDE_LEAST_BYTES (256ull << 10)
 #define ROOM_STRIDE_ENTRIES 1000u

@@ -43,7 +43,7 @@ struct dbus_call {
 /* These functions write arguments into a buffer that holds nothing else. */
 void dbus_put_u32(struct buf *body, uint32_t v);
 void dbus_put_string(struct buf *body, const char *s); /* also for object paths */
-/* Pads for a structure. The caller calls it before each element of an array of structures. */
+/* Writes the padding before a structure. Call it before each element of an array of structures. */
 void dbus_put_struct(struct buf *body);
 /* Writes the type of a variant; its value follows. TYPE is shorter than 256 bytes. */
 void dbus_put_variant(struct buf *body, const char *type);

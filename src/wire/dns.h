@@ -43,14 +43,14 @@ enum dns_rcode {
 
 struct dns_query {
 	uint16_t id;
-	bool recurse;                   /* RD */
+	bool recurse;                   /* the flag RD */
 	char name[DNS_NAME_TEXT_BYTES]; /* lower case, no trailing dot; "" is the root */
 	uint16_t type, class;
 	uint8_t question[DNS_QUESTION_MAX_BYTES]; /* as it was sent, with its letter case */
 	size_t question_n;
 	bool edns;
 	uint16_t udp_bytes; /* how many bytes the client takes by UDP */
-	bool dnssec;        /* DO */
+	bool dnssec;        /* the flag DO */
 };
 
 /* Returns 0 for a question. Returns -EBADMSG if the message is no question and must not be answered, -EINVAL if the

@@ -27,8 +27,8 @@
 enum file_op {
 	FILE_GET = 1,   /* send the file or tree at path */
 	FILE_PUT = 2,   /* receive a tree and put it at path, or into path if that is a directory */
-	FILE_MKDIR = 3, /* make the directory and missing directories above it; it may exist */
-	FILE_REMOVE = 4, /* remove the file or tree at path; it may be missing */
+	FILE_MKDIR = 3, /* make the directory and missing parents; succeeds if it exists */
+	FILE_REMOVE = 4, /* remove the file or tree at path; succeeds if it is missing */
 	FILE_OP_COUNT
 };
 
@@ -46,7 +46,7 @@ struct file_message {
 	unsigned flags;
 	const char *path; /* absolute; after decoding, borrowed from the frame */
 	const char *
-		name; /* PUT: name of the outermost entry, which replaces the stream's name; or NULL */
+		name; /* PUT: name for the outermost entry, instead of the stream's name; or NULL */
 };
 void file_encode(struct buf *b, const struct file_message *m);
 MUST_USE int file_decode(struct str body, struct file_message *ret); /* -EPROTO */

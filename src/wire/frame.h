@@ -42,18 +42,18 @@ enum frame_type {
 	FRAME_RESIZE = 8,  /* client: terminal size */
 	FRAME_DETACH = 9,  /* client: the client leaves, the session goes on */
 	FRAME_ATTACH = 10, /* client: attach to a detached session */
-	FRAME_LEAVE = 11,  /* client: ends normally; sends the read ends that are not at EOF */
+	FRAME_LEAVE = 11,  /* client: the client ends and sends its pipes that are not at EOF */
 	FRAME_PING = 12,
 	FRAME_PONG = 13,
-	FRAME_TOUCH = 14, /* client: counts as activity */
+	FRAME_TOUCH = 14, /* client: only counts as activity */
 	FRAME_ERROR = 15, /* guest or supervisor: the request failed; fields code, text */
 	FRAME_FILE = 16,  /* client: a file operation on a framed stream; see wire/file.h */
 	FRAME_QUIT =
-		17, /* client: end the sandbox when its commands are over; PONG has their number */
+		17, /* client: end the sandbox after its commands; PONG has the number of commands */
 	FRAME_SIGNAL =
 		18, /* client: a signal for the stream's command, or for all that it started */
 	FRAME_STATE_GET = 19, /* client: asks for the bytes that an earlier client left */
-	FRAME_STATE_PUT = 20, /* client: keep these bytes instead of the given version */
+	FRAME_STATE_PUT = 20, /* client: keep these bytes; they replace the given version */
 	FRAME_STATE = 21,     /* guest: answer to STATE_GET and STATE_PUT, with the kept version */
 	/* background commands, by number; see wire/background.h */
 	FRAME_LIST = 22, /* client: asks for all commands; a PONG ends the answer */
@@ -72,7 +72,7 @@ enum frame_type {
 	FRAME_READY = 40,
 	FRAME_ACTIVITY = 41, /* flags: busy or idle */
 	FRAME_LOG =
-		42, /* output for the log, of detached commands and of pipes that clients left */
+		42, /* for the log: output of detached commands and of pipes that clients left */
 	FRAME_PRESENCE = 43, /* flags: busy while any process of the payload exists */
 	FRAME_COUNTED = 44,  /* answer to COUNT */
 	/* client to supervisor */
@@ -82,7 +82,7 @@ enum frame_type {
 	FRAME_OK = 51,
 	FRAME_USAGE = 56,        /* asks what the sandbox uses */
 	FRAME_USAGE_ANSWER = 57, /* supervisor: the answer */
-	FRAME_LIMITS = 58,       /* on the leash: limits of the running sandbox */
+	FRAME_LIMITS = 58,       /* on the leash (wire/leash.h): new limits of the sandbox */
 	/* between a server and its hands; see wire/hand.h */
 	FRAME_HAND_REQUEST = 64,
 	FRAME_HAND_ANSWER = 65,
@@ -92,7 +92,7 @@ enum frame_flag {
 	FRAME_FLAG_STDERR = 1 << 0, /* OUTPUT, LOG: from stderr, not stdout */
 	FRAME_FLAG_JOINED = 1 << 1, /* OUTPUT, LOG: stdout and stderr are one (a terminal, 2>&1) */
 	FRAME_FLAG_BUSY = 1 << 2,   /* ACTIVITY: commands are running */
-	/* do not use 1 << 3 and 1 << 4: in the ERROR of a start they mean something to commands before 0.1 */
+	/* do not use 1 << 3 and 1 << 4: commands older than 0.1 interpret them in the ERROR of a start */
 	FRAME_FLAG_KEPT = 1 << 5,  /* OUTPUT: already in the log, because no client was attached */
 	FRAME_FLAG_SCOPE = 1 << 6, /* SIGNAL: to everything that the command started */
 };
@@ -109,9 +109,9 @@ struct frame {
 MUST_USE int frame_next(struct str *in, struct frame *ret);
 
 /* Adds the N bytes at P to IN, calls FN for every complete frame, and keeps the rest in IN. FN returns 0 to go on.
- * Any other result of FN is returned at once, without touching IN, so FN may have freed IN. Otherwise returns 0, or
- * -EPROTO if IN can never become valid or grows too large. * If FN returns FRAME_PAUSE, the frames after the current
- * frame stay in IN, and 0 is returned. The next call goes on with these frames; its N may be 0. */
+ * Any result of FN but 0 and FRAME_PAUSE is returned at once, without touching IN, so FN may have freed IN. If FN
+ * returns FRAME_PAUSE, frame_feed() returns 0 and keeps the frames after the current frame in IN. The next call goes
+ * on with these frames; its N may be 0. Returns 0, or -EPROTO if IN can never become valid or grows too large. */
 #define FRAME_PAUSE 256
 typedef int frame_fn(void *arg, const struct frame *f);
 MUST_USE int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg);

@@ -84,7 +84,7 @@ static int end_message(struct stdio_reader *r, struct str *ret)
 	return 1;
 }
 
-/* Takes a line while a message is being assembled. Any other line between its chunks is an error. */
+/* Takes a line while a message is being assembled. A line that is no chunk is then an error. */
 static int take_chunk(struct stdio_reader *r, const struct json_value *v, struct str *ret)
 {
 	switch (kind_of(v)) {

@@ -26,7 +26,7 @@ enum hand_task {
 struct hand_request {
 	enum hand_task task;
 	struct str spec;  /* CREATE: JSON, as spec/ writes it */
-	const char *name; /* START; MARKER: the name of the file, without a directory */
+	const char *name; /* START: the sandbox. MARKER: the file, without a directory */
 	/* SIZE, MARKER: absolute and canonical; no link in it is followed. WORKSPACE: absolute */
 	const char *path;
 	/* SIZE: the count may stop when it exceeds one of these limits; 0 for no limit */
@@ -36,9 +36,9 @@ struct hand_request {
 	const char *refused[HAND_PATHS_MAX], *root[HAND_PATHS_MAX];
 	size_t n_refused, n_roots;
 	uint64_t
-		makeable; /* if a source of the first MAKEABLE mounts is missing, its directory is made */
-	bool literal;       /* CREATE: no path of a mount may have a link in it */
-	bool erase;         /* MARKER: remove the file after reading it */
+		makeable; /* missing sources of the first MAKEABLE mounts are made, as directories */
+	bool literal;     /* CREATE: no path of a mount may have a link in it */
+	bool erase;       /* MARKER: remove the file after reading it */
 	const char *judged; /* a path that is not mounted but must pass the rules; or NULL */
 };
 void hand_request_encode(struct buf *b, const struct hand_request *m);

@@ -64,7 +64,7 @@ static bool clean_name(const uint8_t *p, size_t n, char out[HELLO_NAME_BYTES])
 /* --- TLS ------------------------------------------------------------------------------------- */
 
 enum {
-	RECORD_FIRST = 20, /* change of cipher, alert, handshake, data, heartbeat */
+	RECORD_FIRST = 20, /* types: change of cipher, alert, handshake, data, heartbeat */
 	RECORD_HANDSHAKE = 22,
 	RECORD_LAST = 24,
 	CLIENT_HELLO = 1,
@@ -197,7 +197,7 @@ void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret)
 
 /* --- datagrams --------------------------------------------------------------------------------- */
 
-/* Reads a client's hello (RFC 6347 and 9147). A hello that is not whole in one record is bad. */
+/* Reads a client's hello (RFC 6347 and 9147). The hello must fill the record exactly. */
 static enum hello_kind read_dtls_handshake(struct cursor record, struct hello *h)
 {
 	uint32_t len, at, here;
@@ -213,7 +213,7 @@ static enum hello_kind read_dtls_handshake(struct cursor record, struct hello *h
 	return read_client_hello(record, true, h);
 }
 
-/* Reads all records of a datagram, because a server skips some kinds of records. */
+/* Reads records up to a hello. The hello need not come first: servers skip some kinds of records. */
 static enum hello_kind read_dtls(struct cursor c, struct hello *h)
 {
 	enum hello_kind kind = HELLO_OPAQUE;
@@ -234,8 +234,8 @@ static enum hello_kind read_dtls(struct cursor c, struct hello *h)
 	return kind;
 }
 
-/* Returns true for a packet that opens a QUIC connection; only such packets carry a version. Knows the versions that
- * servers on the internet speak, with drafts and predecessors. */
+/* Returns true for a packet that opens a QUIC connection; only such packets carry a version. The list has the
+ * versions that servers on the internet speak, also drafts and predecessors. */
 static bool is_quic(const uint8_t *p, size_t n)
 {
 	uint32_t version;
@@ -244,8 +244,8 @@ static bool is_quic(const uint8_t *p, size_t n)
 		return false;
 	version = (uint32_t)p[1] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 8 | p[4];
 	return version == 1 || version == 0x6b3343cf ||
-	       version >> 8 == 0xff0000 ||                             /* 1, 2, drafts */
-	       version >> 24 == 'Q' || version >> 24 == 'T' ||         /* Google's */
+	       version >> 8 == 0xff0000 ||                     /* versions 1 and 2, drafts */
+	       version >> 24 == 'Q' || version >> 24 == 'T' || /* Google's versions */
 	       version >> 8 == 0xfaceb0 || version >> 8 == 0x709a50 || /* mvfst, drafts of 2 */
 	       (version & 0x0f0f0f0f) ==
 		       0x0a0a0a0a; /* a number that makes the server list its versions */
@@ -329,7 +329,7 @@ static bool is_clean_line(struct cursor c)
 }
 
 struct request {
-	bool is_old; /* HTTP/1.0 has no chunks; servers disagree on where such a body ends */
+	bool is_old; /* HTTP/1.0: servers disagree on where a chunked body ends */
 	bool has_host, has_length, has_coding, has_target;
 	char target[HELLO_NAME_BYTES]; /* the name in "GET http://name/" */
 };
@@ -345,8 +345,8 @@ static bool speaks_of_http(struct cursor line)
 	return false;
 }
 
-/* Reads METHOD TARGET HTTP/1.x. If the target is a whole URL, a server uses its name instead of Host, so both must
- * agree. */
+/* Reads METHOD TARGET HTTP/1.x. If the target is a whole URL, a server uses the name in the URL instead of Host, so
+ * both names must agree. */
 static enum hello_kind read_first_line(struct cursor line, struct request *r)
 {
 	struct cursor method, target, rest = line;
@@ -392,8 +392,8 @@ static bool read_length(struct cursor c, uint64_t *ret)
 	return true;
 }
 
-/* Reads one header line. Returns false if servers could read the line in two ways. Only one line may say where the
- * request ends, and only once. */
+/* Reads one header line. Returns false if servers could read the line in two ways. Host, Content-Length and
+ * Transfer-Encoding may each come only once. */
 static bool read_line(struct cursor line, struct request *r, struct hello *h)
 {
 	struct cursor name, value = line;
@@ -402,7 +402,7 @@ static bool read_line(struct cursor line, struct request *r, struct hello *h)
 		return false;
 	for (size_t i = 0; i < name.n; i++)
 		if (!is_token(name.p[i]))
-			return false; /* folded lines begin with a space */
+			return false; /* also for a folded line, which begins with a space */
 	value = trim(value);
 	if (same_word(name, "host")) {
 		if (r->has_host || !authority(value, h->name))
@@ -449,8 +449,8 @@ static enum hello_kind read_request(const uint8_t *p, size_t n, struct hello *h)
 	return HELLO_MORE;
 }
 
-/* Returns HELLO_OPAQUE for bytes that cannot become "METHOD ". An unfinished word of any length may become a method,
- * because some servers take long methods. */
+/* Returns HELLO_OPAQUE for bytes that cannot become "METHOD ". A word of METHOD_MAX_BYTES or more is bad, not
+ * opaque, because some servers take long methods. */
 static enum hello_kind look_at_method(const uint8_t *p, size_t n)
 {
 	size_t i = 0;

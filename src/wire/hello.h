@@ -36,8 +36,8 @@ struct hello {
 /* Returns true if FIRST can begin a TLS record. */
 bool hello_is_tls(uint8_t first);
 /* Looks at the first bytes of a connection. Returns HELLO_BAD for a TLS record with which no client begins: some
- * servers skip such a record and read the hello after it. Returns HELLO_OPAQUE for neither TLS nor HTTP, otherwise
- * HELLO_MORE. */
+ * servers skip such a record and read the hello after it. Returns HELLO_MORE if one more byte is needed to decide,
+ * otherwise HELLO_OPAQUE. */
 enum hello_kind hello_look_ahead(const uint8_t *p, size_t n);
 void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret);
 /* Reads the head of a request, with the empty line that ends it. */

@@ -204,7 +204,7 @@ static int check_framing(struct http_request *r, uint64_t body_max)
 		return n;
 	if (http_header_one(h, "transfer-encoding", &coding) != 0)
 		return n == 1 ? -400
-			      : -501; /* a request with a length and a coding may hide a second request */
+			      : -501; /* 400, because a length and a coding together may hide a request */
 	return 0;
 }
 

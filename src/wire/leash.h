@@ -28,7 +28,7 @@ enum leash_record_fd {
 	LEASH_RECORD_FDS
 };
 
-/* The numbers of the lines behind the NUL. */
+/* The order of the four lines behind the NUL in the first OK. */
 enum leash_held { LEASH_HELD_MEMORY, LEASH_HELD_CPUS, LEASH_HELD_PIDS, LEASH_HELD_LAYER };
 
 enum leash_word {

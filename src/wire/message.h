@@ -124,11 +124,10 @@ enum boot_switch {
 	SWITCH_WATCHED = 1 << 2,   /* only the supervisor bounds the size of the writable layer */
 	SWITCH_HUGEPAGES = 1 << 3, /* the machine has huge pages that a program could take */
 	SWITCH_WRITABLE =
-		1
-		<< 4, /* a directory of the host is writable inside, so a start needs the deputy */
+		1 << 4, /* a host directory is writable inside, so the sandbox needs a deputy */
 };
 
-#define BOOT_DEVICES_MAX 32 /* disks whose files may have privileges */
+#define BOOT_DEVICES_MAX 32 /* disks that belong to the sandbox; see own_device */
 
 /* The configuration that the supervisor sends to pid 1 before the first command. */
 struct boot_message {
@@ -144,7 +143,7 @@ struct boot_message {
 	bool has_connection;   /* a client's connection follows */
 	uint32_t n_task_fds;   /* how many descriptors of cgroup v1 `tasks` files follow */
 	bool has_cgroup;       /* a delegated cgroup v2 directory follows */
-	bool born_with_cgroup; /* pid 1 has it as GUEST_GROUP_FD; its parent's cgroup.procs follows */
+	bool born_with_cgroup; /* GUEST_GROUP_FD is open; cgroup.procs of the parent group follows */
 	bool has_oom;          /* a file that counts memory kills follows */
 	uint64_t nofile_soft, nofile_hard; /* RLIMIT_NOFILE for commands */
 	/* limits for every command; a command's own limits override them, and pid 1 may add one */
@@ -154,7 +153,7 @@ struct boot_message {
 	uint64_t nproc_limit; /* RLIMIT_NPROC for commands, or 0 */
 	uint32_t switches;    /* enum boot_switch */
 	/* With SWITCH_SHARED: mount points whose files belong to the sandbox, not to the host. If such a mount is a disk,
-	 * its device is in the second list (major << 32 | minor). "/" comes first unless the root is the host's. */
+	 * its device is in own_device (major << 32 | minor). "/" comes first unless the root is the host's. */
 	const char **own_mount;
 	size_t n_own_mounts;
 	uint64_t own_device[BOOT_DEVICES_MAX];

@@ -141,7 +141,7 @@ static int plain_scalar(struct converter *c, const yaml_event_t *ev)
 	return 0;
 }
 
-/* Checks that hold for every scalar, keys too. */
+/* Makes the checks that hold for every scalar, also for keys. */
 static int check_scalar(struct converter *c, const yaml_event_t *ev)
 {
 	if (ev->data.scalar.anchor)

@@ -1,5 +1,5 @@
 /* Any bytes as the head of a request for the RPC or for a relay, at servers of every kind. No request with an Origin
- * gets in, no peer gets in without the token, and a tenant of a relay owns its own ids only. */
+ * gets in, no peer gets in without the token, and a tenant of a relay owns only its own ids. */
 #include "box/handshake.h"
 
 #include <stdint.h>

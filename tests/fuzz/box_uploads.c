@@ -1,5 +1,5 @@
-/* Any JSON texts, one on each line, as chunks of uploaded files. What the files hold is what was taken from the
- * ceiling, and no file is longer than allowed. */
+/* Any JSON texts, one on each line, as chunks of uploaded files. The ceiling counts exactly the bytes in
+ * the files, and no file is longer than allowed. */
 #include "box/uploads.h"
 
 #include <stdint.h>

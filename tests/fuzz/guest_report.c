@@ -1,5 +1,5 @@
-/* Any bytes as a report, in two pieces: it never takes more of the pool than allowed, and
- * returns everything. */
+/* Any bytes as a report, in two pieces: a report never takes more of the pool than allowed, and
+ * gives back all bytes except those of a whole report. */
 #include "guest/report.h"
 
 #include <stdint.h>

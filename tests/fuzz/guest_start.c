@@ -1,5 +1,5 @@
-/* Events in any order, one per byte: a start reports its begin at most once and its end at most
- * once. */
+/* Events in any order, one per byte: a start reports at most one beginning and at most one
+ * end. */
 #include <stdlib.h>
 
 #include "guest/start.h"

@@ -1,5 +1,5 @@
-/* Configuration files, already JSON; the first byte chooses the scope. A patch file has the same
- * text, once. */
+/* The input is a configuration file as JSON, after a byte that chooses the scope. The first
+ * patch file that it names has the same text, and no other exists. */
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	spec_init(&s);
 	if (conf_add(&c, data[0] % (CONF_SCRIPT + 1), "/f", &loader, &e) == 0) {
-		in.loads = 0; /* applies the file over itself */
+		in.loads = 0; /* the same file is merged again */
 		IGNORE(conf_add(&c, data[0] % (CONF_SCRIPT + 1), "/f", &loader, &e));
 		IGNORE(conf_apply(&c, NULL, &s, &x, &e));
 	}

@@ -1,4 +1,4 @@
-/* Records: if a record is accepted, then written, read and written again, both written texts are the same. */
+/* An accepted record is written, read and written again: both texts must be the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -60,7 +60,7 @@ static void pass(void *arg, enum file_record_type type, const char *text)
 {
 }
 
-/* Checks the text of a link's target: ".." at most as often as the link is deep, then names. */
+/* Checks the target of a link: at most DEPTH times "..", then names. */
 static void check_link(int dir, const char *name, unsigned depth)
 {
 	char target[4096];

@@ -1,5 +1,5 @@
-/* First bytes of a connection, and datagrams: a final result for a prefix must hold for the
- * whole, too. */
+/* The input is the start of a connection, or a datagram. A final result for a prefix must be the
+ * result for the whole input, too. */
 #include "wire/hello.h"
 
 #include <stdlib.h>

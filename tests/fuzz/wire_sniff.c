@@ -18,7 +18,7 @@ struct seen {
 	} hello[SNIFF_MAX];
 };
 
-/* Acts like a gate: adds PIECE bytes each time and allows everything. A bad result ends it. */
+/* Acts like a gate: adds PIECE bytes each time and allows everything. Stops at a bad result. */
 static void follow(const uint8_t *p, size_t n, size_t piece, bool http, struct seen *ret)
 {
 	struct sniff s = { .http = http };

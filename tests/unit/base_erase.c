@@ -1,5 +1,5 @@
-/* Trees are erased with any contents, and nothing else is erased, even while other processes
- * change them. */
+/* A tree is erased whatever it contains, and nothing beside it, even while other processes
+ * change the tree. */
 #include "base/erase.h"
 
 #include <dirent.h>
@@ -173,7 +173,7 @@ static void in_parts(void)
 	T_INT(erase_part(top, "part-wide", "part-", 50), 1);
 	T_INT(erase_part(top, "part-wide", "part-", 50), 0);
 	T_TRUE(!exists("part-wide"));
-	/* each level is moved up once, so that no path gets long */
+	/* the eraser moves each level up once, so that no path gets long */
 	make_dir("part-deep");
 	make_dir("part-deep/locked");
 	at = openat(top, "part-deep", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -195,7 +195,7 @@ static void in_parts(void)
 	T_INT(erase_tree(top, "kept"), 0);
 }
 
-/* Two commands that replace one sandbox do this: a rename replaces an empty directory. */
+/* While the name is erased, a rename puts a new tree there, as when two commands replace one sandbox. */
 static void an_erased_name_is_taken_again(void)
 {
 	int status = 0, r = 0;

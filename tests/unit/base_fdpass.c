@@ -9,7 +9,7 @@
 
 #include "t.h"
 
-#define LIMIT 16 /* limit of open files, low enough to have that many in flight */
+#define LIMIT 16 /* open files: a small limit, so that a test can exceed it */
 
 static void descriptors_arrive(void)
 {
@@ -32,14 +32,14 @@ static void descriptors_arrive(void)
 	close(ends[1]);
 }
 
-/* Descriptors in flight count for the user; for root there is no limit. */
+/* The limit is on sent descriptors that no process has received; root has no such limit. */
 static int send_too_many(void)
 {
 	struct rlimit few = { LIMIT, LIMIT };
 	int pair[2], r = 0;
 
 	if (geteuid() == 0 && setuid(65534) < 0)
-		return -EMFILE; /* a user namespace without this id: the test cannot run */
+		return -EMFILE; /* this user namespace lacks the id, so the test cannot run */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 ||
 	    setrlimit(RLIMIT_NOFILE, &few) < 0)
 		return -1;

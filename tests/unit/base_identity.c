@@ -18,7 +18,7 @@ static char *in_top(const char *name)
 	return xasprintf("%s/%s", top, name);
 }
 
-/* When identity_equal() takes two identities for the same object. */
+/* identity_equal() compares handles first, then inodes and times of birth. */
 static void equal(void)
 {
 	const struct identity a = { .known = true,
@@ -39,11 +39,11 @@ static void equal(void)
 	b.handle[1] = 3;
 	T_TRUE(!identity_equal(&a, &b)); /* different handles: different objects */
 	b.handle_n = 0;
-	T_TRUE(identity_equal(&a, &b)); /* no handle: inode and birth decide */
+	T_TRUE(identity_equal(&a, &b)); /* one has no handle: inode and time of birth decide */
 	b.birth_ns = 7;
 	T_TRUE(!identity_equal(&a, &b));
 	b.has_birth = false;
-	T_TRUE(identity_equal(&a, &b)); /* overlay: the inode alone */
+	T_TRUE(identity_equal(&a, &b)); /* no birth, as on an overlay: the inode decides */
 	b.inode = 8;
 	T_TRUE(!identity_equal(&a, &b));
 	b = a;
@@ -163,7 +163,7 @@ static void files(void)
 	T_TRUE(id.of_parent);
 	make(new);
 	T_INT(rename(new, file), 0);
-	T_INT(again(real, &id), 0); /* an editor saved it */
+	T_INT(again(real, &id), 0); /* an editor saves a file in this way */
 	T_INT(again(inside, &id), -1);
 	T_TRUE(strstr(e.msg, "another directory") != NULL);
 	T_INT(unlink(file), 0);

@@ -200,12 +200,12 @@ static void size(void)
 	struct err e = { 0 };
 	struct json_doc *d = NULL;
 
-	/* refused by its length alone, so the text is never looked at */
+	/* the length alone is refused, before the text is read */
 	T_INT(json_parse("1", (size_t)JSON_TEXT_MAX + 1, &d, &e), -1);
 	T_INT(e.code, ERR_LIMIT);
 }
 
-/* Large objects take the sorting path for duplicates and keep their order. */
+/* In a large object duplicates are found by sorting, and the members keep their order. */
 static void many_members(void)
 {
 	AUTO_BUF b = BUF_INIT(1 << 20);
@@ -363,7 +363,7 @@ static void decoding(void)
 	T_STR(decode("1.5", "", true, &p), "expected object, got number");
 }
 
-/* What Python's json module writes and reads, and we refuse elsewhere. */
+/* Python's json module writes and reads lone surrogates; only lenient parsing accepts them. */
 static void lenient_surrogates(void)
 {
 	T_STR(lenient("\"\\ud83d\\uDE00\""), "\"\xf0\x9f\x98\x80\"");

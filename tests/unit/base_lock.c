@@ -1,5 +1,5 @@
-/* Locks with time-outs, held by another open file of this process, which the kernel treats like
- * another process. */
+/* Locks with time-outs. Another open file of this process holds the lock: for the kernel this is
+ * like another process. */
 #include "base/lock.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static void waiting_ends_with_the_holder(void)
 		char stat[64];
 
 		snprintf(stat, sizeof(stat), "/proc/%d/task/%d/children", (int)me, (int)me);
-		for (;;) { /* until there is a second child: the task that waits */
+		for (;;) { /* ends when the parent has a second child, the task that waits */
 			AUTO_FD fd = open(stat, O_RDONLY | O_CLOEXEC);
 			char text[256] = "";
 			ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;

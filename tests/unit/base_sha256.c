@@ -30,7 +30,7 @@ static void million_letters(void)
 	free(p);
 }
 
-/* However the bytes arrive, and for every length around the padding's corner cases. */
+/* Bytes that arrive in two pieces have the same sum as the whole, for every length. */
 static void pieces(void)
 {
 	unsigned char text[200], whole[SHA256_BYTES], parts[SHA256_BYTES];

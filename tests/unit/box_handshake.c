@@ -142,10 +142,10 @@ static void tokens_are_compared(void)
 		T_INT(rpc(&t, b.p, ours), HANDSHAKE_REFUSED);
 	}
 	T_TRUE(!t.instance);
-	T_INT(rpc(&t, SECRET, ours), HANDSHAKE_REFUSED); /* no legacy peer beside a token */
+	T_INT(rpc(&t, SECRET, ours), HANDSHAKE_REFUSED); /* with a token no legacy peers */
 	T_INT(rpc(&t, "", ours), HANDSHAKE_REFUSED);
 	T_INT(rpc(&t, INSTANCE SECRET, remote), HANDSHAKE_CURRENT);
-	T_INT(rpc(&t, INSTANCE SECRET, neighbour), HANDSHAKE_CURRENT); /* it knows the secret */
+	T_INT(rpc(&t, INSTANCE SECRET, neighbour), HANDSHAKE_CURRENT); /* knows the secret */
 	handshake_trust_done(&t);
 }
 
@@ -203,7 +203,7 @@ static void legacy_peers(void)
 	handshake_trust_done(&t);
 }
 
-/* A web page whose name was rebound to 127.0.0.1 sends its own name. */
+/* A web page whose name was rebound to 127.0.0.1 sends that name as the Host. */
 static void host_names(void)
 {
 	static const char *const names[] = { "langbot_box", NULL };

@@ -108,7 +108,7 @@ static void slurp(int fd, char *into)
 	into[n > 0 ? n : 0] = '\0';
 }
 
-/* Splits LINE at blanks ('_' stands for the empty word) and runs it, with both streams kept. */
+/* Splits LINE at blanks ('_' is the empty word), runs it, and keeps what it writes to both streams. */
 static int run(const char *program, const char *line)
 {
 	char *copy = strdup(line), *rest = copy, *word, *argv[64] = { (char *)program };

@@ -15,7 +15,7 @@
 
 #define TAG_VERSION 1
 #define TAG_OLDEST 2
-#define TURNS 1000 /* turns of the loop, of at most 1 ms each: longer than any case here takes */
+#define TURNS 1000 /* turns of the loop, at most 1 ms each; no case needs so many */
 
 static struct loop *loop;
 static struct line *line;

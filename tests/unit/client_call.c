@@ -297,7 +297,7 @@ static void a_command_without_children_is_read_to_what_it_left(void)
 	T_TRUE(drain_hears(&d, 0));
 	drain_read(&d, DRAIN_OUT, 4, 0);
 	T_TRUE(drain_hears(&d, 0));
-	/* more bytes than the pipe held: they belong to another command */
+	/* more bytes than the command left in the pipe: the rest is of another process */
 	drain_read(&d, DRAIN_OUT, 60, 0);
 	T_TRUE(!drain_hears(&d, 0));
 	T_TRUE(drain_is_silent(&d, 0));
@@ -313,7 +313,7 @@ static void background_processes_are_read_for_a_short_time(void)
 	T_TRUE(drain_is_silent(&d, now + DRAIN_SILENCE_NS));
 	drain_read(&d, DRAIN_ERR, 1, now + DRAIN_SILENCE_NS - 1);
 	T_TRUE(!drain_is_silent(&d, now + DRAIN_SILENCE_NS));
-	T_TRUE(!drain_hears(&d, now + DRAIN_NS)); /* even if background processes keep writing */
+	T_TRUE(!drain_hears(&d, now + DRAIN_NS)); /* the time is over, even if output still comes */
 }
 
 /* --- detach keys ------------------------------------------------------------------------------- */
@@ -343,7 +343,7 @@ static void detach_keys(void)
 	T_STR(typed("a", false), "");
 	T_STR(typed("a", true), "a");
 	T_STR(typed("ac", false), "ac");
-	T_STR(typed("aaab", false), "a!"); /* the first is input, the rest may still be the keys */
+	T_STR(typed("aaab", false), "a!"); /* the first "a" is input, "aab" are the keys */
 	T_STR(typed("xaab", false), "x!");
 }
 

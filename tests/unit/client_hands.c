@@ -1,5 +1,5 @@
-/* A pool against fake hands: they end, cut answers in two, send garbage, or never answer. The
- * process of each only sleeps, so that a test sees whether the pool killed it. */
+/* A pool against fake hands, which end, cut answers in two, send garbage, or never answer. Each
+ * fake hand has a process that only sleeps, so that a test sees whether the pool killed it. */
 #include "client/hands.h"
 
 #include <errno.h>
@@ -132,7 +132,7 @@ static void answer_frame(struct buf *b, const struct hand_answer *a)
 	frame_end(b, at);
 }
 
-/* Answers with N descriptors: pipes' ends, whose other ends go to KEPT. */
+/* Answers with N descriptors, which are ends of pipes. KEPT gets the other ends. */
 static void say(struct fake *f, const struct hand_answer *a, unsigned n, int *kept)
 {
 	AUTO_BUF b = BUF_INIT(65536);
@@ -295,7 +295,7 @@ static void a_request_and_its_answer(void)
 	T_STR(one.warnings, "careful");
 	T_TRUE(one.leash >= 0 && one.connection >= 0);
 	fd_closep(&one.leash);
-	T_TRUE(is_closed(kept[0]) && !is_closed(kept[1])); /* the leash came first */
+	T_TRUE(is_closed(kept[0]) && !is_closed(kept[1])); /* the first descriptor is the leash */
 	fd_closep(&one.connection);
 	T_TRUE(is_closed(kept[1]));
 	close(kept[0]);

@@ -59,14 +59,14 @@ static void turns(void)
 
 /* --- the peer -------------------------------------------------------------------------------- */
 
-/* It takes descriptors as pid 1 does: small reads, room for those of one frame. */
+/* Like pid 1, the peer reads small pieces and has room for the descriptors of one frame. */
 struct peer {
 	int fd;
 	struct buf in;
 	int fds[FRAME_FDS_MAX];
 	unsigned n_fds;
 	bool broken; /* more descriptors came than there is room for */
-	/* the last EXEC: */
+	/* number of EXECs, then fields of the last EXEC */
 	unsigned execs;
 	uint32_t stream;
 	int ends[FRAME_FDS_MAX];
@@ -76,8 +76,8 @@ struct peer {
 	uint64_t signal;
 	size_t input_bytes;
 	bool closed;    /* the line hung up */
-	bool greeted;   /* said HELLO */
-	unsigned pongs; /* owed */
+	bool greeted;   /* the peer said HELLO */
+	unsigned pongs; /* PINGs not yet answered */
 };
 
 static struct peer peer;
@@ -129,7 +129,7 @@ static int peer_frame(void *arg, const struct frame *f)
 	return 0;
 }
 
-/* Reads what has come and answers PINGs, once HELLO was said. */
+/* Reads what has come. Answers PINGs if the peer has said HELLO. */
 static void peer_read(void)
 {
 	char chunk[8192];
@@ -153,7 +153,7 @@ static void peer_read(void)
 		AUTO_BUF b = BUF_INIT(64);
 
 		frame_put(&b, FRAME_PONG, 0, 0, NULL, 0);
-		IGNORE(fdpass_send(peer.fd, b.p, b.n, NULL, 0)); /* shows as a missing end */
+		IGNORE(fdpass_send(peer.fd, b.p, b.n, NULL, 0)); /* on failure no job ends */
 	}
 }
 
@@ -398,7 +398,7 @@ static void a_command_from_start_to_end(void)
 	say(&b);
 	T_TRUE(until(one_ended));
 	T_INT(line_version(line), 2);
-	/* although the pipes are open: the command left no process behind */
+	/* the job ends although the pipes are open, because the command left no process behind */
 	T_STR(buf_str(&one.out), "out");
 	T_STR(buf_str(&one.err), "err");
 	T_INT(one.code, ERR_NONE);
@@ -587,7 +587,7 @@ static void a_peer_that_does_not_read(void)
 		n++;
 	}
 	T_INT(e.code, ERR_LIMIT);
-	T_TRUE(n > 100 && n < LINE_STREAMS_MAX); /* of 16 MiB */
+	T_TRUE(n > 100 && n < LINE_STREAMS_MAX); /* the queue holds 16 MiB */
 	say_hello(2);
 	for (unsigned i = 0; i < 2000 && peer.execs < n; i++)
 		turns(), peer_read();
@@ -665,7 +665,7 @@ static void output_beyond_the_credit(void)
 	T_INT(one.ends, 0);
 	/* the first piece was accepted before the owner stopped */
 	T_INT(one.out.n, FRAME_DATA_MAX_BYTES);
-	say_output(FRAME_DATA_MAX_BYTES); /* granted for the first */
+	say_output(FRAME_DATA_MAX_BYTES); /* credit for the first piece */
 	T_INT(one.ends, 0);
 	say_output(1);
 	T_TRUE(until(one_ended));
@@ -691,7 +691,7 @@ static void output_of_a_terminal_waits_for_its_owner(void)
 	T_INT(one.ends, 0);
 	one.stop = false;
 	job_resume(one.job);
-	T_INT(one.out.n, 10000); /* not from inside */
+	T_INT(one.out.n, 10000); /* job_resume() calls no callback */
 	T_TRUE(until(one_ended));
 	T_INT(one.out.n, 40000);
 	T_INT(one.end.end.code, 3);
@@ -887,7 +887,7 @@ static void cancelled_with_an_older_pid_1(void)
 			T_TRUE(line_is_up(line));
 			job_cancel(one.job);
 			T_TRUE(!line_is_up(line)); /* the line is down at once */
-			/* but the callback does not run inside the call */
+			/* but no callback ran yet */
 			T_INT(one.ends, 0);
 		}
 		T_TRUE(until(both_ended));

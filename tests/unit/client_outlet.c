@@ -50,7 +50,7 @@ static void a_slow_reader_of(int from, int to)
 		T_INT(outlet_flush(&o), 0);
 	}
 	check(from, got, put - got);
-	T_TRUE(!(fcntl(to, F_GETFL) & O_NONBLOCK)); /* other processes share it */
+	T_TRUE(!(fcntl(to, F_GETFL) & O_NONBLOCK)); /* other processes share the flags */
 	outlet_done(&o);
 }
 

@@ -1,4 +1,4 @@
-/* The default workspace of a server and its markers, in a directory of their own with links. */
+/* The default workspace of a server and its markers, tried in a new directory that has links. */
 #include "client/workspace.h"
 
 #include <errno.h>
@@ -102,12 +102,12 @@ static void markers(void)
 	T_INT(read_marker("dir", ".langbot-box-pipe", false), ERR_INVALID);
 	T_INT(read_marker("dir", ".langbot-box-/../../dir/.langbot-box-good", false), ERR_INVALID);
 	T_INT(read_marker("dir", "..", false), ERR_INVALID);
-	T_INT(read_marker("dir", "file", true), ERR_INVALID); /* a file with another name is none */
+	T_INT(read_marker("dir", "file", true), ERR_INVALID); /* the name is not that of a marker */
 	T_INT(access("dir/file", F_OK), 0);
 	T_INT(read_marker("dir", "", false), ERR_INVALID);
 	T_INT(read_marker("dir", ".langbot-box-none", false), ERR_NOT_FOUND);
 	T_INT(read_marker("link", ".langbot-box-good", false),
-	      ERR_SYSTEM); /* no link in the path either */
+	      ERR_SYSTEM); /* links are not followed */
 	T_INT(read_marker("dir", ".langbot-box-good", true), ERR_NONE);
 	T_INT(access("dir/.langbot-box-good", F_OK), -1);
 }

@@ -66,7 +66,7 @@ static void patterns_that_lead_out_are_refused(void)
 	T_INT(pattern_read(&p, (struct str){ deep, sizeof(deep) }), -E2BIG);
 }
 
-/* Without bounds on the work this would take longer than the world is old. */
+/* A matcher without bounds would never finish here. */
 static void many_stars_cost_little(void)
 {
 	char pattern[256], name[256], path[600];

@@ -37,14 +37,14 @@ static void flows_are_bounded_and_idle_flows_are_replaced(void)
 	k = key(PACKET_TCP, 2);
 	T_TRUE(flow_add(&t, &k, 0) != NULL);
 	k = key(PACKET_TCP, 3);
-	T_TRUE(flow_add(&t, &k, SECOND) == NULL); /* the datagrams are too fresh */
+	T_TRUE(flow_add(&t, &k, SECOND) == NULL); /* the flow of UDP is too new to be replaced */
 	T_TRUE(flow_add(&t, &k, 6 * SECOND) != NULL);
 	k = key(PACKET_UDP, 1);
 	T_TRUE(flow_find(&t, &k) == NULL);
 	T_INT(t.n, 3);
 	flow_expire(&t, 79 * SECOND);
 	T_INT(t.n, 3);
-	flow_expire(&t, 81 * SECOND); /* flows opened at 0 were never answered */
+	flow_expire(&t, 81 * SECOND); /* the flows of time 0 got no answer */
 	T_INT(t.n, 1);
 	flow_table_done(&t);
 	T_INT(t.n, 0);
@@ -91,7 +91,7 @@ static void names_are_remembered_and_forgotten(void)
 	resolved_remember(n, "www.example.com", &a, 60, 0);
 	T_TRUE(resolved_covers(n, &r, &a, SECOND));
 	T_TRUE(!resolved_covers(n, &r, &b, SECOND));
-	T_TRUE(resolved_covers(n, &r, &a, 1700 * SECOND)); /* a use extends it */
+	T_TRUE(resolved_covers(n, &r, &a, 1700 * SECOND)); /* each use keeps the name longer */
 	T_TRUE(resolved_covers(n, &r, &a, 3400 * SECOND));
 	T_TRUE(!resolved_covers(n, &r, &a, 5300 * SECOND));
 	resolved_remember(n, "www.example.com", &b, 7200, 0);
@@ -219,7 +219,7 @@ static void a_hold_gives_what_the_stack_takes(void)
 	hold_hear_stack(g, &p);
 	T_INT(hold_next(g, &h), HOLD_GIVE);
 	hold_gave(g, 2);
-	T_TRUE(!hold_is_over(g)); /* not acknowledged */
+	T_TRUE(!hold_is_over(g)); /* the last bytes are not acknowledged */
 	p = segment(TCP_ACK, 701, 106, 0);
 	hold_hear_stack(g, &p);
 	T_TRUE(hold_is_over(g));

@@ -92,7 +92,7 @@ static void each_byte_remembers_its_stream(void)
 	bool mark;
 	uint64_t at;
 
-	for (unsigned i = 0; i < RING_BYTES / 8 + 2; i++) { /* a few more than fit */
+	for (unsigned i = 0; i < RING_BYTES / 8 + 2; i++) { /* a little more output than is kept */
 		ring_add(&b->out, "outs", 4, false);
 		ring_add(&b->out, "errs", 4, true);
 	}
@@ -167,7 +167,7 @@ static void all_commands_share_one_pool(void)
 	for (struct background *b = table.first; b; b = b->next)
 		held += background_hold(&table, b);
 	T_TRUE(held > 30 && held < BACKGROUND_MAX);
-	T_TRUE(background_hold(&table, table.first)); /* once for each */
+	T_TRUE(background_hold(&table, table.first)); /* a second hold takes nothing more */
 	left = POOL_BYTES - table.pool.used;
 	T_TRUE(left < BACKGROUND_INPUT_BYTES);
 	T_TRUE(!pool_take(&table.pool, left + 1));

@@ -16,7 +16,7 @@
 static int listener, hold[2];
 static char name[64];
 
-/* Connects as a client inside does: by name. */
+/* Connects by name, as a command in a sandbox does. */
 static int connect_here(void)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -43,7 +43,7 @@ static pid_t start(bool grandchild)
 		_exit(0);
 	}
 	connect_here();
-	IGNORE(read(hold[0], &(char){ 0 }, 1)); /* nothing comes */
+	IGNORE(read(hold[0], &(char){ 0 }, 1)); /* waits for the end of the pipe */
 	_exit(0);
 }
 
@@ -85,14 +85,14 @@ static void a_connection_of_our_child_is_recognised(void)
 	parent = start(true);
 	other = take();
 	T_TRUE(report_sender(other) != parent && report_sender(other) != child);
-	T_TRUE(!has_peer_pidfd() || report_sender(other) == 0); /* not our child */
+	T_TRUE(!has_peer_pidfd() || report_sender(other) == 0); /* the sender is no child of ours */
 	close(hold[1]);
 	close(hold[0]);
 	/* the connection outlives its process, and counts until the process is reaped */
 	T_INT(waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
 	T_INT(report_sender(sock), child);
 	T_INT(waitpid(child, NULL, 0), child);
-	/* another process may have the number now */
+	/* after that, another process may have the pid */
 	T_TRUE(!has_peer_pidfd() || report_sender(sock) == 0);
 	T_INT(waitpid(parent, NULL, 0), parent);
 	close(sock);

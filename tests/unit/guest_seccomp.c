@@ -37,7 +37,7 @@
 
 static const struct sock_filter *judged = seccomp_filter;
 
-/* Runs the filter; anything a loader would refuse (bad offset, running off the end) aborts. */
+/* Runs the filter. Aborts on what the kernel would refuse: a bad offset, no return at the end. */
 static uint32_t run(const struct seccomp_data *d, unsigned *ret_steps)
 {
 	uint32_t a = 0;
@@ -108,7 +108,7 @@ static void every_number(void)
 
 		seen += x != NULL;
 		if (x && x->answer == 0)
-			continue; /* tested below */
+			continue; /* other tests check rules */
 		if (got != want)
 			T_FAIL("%u (%s): got %#x, want %#x", nr, x ? x->name : "unknown", got,
 			       want);
@@ -235,7 +235,7 @@ static void sockets(void)
 	socket_case(UINT32_MAX, SOCK_STREAM, 0);
 	socket_case(AF_INET, SOCK_STREAM, UINT32_MAX);
 	socket_case(AF_NETLINK, SOCK_RAW, 1u << 31);
-	/* the interpreter itself, with plain numbers */
+	/* fixed calls and answers, which check the interpreter itself */
 	T_INT(ask(SYS_socket, 38, 5, 0), NO(EAFNOSUPPORT)); /* AF_ALG */
 	T_INT(ask(SYS_socket, HIGH_BITS | 38, 5, 0), NO(EAFNOSUPPORT));
 	T_INT(ask(SYS_socket, 40, 1, 0), NO(EAFNOSUPPORT));     /* AF_VSOCK */

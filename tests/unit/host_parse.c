@@ -135,7 +135,7 @@ static void cgroups_version_2(void)
 	T_STR(l.unified.dir, "/sys/fs/cgroup/user.slice/user-1000.slice/session-3.scope");
 	T_INT(l.controller[CONTROLLER_MEMORY].version, 0);
 	hierarchy_locate(STR("0::/a.scope/cordon-callers\n"), mounts, &l);
-	/* the group that moved callers came from */
+	/* the group from which cordon moved its callers */
 	T_STR(l.unified.dir, "/sys/fs/cgroup/a.scope");
 	hierarchy_locate(STR("0::/cordon-callers\n"), mounts, &l);
 	T_STR(l.unified.dir, "/sys/fs/cgroup");
@@ -147,8 +147,8 @@ static void cgroups_version_2(void)
 	T_INT(l.unified.version, 0);
 }
 
-/* A container without a cgroup namespace: only its subtree is mounted, but its path is the path
- * on the host. */
+/* A container without a cgroup namespace: only the container's subtree is mounted, but
+ * /proc/self/cgroup has the path on the host. */
 static void cgroups_in_a_container(void)
 {
 	static const struct str mounts =

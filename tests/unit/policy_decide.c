@@ -1,6 +1,6 @@
 /*
- * Deciding, against a slow reference written from the manual's words: addresses are strings of
- * bits, rules are kept as the fields they were made from, names are compared label by label.
+ * Compares the verdicts with those of a slow reference, written after the manual: its addresses
+ * are strings of bits, its rules keep the fields of the token, its names are compared as text.
  */
 #include "policy/policy.h"
 #include "t.h"
@@ -336,10 +336,10 @@ static void a_name_may_change_the_verdict(void)
 		T_INT(rule_parse(str_of(rules[i]), &r, &e), 0);
 		T_INT(policy_add_rule(&p, &r, &e), 0);
 	}
-	T_TRUE(policy_minds_names(&p, &f,
-				  (struct verdict){ POLICY_ALLOW, 1 })); /* allowed by a name */
-	T_TRUE(policy_minds_names(&p, &f,
-				  (struct verdict){ POLICY_ALLOW, 3 })); /* a rule may deny it */
+	T_TRUE(policy_minds_names(
+		&p, &f, (struct verdict){ POLICY_ALLOW, 1 })); /* a rule about a name gave it */
+	T_TRUE(policy_minds_names(
+		&p, &f, (struct verdict){ POLICY_ALLOW, 3 })); /* rule 0 may deny the name */
 	T_TRUE(policy_minds_names(&p, &f, by_default));
 	f.port = 80;
 	T_TRUE(policy_minds_names(&p, &f, (struct verdict){ POLICY_ALLOW, 1 }));

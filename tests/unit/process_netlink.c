@@ -184,7 +184,7 @@ static void a_namespace_made_ahead(void)
 	T_INT(ns.fd, -1);
 }
 
-/* The caller never orders an interface for it. */
+/* The caller never asks for an interface in the namespace. */
 static void an_unused_namespace_is_freed(void)
 {
 	static struct netns ns;
@@ -201,8 +201,8 @@ static void an_unused_namespace_is_freed(void)
 	T_INT(errno, ECHILD);
 }
 
-/* The process that would order an interface ends. The task shares its descriptors, so the pipe
- * ends when the task has ended, too. */
+/* The process that would ask for an interface ends. The task shares its descriptors, so the pipe
+ * closes only when the task has ended, too. */
 static void a_task_does_not_outlive_us(void)
 {
 	static struct netns ns;
@@ -256,7 +256,7 @@ static void a_task_that_is_killed_half_way(void)
 	if (netns_begin(&ns, &e) < 0 || netns_enter(&ns, &e) < 0)
 		T_FAIL("%s", e.msg);
 	netns_leave(&ns);
-	kill(ns.pid, SIGKILL); /* it waits for an order */
+	kill(ns.pid, SIGKILL); /* the task waits for a request */
 	T_INT(netns_finish(&ns, &e), -1);
 	T_INT(e.sys, ECHILD);
 	netns_done(&ns);

@@ -382,11 +382,11 @@ static void records_are_bounded(void)
 	T_INT(a.roll.n, 100);
 	g.workspace = r.workspace = kept;
 	T_STR(install(&a, g), full);
-	/* this error comes before errors about its generation */
+	/* the table is full, and this is checked before the generation */
 	T_STR(install_by(&a, g, "inst-7", 9), full);
 	T_INT(admission_revoke(&a, &r, STR("inst-7"), &f), -1);
 	T_STR(message(&f), full);
-	g.workspace = name; /* the last workspace is known, so it continues */
+	g.workspace = name; /* a known workspace is still served */
 	T_STR(install(&a, g), "keep one");
 	a.max = 101;
 	g.workspace = kept;

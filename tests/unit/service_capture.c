@@ -210,7 +210,7 @@ static void holdings(void)
 	T_TRUE(holding_set(&large, 1 << 20)); /* shrinking works always */
 	T_INT(top.used, 1 << 20);
 	while (ceiling_left(&top) >=
-	       CEILING_SMALL_BYTES) /* small steps work as long as enough is left */
+	       CEILING_SMALL_BYTES) /* small steps work while bytes are left */
 		T_TRUE(holding_set(&small, small.bytes + CEILING_SMALL_BYTES));
 	T_TRUE(!holding_set(&small, small.bytes + 1));
 	holding_done(&small);

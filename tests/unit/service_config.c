@@ -107,11 +107,11 @@ static void sessions_fit_into_the_limit_of_open_files(void)
 		{ 0, 64, 64, 1 },
 		{ 48, 64, 64, 1 },
 		{ 48, 0, 64, 0 },
-		{ 256, 64, 64, 22 }, /* 160 for sessions, with a process each */
-		{ 256, 64, 0, 40 },  /* 160 for sessions without a process */
-		{ 256, 64, 10, 32 }, /* ten of them with a process */
+		{ 256, 64, 64, 22 }, /* 160 descriptors: each session has a process */
+		{ 256, 64, 0, 40 },  /* 160 descriptors: no session has a process */
+		{ 256, 64, 10, 32 }, /* 160 descriptors: ten sessions have one */
 		{ 1024, 64, 64, 64 },
-		{ 9056, 5000, 1000, 1250 }, /* 1024 for peers */
+		{ 9056, 5000, 1000, 1250 }, /* 1024 descriptors are for peers */
 		{ 8056, 1000, 1000, 1000 },
 		{ UINT64_MAX, 5000, 1024, 5000 },
 	};
@@ -162,7 +162,7 @@ static void configurations_have_a_size(void)
 	buf_add_fill(&text, 'x', BOX_CONFIG_MAX_BYTES / 2);
 	buf_add_str(&text, "\"}");
 	T_STR(merge(&c, text.p), "");
-	T_STR(merge(&c, text.p), ""); /* over itself: no growth */
+	T_STR(merge(&c, text.p), ""); /* the same text again adds no bytes */
 	text.p[2] = 'b';
 	T_STR(merge(&c, text.p), "ValueError: box configuration exceeds 1048576 bytes");
 	T_TRUE(!box_config_get(&c, "", "b"));

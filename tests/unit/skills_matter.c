@@ -34,7 +34,7 @@ static void fences(void)
 	READS("---\r\nname: a\r\n---\r\nbody\r\n", "a|-|-|body\r\n");
 	READS("---\nname: a\n---", "a|-|-|");
 	READS("---\n---\nbody", "-|-|-|body");
-	/* no closing line, not on its own line, not at the start */
+	/* no front matter: `---` is not closed, not alone on its line, or not at the start */
 	READS("---\nname: a\nbody", "-|-|-|---\nname: a\nbody");
 	READS("---name: a\n---\nbody", "-|-|-|---name: a\n---\nbody");
 	READS("\n---\nname: a\n---\n", "-|-|-|\n---\nname: a\n---\n");

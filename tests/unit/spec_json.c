@@ -1,4 +1,4 @@
-/* The config object: there and back, sorted keys, damaged records. */
+/* The config object: it is written and read back, its keys are sorted, damaged records are refused. */
 #include "spec/spec.h"
 
 #include <stdlib.h>
@@ -161,7 +161,7 @@ static void keys_are_sorted(void)
 	AUTO_JSON d = NULL;
 
 	fill(&s);
-	/* what policy/ wrote keeps its own order; this one has a single key per object */
+	/* the policy's own JSON is not sorted, so this policy has one key in each object */
 	json_free(s.net_extra_doc);
 	OK(json_parse("{\"policy\":{\"rules\":[]}}", 23, &s.net_extra_doc, &e));
 	text = text_of(&s, 2);

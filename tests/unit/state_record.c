@@ -192,7 +192,7 @@ static void configuration_in_force(void)
 	T_TRUE(r.active.ephemeral && r.spec.ephemeral);
 	T_INT(r.created_ns, 5);
 	T_INT(record_write_active(r.dir, NULL, &e), 0);
-	T_INT(record_write_active(r.dir, NULL, &e), 0); /* none is there */
+	T_INT(record_write_active(r.dir, NULL, &e), 0); /* the file is gone already */
 	T_STR(e.msg, "");
 	spec_done(&next);
 	unmake("a");
@@ -239,14 +239,14 @@ static void a_retired_record_is_not_listed(void)
 	T_TRUE(!record_is_retired(&home, "a", old));
 	T_INT(record_retire(&home, "a"), 0);
 	T_TRUE(record_is_retired(&home, "a", old));
-	T_INT(record_retire(&home, "a"), 0); /* none is there */
+	T_INT(record_retire(&home, "a"), 0); /* no record has this name */
 	load_fails("a", ERR_NOT_FOUND, "sandbox not found: a");
 	T_INT(record_list_all(&home, &all, &e), 0);
 	T_INT(all.n, 0);
 	record_list_done(&all);
 	make("a", STATUS_STOPPED); /* the name is free again; this is a new record */
 	T_TRUE(record_is_retired(&home, "a", old));
-	T_INT(record_retire(&home, "a"), 0); /* while the first one is still being deleted */
+	T_INT(record_retire(&home, "a"), 0); /* the first record still exists */
 	T_INT(record_erase(&home, "a", &e), 0);
 	T_TRUE(record_sweep(&home, NULL));
 }
@@ -263,7 +263,7 @@ static size_t entries(void)
 	AUTO_FREE char *path = xasprintf("%s/sandboxes", home_path);
 	struct stat st;
 
-	return stat(path, &st) == 0 ? st.st_nlink : 0; /* 2, and one for each directory in it */
+	return stat(path, &st) == 0 ? st.st_nlink : 0; /* 2 + the number of subdirectories */
 }
 
 static void a_sweep_erases_unlocked_leftovers(void)
@@ -280,7 +280,7 @@ static void a_sweep_erases_unlocked_leftovers(void)
 	T_INT(record_lock(&home, "a", dir, lock, 0, &e), 0);
 	T_INT(record_retire(&home, "a"), 0);
 	T_TRUE(record_sweep(&home, count));
-	T_INT(reaped, 0); /* a process holds it */
+	T_INT(reaped, 0); /* the record is locked */
 	T_TRUE(!in_home("sandboxes/.new-0123"));
 	T_INT(faccessat(dir, "config.json", F_OK, 0), 0);
 	fd_closep(&lock);
@@ -292,7 +292,7 @@ static void a_sweep_erases_unlocked_leftovers(void)
 	T_INT(entries(), before);
 }
 
-/* A command that makes a record holds the directory shared. */
+/* A command that makes a record holds a shared lock on the directory. */
 static void a_sweep_spares_records_in_the_making(void)
 {
 	AUTO_FD all = home_open_part(&home, "sandboxes");

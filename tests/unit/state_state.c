@@ -123,7 +123,7 @@ static void damaged(void)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (read_text(texts[i], &s) != -EINVAL)
 			T_FAIL("not called damaged: %s", texts[i]);
-		/* its files must not look like leftovers of a killed create */
+		/* otherwise the sandbox would look like the leftovers of a killed create */
 		if (!s.booted_once || s.boots != 1 || s.status != STATUS_CREATED || s.n_ports != 0)
 			T_FAIL("more is known than that it ran: %s", texts[i]);
 	}

@@ -108,7 +108,7 @@ static int files(void)
 	EXPECT(openat(AT_FDCWD, "/proc/self/status", O_RDONLY), EACCES);
 	EXPECT(openat(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY), EACCES);
 	EXPECT(openat(AT_FDCWD, "/tmp/supervisor-confine", O_WRONLY | O_CREAT, 0600), EACCES);
-	/* its end: the sockets, and the record taken out of the list and deleted */
+	/* what a supervisor does at its end: it removes sockets, and retires and erases the record */
 	EXPECT(unlinkat(s.home.fd, "run/mine.sock", 0), 0);
 	EXPECT(renameat(s.home.fd, "sandboxes/mine", s.home.fd, "sandboxes/.gone-mine"), 0);
 	n++;

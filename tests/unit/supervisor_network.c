@@ -1,7 +1,7 @@
 /*
- * The life of a gateway as its supervisor sees it, with a small shell script in its place: it
- * reports that it is ready, repeats its requests, and ends on request. No network is touched; the
- * "link" is a pipe.
+ * The life of a gateway as its supervisor sees it. A shell script plays the gateway: it reports
+ * that it is ready, repeats its requests, and ends on request. No network is touched: the "link"
+ * is a pipe.
  */
 #include "supervisor/network.h"
 #include "t.h"
@@ -159,7 +159,7 @@ static void a_failed_start_is_tried_again_later(void)
 	T_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = (struct rlimit){ 3, before.rlim_max };
 	T_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
-	T_INT(write(link[1], "x", 1), 1); /* it ends */
+	T_INT(write(link[1], "x", 1), 1); /* the gateway ends */
 	turn(5000);
 	T_INT(n_failed, 1);
 	T_INT(setrlimit(RLIMIT_NOFILE, &before), 0);

@@ -20,7 +20,7 @@ static void processors(void)
 		unsigned mine, theirs, want;
 	} cases[] = {
 		{ 0xf, 0xf, 0xf },
-		{ 0x3, 0xf, 0x3 },  /* fewer: the caller's choice */
+		{ 0x3, 0xf, 0x3 },  /* the caller chose fewer processors */
 		{ 0x1f, 0xf, 0xf }, /* one processor is reserved */
 		{ 0x10, 0xf, 0xf }, /* the caller has only the reserved processor */
 	};

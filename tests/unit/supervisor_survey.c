@@ -95,7 +95,7 @@ static void test_more_files_than_allowed(void)
 	T_INT(erase_tree(at, "t"), 0);
 }
 
-/* After too many files in one tree, a second tree must not give a number again. */
+/* If one tree has too many files, counting a second tree must not hide that. */
 static void test_too_many_files_stay_too_many(void)
 {
 	struct survey s = { 0 };

@@ -41,7 +41,7 @@ static void test_a_layer_that_cannot_be_too_large_is_not_measured(void)
 	T_INT(o.next_ms, WATCH_LATEST_MS);
 	T_TRUE(!look(&w, 500000 - 4095).measure);
 	T_TRUE(look(&w, 500000 - 4097).measure);
-	T_TRUE(!look(&w, 500000 - 5000).measure); /* one at a time */
+	T_TRUE(!look(&w, 500000 - 5000).measure); /* a measurement is under way */
 }
 
 static void test_looks_become_more_frequent(void)
@@ -57,7 +57,7 @@ static void test_looks_become_more_frequent(void)
 	}
 	T_TRUE(last < 150);
 	T_INT(look(&w, 500000 - 4090).next_ms, WATCH_SOONEST_MS);
-	/* and where the disk is nearly full */
+	/* looks are also frequent if the disk is nearly full */
 	w = fresh(1100);
 	T_INT(look(&w, 1100).next_ms, (1100 - 1024) / 4);
 }
@@ -101,28 +101,28 @@ static void test_too_large(void)
 		T_INT(watch_counted(&w, 70), END_NONE);
 	}
 	T_TRUE(!look(&w, 480000).ask);
-	/* deleting is allowed … */
+	/* commands may delete files */
 	T_TRUE(!look(&w, 480010).measure);
 	T_TRUE(look(&w, 481000).measure);
 	T_INT(measured(&w, 5000), END_NONE);
 	T_TRUE(watch_is_full(&w));
-	/* … also if earlier writes reach the disk only now … */
+	/* the layer grows because earlier writes reach the disk late: this is no fault */
 	T_TRUE(look(&w, 480800).measure);
 	T_INT(watch_counted(&w, 70), END_NONE);
 	T_INT(measured(&w, 5200), END_NONE);
 	T_TRUE(look(&w, 480800).ask);
 	T_INT(watch_counted(&w, 70), END_NONE);
-	/* … growing is not … */
+	/* the layer grows because commands write: they are ended */
 	T_TRUE(look(&w, 480600).measure);
 	T_INT(watch_counted(&w, 70), END_NONE);
 	T_INT(measured(&w, 5400), END_NONE);
 	T_TRUE(look(&w, 480600).ask);
 	T_INT(watch_counted(&w, 71), END_LAYER);
-	/* … and after that the layer is watched as before */
+	/* when the layer is small again, it is watched as before */
 	T_TRUE(look(&w, 486000).measure);
 	T_INT(measured(&w, 100), END_NONE);
 	T_TRUE(!watch_is_full(&w));
-	/* late bytes after an end do not end new commands, new writes do */
+	/* earlier writes that arrive late do not end new commands; new writes do */
 	for (unsigned i = 0; i < WATCH_LAST_LOOKS; i++) {
 		look(&w, 470000);
 		T_INT(watch_counted(&w, 72), END_NONE);
@@ -226,11 +226,11 @@ static void test_inodes(void)
 	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 2000 }), END_NONE);
 	now.files_free = 48000;
 	T_TRUE(watch_look(&w, &now, false).measure);
-	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 2000 }), END_NONE); /* others */
+	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 2000 }), END_NONE); /* not our files */
 	now.files_free = 47000;
 	T_TRUE(watch_look(&w, &now, false).measure);
 	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 3000 }), END_INODES);
-	now.files_free = 46900; /* made before the end */
+	now.files_free = 46900; /* files made before the end */
 	T_TRUE(watch_look(&w, &now, false).measure);
 	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 3100 }), END_NONE);
 	T_TRUE(watch_is_full(&w));

@@ -347,25 +347,25 @@ static void streams_that_make_no_sense_are_refused(void)
 			file_put_dir(&s, 0755, "a");
 			file_put_done(&s);
 			break;
-		case 5: /* after the end */
+		case 5: /* a directory after done */
 			file_put_done(&s);
 			file_put_dir(&s, 0755, "a");
 			break;
-		case 6: /* a nameless file, a nameless directory inside */
+		case 6: /* a file without a name; then a directory without a name in another one */
 			file_put_file(&s, 0644, "");
 			break;
 		case 7:
 			file_put_dir(&s, 0755, "a");
 			file_put_dir(&s, 0755, "");
 			break;
-		case 8: /* a hard link without a file, or outside every directory */
+		case 8: /* a hard link to a file that was not sent; then one outside every directory */
 			file_put_dir(&s, 0755, "a");
 			file_put_same(&s, 0, "b");
 			break;
 		case 9:
 			file_put_same(&s, 0, "b");
 			break;
-		case 10: /* a number for an object that is no file, or has bytes already */
+		case 10: /* "shared" after a directory; then after the data of a file */
 			file_put_dir(&s, 0755, "a");
 			file_put_shared(&s);
 			break;
@@ -435,7 +435,7 @@ static void a_copy_ends_before_the_disk_is_full(void)
 {
 	struct statvfs fs = { .f_frsize = 4096, .f_blocks = 1000000, .f_bavail = 50000 };
 
-	T_INT(room_left(&fs), 0); /* 5 % */
+	T_INT(room_left(&fs), 0); /* exactly 5 % are free */
 	fs.f_bavail = 50001;
 	T_INT(room_left(&fs), 4096);
 	fs.f_blocks = 100000000; /* 400 GB: 1 GiB is less than 5 % */

@@ -107,7 +107,7 @@ static void a_signal_has_a_number_or_a_stream(void)
 	struct signal_message got;
 	AUTO_BUF b = BUF_INIT(256);
 
-	number_encode(&b, 15); /* as clients sent it before commands could be named */
+	number_encode(&b, 15); /* older clients send a signal without an id */
 	T_INT(signal_decode(all(&b), &got), 0);
 	T_INT(got.signal, 15);
 	T_INT(got.id, 0);
@@ -125,7 +125,7 @@ static void attaching_may_name_an_offset(void)
 	struct attach_message got;
 	AUTO_BUF b = BUF_INIT(256);
 
-	number_encode(&b, 4); /* as protocol 1 has it */
+	number_encode(&b, 4); /* a client of protocol 1 sends no offset */
 	T_INT(attach_decode(all(&b), &got), 0);
 	T_INT(got.id, 4);
 	T_TRUE(!got.has_offset);

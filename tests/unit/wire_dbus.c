@@ -74,7 +74,7 @@ static void a_body_is_aligned(void)
 				   "\x1a\0\0\0"    /* array: 26 bytes */
 				   "\5\0\0\0names\0"
 				   "\2as\0"
-				   "\0\0"     /* to 4 */
+				   "\0\0"     /* padding */
 				   "\6\0\0\0" /* array: 6 bytes */
 				   "\1\0\0\0x";
 	AUTO_BUF out = BUF_INIT(1024);
@@ -117,7 +117,7 @@ static void a_cut_message_needs_more_bytes_and_two_are_parsed_one_by_one(void)
 		T_INT(dbus_next(&rest, &m), 0);
 		T_INT(rest.n, n);
 	}
-	put_example(&out); /* aligned to its own start */
+	put_example(&out); /* padding counts from the message's own start */
 	rest = (struct str){ out.p, out.n };
 	T_INT(dbus_next(&rest, &m), 1);
 	T_INT(dbus_next(&rest, &m), 1);

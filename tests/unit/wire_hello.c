@@ -120,7 +120,7 @@ static void odd_hellos(void)
 	m.b[m.n - 4] += 1; /* the name claims to end behind the extension */
 	T_INT(tls(&m, m.n).kind, HELLO_BAD);
 	m = hello_for("a.b", 16384);
-	m.b[4]++; /* other bytes in the same record */
+	m.b[4]++; /* another byte in the record, after the hello */
 	m.b[m.n++] = 1;
 	T_INT(tls(&m, m.n).kind, HELLO_BAD);
 	exts.n = 0;
@@ -186,9 +186,9 @@ static void datagrams(void)
 	T_STR(h.name, "good.example");
 	for (size_t n = 14; n < d.n; n++) {
 		hello_read_datagram(d.b, n, &h);
-		T_INT(h.kind, HELLO_BAD); /* cut off */
+		T_INT(h.kind, HELLO_BAD); /* the datagram is cut */
 	}
-	add(&two, "\x15\xfe\xfd\0\0\0\0\0\0\0\0\0\2\1\x5a", 15); /* a warning in front */
+	add(&two, "\x15\xfe\xfd\0\0\0\0\0\0\0\0\0\2\1\x5a", 15); /* a warning comes first */
 	add(&two, d.b, d.n);
 	hello_read_datagram(two.b, two.n, &h);
 	T_STR(h.name, "good.example");

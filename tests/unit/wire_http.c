@@ -148,7 +148,7 @@ static void bad_requests_are_refused(void)
 		{ GET "X Y: a\r\n\r\n", -400 },
 		{ GET "X\xc3: a\r\n\r\n", -400 },
 		{ GET "X: a:b\r\n\r\n", 1 },
-		/* where a request goes */
+		/* the Host */
 		{ "GET / HTTP/1.1\r\n\r\n", -400 },
 		{ GET "host: box\r\n\r\n", -400 },
 		{ "GET / HTTP/1.1\r\nHost: a b\r\n\r\n", -400 },
@@ -156,7 +156,7 @@ static void bad_requests_are_refused(void)
 		{ "GET / HTTP/1.1\r\nHost: \r\n\r\n", -400 },
 		{ "GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", 1 },
 		{ "GET / HTTP/1.0\r\nHost: a@b\r\n\r\n", -400 },
-		/* where it ends */
+		/* the length of the body */
 		{ GET "Content-Length: 0\r\n\r\n", 1 },
 		{ GET "Content-Length: 1000\r\n\r\n", 1 },
 		{ GET "Content-Length: 1001\r\n\r\n", -413 },

@@ -8,7 +8,7 @@
 
 static struct err e;
 
-/* The JSON, or the message in angle brackets. */
+/* Returns the JSON, or the message in angle brackets. */
 static char *read_as(enum yaml_scalars how, const char *text, size_t n)
 {
 	AUTO_BUF out = BUF_INIT(YAML_JSON_MAX_BYTES);
