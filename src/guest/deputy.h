@@ -20,8 +20,8 @@
 #include "base/err.h"
 #include "guest/exec.h"
 
-#define DEPUTY_OWN_MAX \
-	64 /* mounts of the sandbox's own besides its root; privileges are left out on all others */
+/* mounts of the sandbox's own, besides its root, on which files may have privileges */
+#define DEPUTY_OWN_MAX 64
 
 struct deputy {
 	pid_t pid;

@@ -119,8 +119,8 @@ void session_keep(struct session *s);
 /* session_report.c */
 /* Allows the command to report. Call it before the command starts. */
 MUST_USE int session_may_report(struct session *s, struct err *e);
-/* Accepts the connections that wait in the queue for reports. Call it before a command is reaped: a
- * report counts only while the process of its command is not reaped. */
+/* Accepts the connections that wait at the listener for reports. Call it before a command is reaped:
+ * a report counts only while the process of its command is not reaped. */
 void reporters_collect(struct guest *g);
 /* Call it when the command has ended. Reads the rest of its report. */
 void session_read_report(struct session *s);
@@ -144,13 +144,13 @@ size_t session_room(const struct session *s);
 void session_kill(struct session *s);
 /* Kills the command as timed out after MS milliseconds. */
 void session_kill_after(struct session *s, uint64_t ms);
-/* Called when the command has ended. With EXEC_WHOLE, it is called when everything that the command
- * started is killed, too. Passes on the last output and sends EXIT. */
+/* Called when the command has ended, or with EXEC_WHOLE when everything that the command started has
+ * ended. Passes on the last output and sends EXIT. */
 void session_conclude(struct session *s);
-/* Called when the child is reaped and its output passed on: sends EXIT. pid 1 keeps the session
- * until its scope is killed, if that was begun, and until the client shows that it was alive after
- * EXIT. A client that dies breaks the command's pipes, and the command may die of that before pid 1
- * sees the hang-up. That is no normal end: pid 1 then kills what the command left behind, too. */
+/* Called when the child is reaped and its output passed on: sends EXIT. pid 1 keeps the session until
+ * the client shows that it was alive after EXIT, and until a kill of the scope that has begun is done.
+ * If the client dies, the command's pipes break, and the command may die of that before pid 1 sees the
+ * hang-up. Such an end is not normal: pid 1 then also kills what the command left behind. */
 void session_finish(struct session *s);
 /* Frees a session that is not needed any more. */
 void session_release(struct session *s);

@@ -85,8 +85,8 @@ struct verdict {
 };
 
 /* If NAMES is NULL, no name counts as resolved. If the client showed a name (the authority), an
- * allow rule matches only if the name was shown and also resolved to this address. For a deny rule
- * one of the two is enough. */
+ * allow rule about a name matches only if that name was shown and was also resolved to this address.
+ * For a deny rule one of the two is enough. */
 struct verdict policy_decide(const struct policy *p, const struct addr_host *host,
 			     const struct policy_flow *f, const struct policy_names *names);
 /* Decides whether the sandbox may ask for this name. PROTO is the protocol of the question. */

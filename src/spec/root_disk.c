@@ -39,7 +39,7 @@ static int set_word(struct disk_parse *p, char **field, const char *key, const c
 	return 0;
 }
 
-/* Reads the comma list behind flat or a path. May change OPTIONS. */
+/* Reads LIST, the comma list behind flat or a path. Cuts LIST into words. */
 static int options(struct disk_parse *p, char *list, struct err *e)
 {
 	static const char *const clones[] = { "auto", "copy", "reflink", NULL };

@@ -164,7 +164,7 @@ class Terminals(CordonTest):
         box = self.create()
         term = box.terminal("sh", "-c", "stty raw -echo; echo up; head -c 256 | od -An -v -tu1")
         term.expect("up")
-        # the detach key is part of the 256 values: use another one
+        # send all bytes except the detach key, and one byte twice instead
         values = bytes(v for v in range(256) if v != 0x1d) + b"\xff"
         term.send(values)
         got = term.expect(r"(?:\s+\d+){256}").group(0).split()
@@ -296,7 +296,7 @@ class InteractiveShell(CordonTest):
         term.expect("Running")
         term.expect("READY> ")
         term.send("fg\n")
-        # bash prints its name before it is in the foreground
+        # bash prints the name of the job before the job is in the foreground
         self.eventually(lambda: in_front(self.sleepers(number)[0].pid))
         term.send(CTRL_C)
         term.expect("READY> ")
