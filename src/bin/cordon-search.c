@@ -33,7 +33,7 @@ static int confine(struct err *e)
 	bool dir = fstat(SEARCH_FD, &st) == 0 && S_ISDIR(st.st_mode);
 	int r = -1;
 
-	/* root searches files of every owner, as `read` does */
+	/* root's search keeps the right to read files of every owner, as the tool read has it */
 	if (confine_limit(RLIMIT_CPU, CPU_SEC, e) == 0 && confine_limit(RLIMIT_CORE, 0, e) == 0 &&
 	    confine_capabilities(CONFINE_CAP(CAP_DAC_READ_SEARCH), e) == 0 &&
 	    confine_files_begin(&f, e) == 0) {

@@ -1,8 +1,8 @@
 /*
  * The deputy waits for calls and starts a task for each call (guest/errand.h), at most DEPUTY_TASKS_MAX at a time. Further
  * calls wait in the kernel. The exit status of a task is the answer. A task joins the payload's namespace, so root inside
- * can stop or kill it. Therefore the deputy never blocks on a task, and kills tasks that take too long. No process inside
- * can read a task, because its memory is a copy of pid 1's.
+ * can stop or kill it. Therefore the deputy never blocks on a task, and kills tasks that take too long. A task is a copy of pid 1
+ * and keeps the protection of pid 1's memory, so no process inside can read it.
  */
 #include "guest/deputy.h"
 

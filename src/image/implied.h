@@ -22,7 +22,7 @@
 struct image_implied {
 	char path[IMAGE_IMPLIED_PATH_BYTES];
 	unsigned mode;
-	uint32_t uid, gid; /* the ids on disk; the caller's id means root */
+	uint32_t uid, gid; /* owner on disk; root of the image is the caller there */
 };
 
 /* Lists implied directories, except those of root with mode 0755. LAYER_FD may be O_PATH

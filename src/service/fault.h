@@ -50,7 +50,7 @@ struct fault {
 void fault_done(struct fault *f);
 /* Replaces the fault in F. Returns -1, so that a function can end with `return fault_set(…);`. */
 int fault_set(struct fault *f, enum fault_class class, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Sets the text BEFORE SUBJECT BEHIND, where SUBJECT is a slice of what a peer sent. BEFORE and BEHIND may be "".
+/* Joins three texts: BEFORE, SUBJECT (a slice of what a peer sent) and BEHIND. BEFORE and BEHIND may be "".
  * Returns -1. */
 int fault_about(struct fault *f, enum fault_class class, const char *before, struct str subject,
 		const char *behind);

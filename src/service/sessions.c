@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "service/session.h"
 
-/* Trials belong to a tenant with an invalid instance id, so no peer can be that tenant. */
 #define TRIAL_SPEC_MAX_BYTES 65536u /* a path and a line of shell */
 #define TRIAL_OUTPUT_MAX_BYTES (2u << 20)
 
@@ -377,7 +376,7 @@ void sessions_try(struct sessions *all, const struct session_trial *t, const str
 	n->id = xstrdup(t->id);
 	n->reply = *r;
 	buf_init(&n->printed, TRIAL_OUTPUT_MAX_BYTES);
-	tenant_init(&n->tenant, STR("!"), STR("trial"), 1);
+	tenant_init(&n->tenant, STR("!"), STR("trial"), 1); /* no peer can have this instance id */
 	slot_get(all, &n->tenant, t->id)->hidden = true;
 	sessions_exec(all, &n->tenant, &b, 0, &mine);
 }

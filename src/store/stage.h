@@ -1,6 +1,6 @@
 /*
  * Writes the files of an image archive to disk, with numbers as names, and returns their names in the archive. The
- * parent decides what the files mean (load.c), so it never parses the archive's own format.
+ * parent of this worker reads these files (load.c). So the parent never parses the format of the archive.
  */
 #pragma once
 

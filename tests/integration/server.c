@@ -1,8 +1,8 @@
 /*
  * A small server on client/hands, client/line and client/job, driven by lines on its standard input:
  *
- *   create NAME [OPTION]…      a sandbox of the image `host` that hangs on its leash, its layer on disk; prints "created NAME"
- *   start NAME [OPTION]…       a stopped one; prints "started NAME"
+ *   create NAME [OPTION]…      makes a sandbox of the image `host` with its layer on disk; prints "created NAME"
+ *   start NAME [OPTION]…       starts a stopped sandbox; prints "started NAME"
  *   delete NAME                prints "gone NAME" when the sandbox is gone
  *   limits NAME [OPTION]…      memory:MIB, cpus:THOUSANDTHS, pids:N of a sandbox that runs; prints "limited NAME"
  *   size PATH [OPTION]…        prints "size BYTES ENTRIES"
@@ -13,8 +13,8 @@
  * the deadline. A failure prints "failed WORD NAME CODE TEXT". Commands run at once; the end of the input ends the
  * server, which prints how many handlers of its loop gave up the CPU.
  *
- * The process that is started is the foreman. It runs itself as the server, with the channel as descriptor 3. With
- * arguments, its hands work for sessions only, and the arguments are directories that they refuse.
+ * The process that is started is the foreman. It runs itself as the server, with the channel as descriptor 3. If it
+ * gets arguments, its hands only do what sessions need, and refuse to share the directories that the arguments name.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -201,8 +201,8 @@ static void an_unused_namespace_is_freed(void)
 	T_INT(errno, ECHILD);
 }
 
-/* The process that would ask for an interface ends. The task shares its descriptors, so the pipe
- * closes only when the task has ended, too. */
+/* The parent ends before it asks for an interface. The task shares the parent's descriptors, so the
+ * pipe closes only when the task has ended, too. */
 static void a_task_does_not_outlive_us(void)
 {
 	static struct netns ns;
