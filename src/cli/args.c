@@ -530,12 +530,21 @@ static int fail_words(struct parser *p)
 	return fail(p, "missing argument %.*s\nusage: %s", (int)what.n, what.p, buf_str(&usage));
 }
 
+/* Returns true if the command line has an option that makes up for missing positionals. */
+static bool may_lack_words(const struct args *a)
+{
+	const struct command *c = a->command;
+
+	return (c->instead && args_has(a, c->instead)) ||
+	       (c->idle_with && args_has(a, c->idle_with) && strcmp(a->program, "msb") != 0);
+}
+
 static int check_words(struct parser *p)
 {
 	const struct command *c = p->args.command;
 	size_t n = p->args.word.n;
 
-	if (n > c->max_args || (n < c->min_args && !(c->instead && args_has(&p->args, c->instead))))
+	if (n > c->max_args || (n < c->min_args && !may_lack_words(&p->args)))
 		return fail_words(p);
 	if (n > 0 && c->word_choices)
 		return check_choice(p, c->name, c->word_choices, p->args.word.v[0]);

@@ -71,6 +71,9 @@ struct command {
 	const struct opt_set *sets;  /* ended by a NULL opt; or NULL */
 	unsigned min_args, max_args; /* number of positionals before --; another number is exit 2 */
 	const char *instead;         /* option that may replace the positionals, or NULL */
+	/* An option with which the command has nothing to do if no positionals are given, or NULL. `msb` asks for
+	 * positionals in any case. */
+	const char *idle_with;
 	bool takes_rest; /* if set, words after -- are a command; if not, they are positionals */
 	enum word_kind words;
 	const char *const *word_choices; /* all allowed values of the first positional, or NULL */

@@ -682,9 +682,11 @@ static const struct command commands[] = {
 		.summary = "Delete sandboxes",
 		.description =
 			"Deletes the record, the private file system and the logs. Images, volumes and "
-			"mounted host paths stay.",
+			"mounted host paths stay.\n\n"
+			"With --force a sandbox that does not exist is no error, and no name at all is none "
+			"either, so that a script may remove what `cordon list -q` prints.",
 		.usage = "[NAME…]", .sets = remove_sets, .min_args = 1, .max_args = ARGS_MANY,
-		.instead = "label", .words = WORD_SANDBOX,
+		.instead = "label", .idle_with = "force", .words = WORD_SANDBOX,
 	},
 	{
 		.name = "list", .aliases = "ls", .group = SANDBOXES, .run = cmd_list,

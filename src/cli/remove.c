@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/say.h"
 #include "cli/commands.h"
@@ -8,9 +10,15 @@ static int remove_one(const struct args *a, const struct home *h, const char *na
 		      struct err *e)
 {
 	uint64_t begin = clock_mono_ns();
+	bool force = args_has(a, "force");
 
-	if (sandbox_remove(h, name, args_has(a, "force"), e) < 0)
-		return -1;
+	if (sandbox_remove(h, name, force, e) < 0) {
+		if (!force || e->code != ERR_NOT_FOUND || strcmp(a->program, "msb") == 0)
+			return -1;
+		if (!args_has(a, "quiet"))
+			say_warn("%s", e->msg);
+		return 0;
+	}
 	say_done("Removed", name, clock_mono_ns() - begin);
 	return 0;
 }

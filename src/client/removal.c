@@ -108,14 +108,23 @@ int sandbox_remove(const struct home *h, const char *name, bool force, struct er
 {
 	AUTO_FD dir = -1;
 	AUTO_FD lock = -1;
+	AUTO_FD seen = -1;
+	struct err ignored;
 	int r;
 
 	if (spec_check_name("sandbox", name, e) < 0)
 		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
-	if (force && sandbox_stop(h, name, 0, e) < 0)
-		return -1;
+	if (force) {
+		IGNORE(record_open(h, name, &seen,
+				   &ignored)); /* control_lock() reports the error */
+		if (sandbox_stop(h, name, 0, e) < 0)
+			return -1;
+	}
 	r = control_lock(h, name, false, &dir, &lock, e);
 	if (r < 0) {
+		/* the supervisor of an ephemeral sandbox has deleted it, because it was stopped */
+		if (e->code == ERR_NOT_FOUND && seen >= 0)
+			return 0;
 		if (e->code == ERR_BUSY && !force)
 			err_set(e, ERR_BUSY,
 				"sandbox still running: %s; stop it first or use --force", name);
