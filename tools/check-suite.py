@@ -2,7 +2,7 @@
 """The suite counts correctly: cases, runs and modes, unsteady tests, and the figures in README.md.
 
 A copy of tests/integration/run.py runs tests that are made here. Some of them fail the first time only. A
-copy of README.md is compared with closing lines that are made here.
+copy of README.md is compared with invented closing lines of `./dev test`.
 """
 import os
 import pathlib

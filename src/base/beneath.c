@@ -65,7 +65,7 @@ int beneath_open_kind(int dir, const char *path, mode_t *ret_kind)
 	*ret_kind = st.st_mode & S_IFMT;
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return -EINVAL;
-	/* the path may name another file by now; the descriptor does not */
+	/* open the descriptor's file, because the path may lead to another file by now */
 	snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
 	r = open(again, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	return r < 0 ? -errno : r;

@@ -24,7 +24,7 @@ struct buf {
 
 // clang-format off
 #define BUF_INIT(ceiling) { .max = (ceiling) }
-/* Starts the buffer in ARRAY, which must outlive it. Contents that fit there need no allocation. */
+/* ARRAY is the first memory of the buffer and must outlive it. Contents that fit into ARRAY need no allocation. */
 #define BUF_IN(array, ceiling) \
 	{ .p = ((array)[0] = '\0', (array)), .cap = sizeof(array) - 1, .max = (ceiling), .lent = true }
 // clang-format on

@@ -1,4 +1,4 @@
-/* Releases memory and descriptors at the end of a scope, and hands them over. */
+/* Variables that release their memory or descriptor at the end of a block, unless it was handed over. */
 #pragma once
 
 #include <errno.h>

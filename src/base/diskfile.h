@@ -19,7 +19,7 @@ MUST_USE int disk_file_make(int dir, const char *name, const char *path, const s
 			    struct err *e);
 /* What is done to a file system before it grows. */
 enum disk_check {
-	DISK_CHECK,  /* repairs small damage, as of a crash; makes lost+found if it is missing */
+	DISK_CHECK,  /* repairs small damage, as after a crash; makes lost+found if it is missing */
 	DISK_REPLAY, /* writes the journal back and checks nothing */
 	DISK_REPAIR, /* repairs everything, because an earlier growth was interrupted */
 };

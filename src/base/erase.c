@@ -1,7 +1,7 @@
 /*
  * The attacker chooses the depth and the width of the tree. So the walk does not recurse and does not
- * keep a descriptor per level: it goes down by name and up by "..". For each directory above,
- * the walk remembers the inode and an offset. On the way up the inode shows that ".." is the same
+ * keep a descriptor per level: it goes down by name and up by "..". For each directory above the current
+ * one, the walk remembers the inode and an offset. On the way up the inode shows that ".." is the same
  * directory, and reading goes on at the offset. If the walk read each directory from the start again,
  * the time would grow with the square of the entries.
  *
@@ -25,7 +25,7 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-#define TRIES_MAX 64        /* most reads of one directory; tmpfs before Linux 6.6 loses offsets */
+#define TRIES_MAX 64        /* most reads of a directory: tmpfs before Linux 6.6 loses offsets */
 #define ENTRIES_BYTES 4096u /* the buffer of one getdents64() */
 
 /* The current directory, or one above it. */

@@ -1,6 +1,6 @@
 /*
  * A task that only sits in a new user namespace while we write the id maps of that namespace and open
- * it. The task shares our memory, so it costs no page tables. It waits until a pipe closes, so it cannot
+ * the namespace. The task shares our memory, so it costs no page tables. It waits until a pipe closes, so it cannot
  * outlive us.
  */
 #pragma once

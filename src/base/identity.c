@@ -40,7 +40,7 @@ static unsigned kind_of(const struct statx *st)
 	return st->stx_mode & KIND_MASK;
 }
 
-/* Compares two objects that are both open: as long as an object is open, no other object gets its inode number. */
+/* Returns true if both are the same object. Both must be open, because a closed object may lose its inode number. */
 static bool same_now(const struct statx *a, const struct statx *b)
 {
 	return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&

@@ -276,7 +276,7 @@ static void push(struct parser *p, const struct json_member *m)
 	p->doc->slot[--p->top] = *m;
 }
 
-/* Takes the values that were pushed since the top was MARK off the stack, oldest first. */
+/* Pops the values that were pushed since the top was MARK. Returns them in order, oldest first. */
 static struct json_member *pop_all(struct parser *p, size_t mark, size_t *ret_n)
 {
 	struct json_member *m = &p->doc->slot[p->top];
@@ -396,8 +396,7 @@ static void join_sorted(struct json_member **sorted, size_t n)
 	for (size_t i = 1; i < n; i++)
 		if (key_compare(sorted[i]->key, sorted[i - 1]->key) == 0) {
 			replace_first(sorted[i - 1], sorted[i]);
-			sorted[i] =
-				sorted[i - 1]; /* so the next equal key also goes to the first */
+			sorted[i] = sorted[i - 1]; /* so that a third equal key finds the first */
 		}
 }
 

@@ -81,7 +81,7 @@ int utf8_step(const char *p, size_t n)
 	return length;
 }
 
-/* Returns how many ASCII characters N bytes begin with, in steps of eight. */
+/* Returns how many ASCII characters the N bytes begin with, rounded down to a multiple of eight. */
 static size_t ascii_words(const char *p, size_t n)
 {
 	size_t i = 0;

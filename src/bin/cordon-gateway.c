@@ -1,9 +1,9 @@
 /*
  * cordon-gateway LINK CONTROL [RESOLV-CONF]: the network of one sandbox.
  *
- * The sandbox's supervisor starts this program with two or three open descriptors and passes their numbers: the
- * link (a tap or a packet socket), the control channel, on which the configuration comes first (see
- * gateway/control.h), and the host's list of resolvers, in case that file cannot be opened by name.
+ * The sandbox's supervisor starts this program. The arguments are the numbers of open descriptors. LINK is a tap or a
+ * packet socket. On CONTROL the configuration comes first (gateway/control.h). RESOLV-CONF is the host's list of
+ * resolvers, which the program reads if it cannot open that file by name.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -26,7 +26,7 @@ int main(void)
 		fprintf(stderr, "cordon-guest: runs only as pid 1 of a sandbox\n");
 		return 2;
 	}
-	/* this program was executed from a descriptor, so its name is the descriptor's number until now */
+	/* this program was executed from a descriptor, so until now its name is the descriptor's number */
 	IGNORE(prctl(PR_SET_NAME, "cordon-guest"));
 	/* no process inside may interrupt pid 1, so all signals are blocked; the loop reads them from a signalfd */
 	sigfillset(&all);

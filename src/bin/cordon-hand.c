@@ -78,7 +78,7 @@ static void on_server(void *arg, int fd, uint32_t events)
 }
 
 /* We inherit the soft limit of open files, which the server has raised for itself. SOFT is the
- * limit that the server's caller had. We set it, so that the supervisors that we start get it. */
+ * limit that the server's caller had. We return to SOFT, so that the supervisors that we start get it. */
 static void set_open_files(uint64_t soft)
 {
 	struct rlimit l;

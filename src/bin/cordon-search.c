@@ -19,7 +19,7 @@
 
 #define SEARCH_USAGE "usage: cordon-search EXPRESSION INCLUDE 3<DIRECTORY\n"
 #define SEARCH_FD 3
-#define CPU_SEC 10 /* the caller ends us earlier */
+#define CPU_SEC 10 /* the time-out of the caller is shorter */
 #define OUTPUT_MAX_BYTES (1u << 20)
 
 enum { STATUS_FAILED = 1, STATUS_INVALID = 2, STATUS_LATE = 3 };
@@ -33,7 +33,7 @@ static int confine(struct err *e)
 	bool dir = fstat(SEARCH_FD, &st) == 0 && S_ISDIR(st.st_mode);
 	int r = -1;
 
-	/* root's search keeps the right to read files of every owner, as the tool read has it */
+	/* root's search keeps the right to read files of every owner, as the tool `read` does */
 	if (confine_limit(RLIMIT_CPU, CPU_SEC, e) == 0 && confine_limit(RLIMIT_CORE, 0, e) == 0 &&
 	    confine_capabilities(CONFINE_CAP(CAP_DAC_READ_SEARCH), e) == 0 &&
 	    confine_files_begin(&f, e) == 0) {
@@ -55,7 +55,7 @@ static int search(const char *expression, const char *include, struct err *e)
 		buf_clear(&out);
 		buf_add_str(&out, e->msg);
 		IGNORE(io_write_all(STDOUT_FILENO, buf_str(&out),
-				    out.n)); /* the exit status says it too */
+				    out.n)); /* the exit status also says so */
 		return e->code == ERR_INVALID ? STATUS_INVALID : STATUS_LATE;
 	}
 	return io_write_all(STDOUT_FILENO, buf_str(&out), out.n) < 0 ? STATUS_FAILED : 0;

@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 				"with a socket as standard input\n");
 		return 2;
 	}
-	/* a write to an owner that is gone, or beyond a limit, fails instead */
+	/* a write fails instead of killing us if the owner is gone, or if a file reaches a limit */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	sys_close_range(3, ~0u, 0);

@@ -55,7 +55,7 @@ static bool get_record(struct supervisor *s)
 	return false;
 }
 
-/* Handles a file that grew to the caller's limit: the error of the write is enough. A handler,
+/* Does nothing when a file reaches the caller's size limit: the write fails, which is enough. A handler,
  * unlike SIG_IGN, is not inherited by the programs that we execute. */
 static void on_large_file(int sig)
 {

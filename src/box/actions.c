@@ -22,7 +22,7 @@ struct action_row {
 
 /* --- answers --------------------------------------------------------------------------------- */
 
-/* The reply to work that the action asked for. */
+/* Called when the work that the action asked for is done. */
 static void on_done(void *arg, const struct fault *fault, struct buf *data)
 {
 	struct action *a = arg;
@@ -462,7 +462,7 @@ static void take_over(struct action *a)
 	sessions_drop(runtime_sessions(a->server->runtime), is_older, &a->tenant, &r);
 }
 
-/* Runs the action if the fence lets it pass. */
+/* Runs the action if its generation of the Workspace is not stale (service/fence.h). */
 static void pass_fence(struct action *a)
 {
 	enum fence_verdict v = fence_observe(runtime_fence(a->server->runtime), &a->tenant);

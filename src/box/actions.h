@@ -1,4 +1,4 @@
-/* The table of actions, and the checks before an action runs: context, admission, fence. */
+/* The table of actions, and the checks before an action runs: its context, its grant and its generation. */
 #pragma once
 
 #include "box/rpc.h"

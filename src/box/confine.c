@@ -14,7 +14,7 @@ static int give_up_capabilities(struct err *e)
 	return confine_capabilities(0, e);
 }
 
-/* Forbids core files, and forbids other processes of the user to read our memory. It holds the peers' secret. */
+/* Forbids core files, and forbids other processes of the user to read our memory, which holds the peers' secret. */
 static int hide_memory(struct err *e)
 {
 	const struct rlimit none = { 0, 0 };

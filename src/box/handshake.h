@@ -1,10 +1,10 @@
 /*
  * Decides by the headers of an HTTP request whether the peer may open a WebSocket.
  *
- * A current peer names its instance, and the shared secret if there is one. The server belongs to one instance: the
- * configured instance, or the instance of the first peer on /rpc/ws. A legacy peer sends no such headers, so any process
- * on the machine could pose as one. The policy (enum handshake_legacy) decides whether legacy peers are accepted. A
- * request with an Origin comes from a web page and is refused. The Host of a legacy peer must be ours, because of DNS
+ * A current peer sends its instance id and the shared secret, if there is one. The server is pinned to one instance:
+ * the configured instance, or the instance of the first peer on /rpc/ws. A legacy peer sends no such headers, so any
+ * process on the machine could pose as one. The policy (enum handshake_legacy) says whether legacy peers are accepted.
+ * A request with an Origin comes from a web page and is refused. The Host of a legacy peer must be ours, because of DNS
  * rebinding.
  */
 #pragma once

@@ -189,7 +189,7 @@ static int run(const struct settings *s, int argc, char **argv, struct err *e)
 	fd_closep(&hands[1]);
 	fd_closep(&skills[1]);
 	fd_closep(&listener);
-	if (s->stdio) { /* only the server keeps stdin and stdout, so that its peer sees them end */
+	if (s->stdio) { /* only the server keeps stdin and stdout, so that its end closes both */
 		close(STDIN_FILENO);
 		close(STDOUT_FILENO);
 	}

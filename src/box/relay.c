@@ -102,7 +102,7 @@ static bool on_message(void *arg, enum websocket_opcode type, struct str payload
 	return !r->full;
 }
 
-/* Detaches before the peer's close frame comes, so that a peer that broke a rule does not block the next relay. */
+/* Does not wait for the peer's close frame: a peer that broke a rule must not keep the next relay from the process. */
 static void on_closing(void *arg)
 {
 	struct relay *r = arg;

@@ -28,7 +28,7 @@ static void answer_health(struct peer *p)
 	peer_answer(p, 200, JSON_TYPE, (struct str){ body.p, body.n });
 }
 
-/* A peer that waits for the readiness. It may leave before the answer. */
+/* A peer that asked whether the server is ready. The peer may leave before the answer. */
 struct waiting {
 	struct peer *peer;
 };

@@ -35,7 +35,7 @@ static bool relieve(void *arg)
 	return peers_relieve(arg);
 }
 
-/* Called only with CORDON_BOX_WATCH_LOOP: a handler must never block the loop. */
+/* Called only with CORDON_BOX_WATCH_LOOP, if a handler has waited. A handler must never block the loop. */
 static void on_waited(void *arg, const void *handler)
 {
 	log_line(LOG_WARN, "the handler at serve%+td waited",
@@ -47,7 +47,7 @@ static void on_looked(void *arg, bool ready, struct str body)
 	/* the backend has written the result to the log */
 }
 
-/* The parent has raised the limit as far as it may. */
+/* Returns the limit of open files, which the parent has raised as far as it may. */
 static uint64_t open_files_max(void)
 {
 	struct rlimit l;

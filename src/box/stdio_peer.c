@@ -40,7 +40,7 @@ static size_t on_input(void *arg, const char *bytes, size_t n)
 			break;
 	if (!holding_set(&p->held, stdio_held_bytes(&p->reader)))
 		r = -ENOMEM;
-	if (r != 0) /* after a broken sequence, no further input can be trusted */
+	if (r != 0) /* after a broken message, no further input can be trusted */
 		stream_finish(p->stream);
 	return n;
 }

@@ -86,7 +86,7 @@ static void watch_socket(struct stream *s, uint32_t events)
 	else if (s->in_watch)
 		loop_change_fd(s->loop, s->in_watch, events);
 	else if (!(s->in_watch = loop_add_fd(s->loop, s->in, events, on_socket, s)))
-		stream_abandon(s); /* it would wait forever */
+		stream_abandon(s); /* the stream would wait forever */
 }
 
 static void watch(struct stream *s)

@@ -1,6 +1,6 @@
 /*
  * Files that a peer uploads piece by piece before an action uses them. The files are in memory, belong to the connection
- * and count against the server's ceiling. An action names the file that it takes over by a key.
+ * and count against the server's ceiling. An action takes over one file, which it names by a key.
  */
 #pragma once
 

@@ -138,7 +138,7 @@ static char *mount_text(const struct spec_mount *m)
 }
 
 /* A change adds a mount, or replaces the mount at the same target. A mount that the user named again is a change even
- * if its text is the same: its path may lead to another object, or an option differs that the text lacks. */
+ * if its text is the same: its path may lead to another object, or an option that the text does not show may differ. */
 static int add_mounts(struct changes *c, const struct spec *was, const struct spec *now,
 		      struct err *e)
 {

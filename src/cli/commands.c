@@ -55,7 +55,7 @@ static const struct opt attach_opts[] = {
 };
 static const struct opt_set attach_sets[] = { { NULL, attach_opts }, { NULL, NULL } };
 
-/* --- their life ------------------------------------------------------------------------------- */
+/* --- starting, stopping and removing sandboxes ------------------------------------------------ */
 
 static const struct opt stop_opts[] = {
 	FLAG('f', "force", "Kill at once"),
@@ -86,7 +86,7 @@ static const struct opt_set ping_sets[] = {
 	{ NULL, ping_opts }, { NULL, label_opts }, { NULL, silent_opts }, { NULL, NULL }
 };
 
-/* --- looking at them -------------------------------------------------------------------------- */
+/* --- looking at sandboxes --------------------------------------------------------------------- */
 
 static const struct opt list_opts[] = {
 	FLAG(0, "running", "Show running sandboxes only"),

@@ -17,7 +17,7 @@ static volatile sig_atomic_t terminal_is_raw;
 static void restore_terminal(void)
 {
 	if (terminal_is_raw) {
-		IGNORE(tcsetattr(0, TCSADRAIN, &saved_terminal)); /* a failure is ignored */
+		IGNORE(tcsetattr(0, TCSADRAIN, &saved_terminal)); /* nothing else can be tried */
 		terminal_is_raw = 0; /* cleared last, because a signal handler must still see it */
 	}
 }

@@ -319,7 +319,7 @@ static void report_machine(const struct home *h)
 	struct utsname u;
 
 	say_info("Version", "cordon %s",
-		 CORDON_VERSION); /* also if the program was called as msb */
+		 CORDON_VERSION); /* not the version of msb, even if called as msb */
 	if (uname(&u) == 0)
 		say_info("Machine", "%s %s %s", u.sysname, u.release, u.machine);
 	say_info("Caller", "uid %u", (unsigned)geteuid());

@@ -47,8 +47,8 @@ static int add_env(struct execution *x, const struct args *a, struct err *e)
 	return r;
 }
 
-/* Returns the slot of RESOURCE. If a limit is given twice, the second value replaces the first. If both were set, the
- * second could not be higher than the first. */
+/* Returns the slot of RESOURCE. If a limit is given twice, the second value replaces the first: setting
+ * both would fail if the second is higher than the first. */
 static struct exec_rlimit *limit_slot(struct exec_message *m, uint32_t resource)
 {
 	size_t i = 0;

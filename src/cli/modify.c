@@ -36,7 +36,7 @@ static const char *const disposition_words[] = {
 struct plan {
 	const struct record *record;
 	struct spec next;   /* configuration from the next start on */
-	struct spec active; /* configuration until then, if it differs (has_active) */
+	struct spec active; /* configuration until the next start, if has_active is set */
 	bool has_active;
 	struct changes changes;
 	bool up, next_start;
@@ -285,7 +285,7 @@ static bool needs_restart(const struct plan *p)
 	return false;
 }
 
-/* --- showing it ------------------------------------------------------------------------------ */
+/* --- showing the plan ------------------------------------------------------------------------ */
 
 static int print_table(const struct plan *p)
 {
@@ -363,7 +363,7 @@ static int refuse(const struct plan *p, const struct args *a)
 	return say_errorf(ERR_BUSY, "%s", buf_str(&text));
 }
 
-/* --- doing it -------------------------------------------------------------------------------- */
+/* --- doing the plan -------------------------------------------------------------------------- */
 
 /* Removes everything that a refused change has made. */
 static void drop_volumes(const struct home *h, const struct strv *made)

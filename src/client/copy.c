@@ -11,8 +11,8 @@
 
 /* --- the answer of an agent that takes files ------------------------------------------------- */
 
-/* What the agent answers: notes, then DONE or FAIL. A FAIL is kept, because it says more than the error of our write
- * that the FAIL interrupted. */
+/* What the agent answers: notes, then DONE or FAIL. After a FAIL our next write fails, too. FAILURE keeps the FAIL,
+ * because it says more than the error of that write. */
 struct answer {
 	const struct copy_notes *notes;
 	struct buf in;

@@ -164,7 +164,7 @@ static int do_sweep(struct work *w, struct err *e)
 	return 0;
 }
 
-/* Checks PATH against the refused paths of the bounds. If PATH leads over a link, the task itself refuses it. */
+/* Checks PATH against the refused paths of the bounds. If PATH leads over a link, opening it fails later. */
 static int check_bounds(const struct hand_bounds *b, const char *path, struct err *e)
 {
 	const struct source_rules rules = { .refused = b->refused, .n_refused = b->n_refused };

@@ -47,8 +47,8 @@ struct hands_answer {
 /* Called when the request is over. A is valid only during the call, except for its descriptors. */
 typedef void hands_answer_fn(void *arg, const struct hands_answer *a);
 
-/* Takes CHANNEL, the other end of a foreman's channel. GONE is called when the foreman has ended, after which no new
- * hand can come. */
+/* hands_new() takes CHANNEL, the other end of a foreman's channel. GONE is called when the foreman has ended:
+ * after that no new hand can come. */
 typedef void hands_gone_fn(void *arg);
 MUST_USE int hands_new(struct loop *loop, int channel, hands_gone_fn *gone, void *arg,
 		       struct hands **ret, struct err *e);

@@ -287,7 +287,7 @@ static int too_old(struct line *n)
 	return 1;
 }
 
-/* Tells the streams whose messages pid 1 is too old for. */
+/* Drops the messages for which pid 1 is too old, and tells their streams. */
 static void refuse_misfits(struct line *n)
 {
 	uint32_t stream;

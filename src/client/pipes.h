@@ -17,6 +17,6 @@ void pipes_done(struct pipes *p);
 
 /* Returns how many bytes wait in the pipe FD; 0 if FD is -1. */
 uint64_t pipe_held(int fd);
-/* Fills FDS with those of the read ends OUT and ERR that are open (not -1), for pid 1 to go on reading, and sets the
- * flags of the LEAVE frame that carries them. Returns the number of ends in FDS. */
+/* Fills FDS with the open ones (not -1) of the read ends OUT and ERR. The caller sends them to pid 1, which goes on
+ * reading them. *RET_FLAGS are the flags of the LEAVE frame that carries them. Returns the number of ends in FDS. */
 unsigned pipes_to_leave(int out, int err, bool joined, int fds[2], unsigned *ret_flags);

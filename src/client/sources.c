@@ -52,8 +52,8 @@ static int check_raw(const char *what, const char *path, const char *format, str
 /* The mounts of this machine, and where our own state lies in them. */
 struct view {
 	struct mounts mounts;
-	struct strv place; /* the paths of our state … */
-	/* … and the location of each; a location without a path means that it does not exist */
+	struct strv place; /* the paths of the parts of our state */
+	/* the location of each place; has no path if the place does not exist */
 	struct location *state;
 };
 
@@ -87,7 +87,7 @@ static void note(void *arg, const char *below)
 	*(bool *)arg = true;
 }
 
-/* Sets *RET to the part of our state that PATH lies in, or with SHOWS also to a part that lies in PATH; or to NULL. */
+/* Sets *RET to the part of our state that contains PATH, or to NULL. With SHOWS, also finds a part in PATH. */
 static int find_state(const struct view *v, const char *path, const struct identity *id, bool shows,
 		      const char **ret, struct err *e)
 {
@@ -110,7 +110,7 @@ static int find_state(const struct view *v, const char *path, const struct ident
 	return r;
 }
 
-/* Refuses a path in our state, for a path that the sandbox will write to. The start of the sandbox checks this
+/* Refuses PATH, to which the sandbox will write, if it lies in our state. The start of the sandbox checks this
  * again. */
 static int check_not_ours(const struct view *v, const char *path, const struct identity *id,
 			  const char *what, struct err *e)

@@ -1,5 +1,5 @@
-/* A command may change the tree meanwhile. Every directory is opened from the one above without following links, so the
- * walk never leaves the tree. Entries that vanish meanwhile are not counted. */
+/* A command may change the tree during the walk. Every directory is opened below its parent without following links, so
+ * the walk never leaves the tree. Entries that vanish during the walk are not counted. */
 #include "client/tree_size.h"
 
 #include <dirent.h>

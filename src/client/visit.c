@@ -30,7 +30,7 @@ int visit_open(struct visit *v, const struct home *h, const char *name, visit_st
 	if (r == 0 || e->code != ERR_NOT_RUNNING)
 		return r;
 	client_done(&v->client);
-	if (start_it(h, name, start, e) < 0) /* another command may have been faster */
+	if (start_it(h, name, start, e) < 0) /* ERR_BUSY: another command has started it */
 		return e->code == ERR_BUSY ? client_open(&v->client, h, name, &late) : -1;
 	v->started = true;
 	return client_open(&v->client, h, name, e);

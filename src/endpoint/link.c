@@ -143,7 +143,7 @@ int link_write(struct link *l, struct str bytes, uint64_t deadline_ns, struct fa
 	if (buf_failed(&l->pending))
 		return fault_set(f, FAULT_BOX, "the request is too long");
 	while (has_pending(l)) {
-		/* the server sends too much before it has read our request */
+		/* the server has ended, or sends too much and does not read our request */
 		if (l->ended || l->received.n - l->decoded > RECEIVED_MAX_BYTES - READ_BYTES)
 			return lose(l, f);
 		if (turn(l, deadline_ns, f) < 0)

@@ -24,7 +24,7 @@ struct link {
 	size_t written;              /* written bytes of PENDING */
 	struct websocket frames;
 	struct stdio_reader lines;
-	uint64_t ping_ns; /* between two pings, and for an answer; 0 means no pings */
+	uint64_t ping_ns; /* time between two pings, and time limit for a pong; 0 means no pings */
 	uint64_t next_ping_ns,
 		pong_by_ns; /* monotonic times; pong_by_ns is 0 if no ping is unanswered */
 };

@@ -1,4 +1,4 @@
-/* The way to a runtime that is a Box server. */
+/* A way (service/way.h) to a runtime that is a Box server. */
 #pragma once
 
 #include "service/way.h"

@@ -1,5 +1,5 @@
 /*
- * Patterns of names of files, as Python's rglob() understands them. Pure.
+ * Patterns of names of files, as Python's rglob() understands them. Pure functions.
  *
  * `*`, `?` and `[…]` match within one component, and `**` matches any number of components, also none. A pattern may
  * begin at any depth: `*.py` matches `a/b/c.py`.

@@ -1,7 +1,6 @@
 /*
  * Reports each refusal once: the name or address, the rule that refused it, and the option that
- * would allow it. The table of reported refusals is bounded. When the table is full, one last line
- * says that.
+ * would allow it. The table of reported refusals is bounded. When the table is full, one last line says so.
  */
 #pragma once
 

@@ -114,7 +114,7 @@ static void conn_push(struct dns_tcp *d, struct conn *c, uint64_t now_ns)
 		c->nxt++;
 		c->state = CONN_CLOSING;
 	}
-	/* while the guest's window is closed, this timer sends one byte to ask whether it has opened */
+	/* while the guest's window is closed, this timer sends one byte to ask whether the window has opened */
 	c->resend_ns = c->nxt != c->una || c->tx.n ? now_ns + DNS_TCP_RESEND_NS : 0;
 }
 
@@ -177,8 +177,7 @@ static void conn_open(struct dns_tcp *d, const struct packet *p, uint64_t now_ns
 	buf_init(&c->rx, DNS_TCP_QUERY_MAX_BYTES);
 	buf_init(&c->tx, 2 + DNS_MESSAGE_MAX);
 	if (getrandom(&c->una, sizeof(c->una), 0) < 0)
-		c->una = (uint32_t)
-			now_ns; /* the number may be guessed: only the guest could use it, against itself */
+		c->una = (uint32_t)now_ns; /* only the guest could use a guessed number */
 	c->nxt = c->una + 1;
 	send_segment(d, c, c->una, TCP_SYN | TCP_ACK, NULL, 0);
 }

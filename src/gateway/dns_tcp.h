@@ -1,9 +1,9 @@
 /*
- * A TCP server for DNS over TCP only, on port 53 of every address that the guest dials.
+ * A small TCP server that only answers DNS questions, on port 53 of every address that the guest dials.
  *
- * These connections end here. libslirp does not get them, because it would connect the guest to a real server. The link
- * loses no packets and questions are short, so this TCP is as small as possible: it takes only data that is in order,
- * knows no option except MSS, and has one retransmission timer.
+ * The connections end in this server. libslirp does not get them, because it would connect the guest to a real
+ * server. The link loses no packets and questions are short, so this TCP is as small as possible: it takes only data
+ * that is in order, knows no option except MSS, and has one retransmission timer.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "wire/dns.h"
 
 #define DNS_TCP_CONNS_MAX 32u
-#define DNS_TCP_QUERY_MAX_BYTES 2048u /* more than one batch of questions */
+#define DNS_TCP_QUERY_MAX_BYTES 2048u /* room for several questions */
 #define DNS_TCP_IDLE_NS (20ull * 1000000000)
 #define DNS_TCP_RESEND_NS (300ull * 1000000)
 #define DNS_TCP_RESENDS_MAX 8u

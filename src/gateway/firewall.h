@@ -14,8 +14,8 @@ void firewall_recheck(struct gateway *g);
 /* Gives the stack the resets and the bytes of holds that wait for the stack. Must not be called from inside a callback
  * of the stack. */
 void firewall_flush(struct gateway *g);
-/* Returns the source and destination of a segment. If TO_STACK, it goes from the guest to its peer, otherwise from the
- * peer to the guest. */
+/* Returns the source and destination of a segment. If TO_STACK, the segment goes from the guest to its peer,
+ * otherwise from the peer to the guest. */
 struct packet_ends firewall_ends(const struct gateway *g, const struct flow_key *k, bool to_stack);
 /* Ends a connection in our table and inside the stack. SEQ and ACK are the next numbers of the connection. If the flow
  * has a hold, the numbers of the hold are used instead. */

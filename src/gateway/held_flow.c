@@ -3,9 +3,9 @@
  * peer. A name in the bytes is judged once it is whole. We make segments of the bytes that may pass, and
  * give them to the stack.
  *
- * The stack does not announce that its window has opened again: our segments are large, and for libslirp
- * the opening is never large enough. So while a hold has bytes that may pass, we ask the stack after
- * each turn in which it had something to do.
+ * The stack does not announce that its window has opened again: libslirp waits for an opening of several segments,
+ * and our segments are too large for that. So while a hold has bytes that may pass, we ask the stack after each turn
+ * in which it had something to do.
  */
 #include "gateway/held_flow.h"
 

@@ -3,8 +3,8 @@
  *
  * Root in the guest can write segments by hand: out of order, twice with different bytes, or with checksums and
  * acknowledgements that make the stack ignore the copy that we read. So the hold takes each byte once and in order, and
- * acknowledges it itself. It makes new segments from the bytes that were judged, and gives the stack as many as the
- * stack's window allows. Until the hold is over, the stack gets no other data of the guest.
+ * acknowledges it itself. The hold makes new segments from the bytes that were judged, and gives the stack as many
+ * bytes as the stack's window allows. Until the hold is over, the stack gets no other data of the guest.
  */
 #pragma once
 

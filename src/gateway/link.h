@@ -3,8 +3,8 @@
  * gateway.
  *
  * If the device was set up with a virtio header (IFF_VNET_HDR, PACKET_VNET_HDR), this file completes checksums, and the
- * guest's large TCP segments arrive whole. It marks segments to the guest that are larger than the guest's MSS, and the
- * guest's kernel treats such a segment as a series of ordinary segments. Without the header, frames are passed as they
+ * guest's large TCP segments arrive whole. A segment to the guest that is larger than the guest's MSS gets a mark,
+ * and the guest's kernel treats it as a series of ordinary segments. Without the header, frames are passed as they
  * are. Only this file knows the difference.
  */
 #pragma once

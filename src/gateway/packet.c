@@ -283,8 +283,8 @@ unsigned packet_take_mss(struct packet *p, unsigned raise_to)
 	if (!at)
 		return TCP_DEFAULT_MSS;
 	mss = get16(p->frame + at);
-	/* an option at an odd offset is not changed, because two words of the sum would change; no
-	 * known system sends it */
+	/* an option at an odd offset is not changed, because two words of the sum would change; no known system sends
+	 * such an option */
 	if (raise_to > mss && (at - p->l4) % 2 == 0) {
 		put16(p->frame + at, raise_to);
 		checksum_update(p->frame + p->l4 + 16, mss, raise_to);

@@ -11,7 +11,7 @@
 
 #define RESOLVED_MAX 4096u
 #define RESOLVED_KEEP_NS \
-	(1800ull * 1000000000) /* an entry stays this long after its last use, or for its TTL */
+	(1800ull * 1000000000) /* an entry stays at least this long after its last use */
 #define RESOLVED_TTL_MAX_S 86400u
 
 struct resolved;

@@ -392,7 +392,7 @@ void resolver_ask(struct resolver *r, const struct dns_query *q, const struct dn
 	a->query = *q;
 	a->origin = *o;
 	if (getrandom(&a->id, sizeof(a->id), 0) != (ssize_t)sizeof(a->id))
-		a->id = (uint16_t)now_ns; /* the new source port still protects the answer */
+		a->id = (uint16_t)now_ns; /* the random source port still makes forging hard */
 	a->out_n = 2 + dns_query_encode(q, a->id, a->out + 2);
 	a->out[0] = (uint8_t)((a->out_n - 2) >> 8);
 	a->out[1] = (uint8_t)(a->out_n - 2);

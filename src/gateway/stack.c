@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define LISTEN_BACKLOG 128 /* libslirp uses 1, and then parallel connections get lost */
+#define LISTEN_BACKLOG 128 /* with libslirp's 1, parallel connections get lost */
 #define PUBLISHED_MAX 256u
 #define HEAP_KEPT_BYTES (2 << 20)     /* free memory that the heap keeps */
 #define HEAP_MMAP_MIN_BYTES (1 << 20) /* the stack's allocations are smaller */

@@ -9,7 +9,7 @@
 #define VERDICT_BY_NAME "connection allowed by name"
 #define VERDICT_NO_NAME "it shows no name, and --net-strict asks for one"
 
-/* Returns where the flow would lead. For the gateway's own addresses only policy decides. */
+/* Returns where the flow would lead, or ROUTE_OUT for the gateway's own addresses. */
 enum route_kind verdict_route(struct gateway *g, const struct policy_flow *f);
 /* Returns the verdict of policy. ROUTE is the result of verdict_route(). */
 struct verdict verdict_on_flow(struct gateway *g, const struct policy_flow *f,

@@ -2,8 +2,8 @@
  * What pid 1 does before the first command. pid 1 begins as root of the outer namespace, with every capability over that
  * namespace and alone in the sandbox. It makes the payload's namespace, then receives the BOOT message, writes the id
  * maps, gives up capabilities and becomes non-dumpable. Its id owns the payload's namespace, so it may act on the processes
- * there later. Commands run only after all this. pid 1 installs the filter on its own calls while the first command
- * starts, or before if no client waits. That takes 40 us, and until then no code of the payload has run.
+ * there later. Commands run only after all this. pid 1 installs its own filter, which takes 40 us, while the first
+ * command starts, or earlier if no client waits. No code of the payload runs before that.
  */
 #include "guest/guest.h"
 
@@ -179,8 +179,8 @@ static int start_deputy(struct guest *g, struct err *e)
 	return 0;
 }
 
-/* On a host where no deputy is possible, no sandbox gets a writable directory of the host. So no sandbox can pass another
- * one a writable descriptor of such a file, and a sandbox with read-only directories is safe without a deputy. */
+/* On a host where no deputy is possible, no sandbox gets a writable directory of the host. So no sandbox can get a
+ * writable descriptor of a host's file from another sandbox, and needs no deputy. */
 static int engage_deputy(struct guest *g, struct err *e)
 {
 	if (!g->deputy.pid || deputy_engage(&g->deputy, e) == 0)

@@ -152,8 +152,8 @@ static bool is_ours(int fd)
 	return fs >= 0 && sys_fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) == 0;
 }
 
-/* Adds the mount at PATH to M if its files may have privileges. The call for "/" sets *ROOT to its device. Mounts of
- * that device count as own: the writable places of a read-only root are such mounts. */
+/* Adds the mount at PATH to M if its files may have privileges. The call for "/" stores the device of the root in
+ * *ROOT. All mounts of that device count as own: the writable places of a read-only root are such mounts. */
 static void add_own(struct errand_means *m, const char *path, const struct boot_message *boot,
 		    uint64_t *root)
 {

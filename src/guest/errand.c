@@ -111,7 +111,7 @@ static int read_attribute(pid_t tid, const __u64 *arg, struct request *w)
 	if (r < 0)
 		return r;
 	if (arg[3] > sizeof(w->value))
-		return -E2BIG; /* the filter sees only 32 bits of the size */
+		return -E2BIG; /* the filter checked only the low 32 bits of the size */
 	w->size = (size_t)arg[3];
 	w->flags = (int)arg[4];
 	if (read_memory(tid, arg[2], w->value, w->size) != (ssize_t)w->size)

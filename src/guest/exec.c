@@ -255,8 +255,8 @@ _Noreturn void exec_become(struct exec_job *j)
 static _Noreturn void run(struct exec_job *j)
 {
 	enum exec_failure failure;
-	/* an agent gets the plain filter: it opens files with a call that is refused to commands if a deputy serves the
-	 * sandbox (SWITCH_SHARED), and it gives files privileges only by calls that the deputy sees */
+	/* an agent gets the filter without switches: it needs openat2, which SWITCH_SHARED refuses. It gives files
+	 * privileges only by calls that the deputy sees */
 	long r = exec_enter_walls(j->walls, j->agent ? seccomp_filter : j->walls->filter, &failure);
 
 	if (r < 0)

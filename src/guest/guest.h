@@ -1,5 +1,5 @@
 /*
- * pid 1 of a sandbox: starts commands, reaps every process, moves bytes.
+ * pid 1 of a sandbox: starts commands, reaps every process, passes bytes on.
  *
  * pid 1 lives in the outer user namespace, under an id that the payload's namespace does not have. pid 1 is non-dumpable,
  * and no process inside can write to its program. It talks to clients over the listener that the supervisor made, and to

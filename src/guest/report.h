@@ -1,17 +1,17 @@
 /*
  * A report is bytes that a command's own process hands to pid 1 before it ends, for the client that started the command.
- * A terminal client learns from the report which variables its shell exported and in which directory it was, because
- * neither the output of a command nor a file that it writes may decide that.
+ * A terminal client learns from the report which variables its shell exported and in which directory the shell was.
+ * The client must not take these from output or files, which any process can write.
  *
  * A report comes over a socket inside the sandbox: its length (4 bytes, little endian, at most REPORT_MAX_BYTES), then
  * its bytes. The name of the socket is abstract and lives in the sandbox's own network namespace: nothing outside can
  * reach it, and nothing inside can take it once pid 1 has bound it.
  *
  * Any process inside can connect, but pid 1 accepts a report only from the direct child that runs a command which may
- * report. The kernel tells the number of the process that connected, also after that process has ended. So pid 1 follows
- * three rules. Only numbers of children that it has not reaped count, since no other process can have such a number. It
- * empties the queue of the listener before it starts such a command. Where the kernel has SO_PEERPIDFD, the process that
- * connected must be a child of pid 1 that has not been reaped. A process that may trace the command can report for it.
+ * report. The kernel tells the number of the process that connected, also after that process has ended. So there are
+ * three rules. pid 1 accepts only numbers of children that it has not reaped: no other process can have them. It
+ * empties the queue of the listener before it starts a command that may report. Where the kernel has SO_PEERPIDFD,
+ * the process that connected must be such a child. A process that may trace the command can report for it.
  */
 #pragma once
 

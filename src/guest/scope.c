@@ -24,7 +24,7 @@ void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_
 	/* without cgroup.kill (before Linux 5.14) groups have no advantage over marks */
 	if (payload >= 0 && faccessat(payload, "cgroup.kill", F_OK, 0) < 0)
 		fd_closep(&s->payload);
-	if (s->payload < 0 || watched) /* if the kernel lacks this file, no mark is used twice */
+	if (s->payload < 0 || watched) /* without this file no mark is used twice */
 		s->children = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
 }
 

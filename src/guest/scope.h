@@ -42,7 +42,7 @@ struct scopes {
 	unsigned next;
 	struct scope spare[SCOPES_SPARE_MAX]; /* scopes of ended commands; used again when empty */
 	unsigned n_spare, n_launchers;
-	bool expects_more; /* a command has ended: the ends of later commands make launchers */
+	bool expects_more; /* a command has ended: from now on an end may make a launcher */
 	bool pinned;       /* a launcher was moved to the CPU of pid 1 (scope_order()) */
 	cpu_set_t cpus;    /* if PINNED: the commands of launchers may run on these CPUs */
 	bool ending;

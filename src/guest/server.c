@@ -137,7 +137,7 @@ static bool on_hello(struct connection *c, struct str body)
 	return c->greeted;
 }
 
-/* The client that started the sandbox for its own command leaves while other commands still run. */
+/* Handles QUIT: the client that started the sandbox for its own command leaves. Other commands may still run. */
 static void on_quit(struct connection *c, uint32_t stream)
 {
 	AUTO_BUF b = BUF_INIT(64);

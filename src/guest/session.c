@@ -75,8 +75,8 @@ static void drop_held(struct session *s)
 		fd_closep(&s->held[i]);
 }
 
-/* Asks the supervisor to end a sandbox that shall end with its last command. That happens when no command
- * runs and every client has read how its commands ended. */
+/* Asks the supervisor to end a sandbox that shall end with its last command. Does so only if no command runs and
+ * every client has read how its commands ended. */
 static void quit_if_idle(struct guest *g)
 {
 	const struct session *s = g->sessions;
@@ -117,8 +117,7 @@ void session_free(struct session *s)
 	scope_close(&g->scopes, &s->scope);
 	buf_done(&s->input);
 	words_done(&s->words);
-	background_free(&g->backgrounds,
-			s->background); /* the entry is left only if the command never began */
+	background_free(&g->backgrounds, s->background); /* NULL, unless the command never began */
 	free(s);
 	quit_if_idle(g);
 }
@@ -383,7 +382,8 @@ void session_began(struct session *s)
 	presence_began(g);
 }
 
-/* A command starts faster if pid 1 keeps its descriptors. With many commands pid 1 needs its descriptors for new ones. */
+/* True if pid 1 keeps the command's descriptors open: the command starts faster. Limited, because pid 1 needs
+ * descriptors for new commands. */
 static bool keeps_stdio(const struct guest *g, unsigned exec_flags)
 {
 	return !(exec_flags & (EXEC_TTY | EXEC_DETACHED)) && g->n_running < GUEST_HELD_MAX;

@@ -62,8 +62,8 @@ void session_attach(struct connection *c, uint32_t stream, struct str body);
  * relays the bytes of a terminal. */
 void session_files(struct connection *c, uint32_t stream, struct str body);
 struct session *session_find(struct guest *g, struct connection *c, uint32_t stream);
-/* Finds the command with this number. Returns NULL if there is none, if the command has not begun,
- * if its EXIT was sent, or if the session is a file agent. */
+/* Finds the command with this number. Returns NULL if no session has the number, if the command has not begun, if its
+ * EXIT was sent, or if the session is a file agent. */
 struct session *session_by_number(struct guest *g, uint64_t id);
 void session_input(struct session *s, struct str data);
 void session_credit(struct session *s, struct str body);

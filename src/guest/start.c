@@ -1,7 +1,7 @@
 /*
- * A process that pid 1 cloned reports through a pipe: the exec closes the pipe, so end-of-file means that the program
- * runs; a struct exec_report says why it could not be executed. A launcher reports nothing, because that would wake pid 1
- * when the command has just begun. pid 1 looks at the launcher's order when a timer rings or a child has ended.
+ * A process that pid 1 cloned reports through a pipe. The exec closes the pipe, so end-of-file means that the program
+ * runs. If the exec fails, a struct exec_report comes. A launcher reports nothing: that would wake pid 1 just when
+ * the command begins. pid 1 looks at the launcher's order when a timer rings or a child has ended.
  *
  * In both cases the owner hears of a failure when the process has been reaped.
  */

@@ -60,7 +60,7 @@ enum start_action {
 	START_TELL_BEGAN,
 	START_TELL_FAILED,
 	START_TELL_ENDED,
-	START_TELL_BOTH, /* tell that it began, then that it ended */
+	START_TELL_BOTH, /* first TELL_BEGAN, then TELL_ENDED */
 };
 
 struct start_step {
@@ -109,7 +109,7 @@ bool start_reaped(struct start *s, pid_t pid, int status);
 pid_t start_pid(const struct start *s);
 /* Sends SIG to the command. If there is no process yet, keeps SIG and sends it later. */
 void start_signal(struct start *s, int sig);
-/* If there is no process yet, pid 1 will not clone one. */
+/* Cancels the command if it has no process yet. */
 void start_cancel(struct start *s);
 /* Returns true while the command runs and after its end, and false if it has not begun. */
 bool start_has_begun(const struct start *s);

@@ -1,8 +1,8 @@
 /*
  * Users, as the sandbox's own /etc/passwd and /etc/group name them.
  *
- * Hostile code may have written both files. pid 1 reads them whole and bounded, never from a FIFO or device, and
- * trusts nothing in them. A string of digits is a number or an error, never a name.
+ * Hostile code may have written both files. pid 1 reads only regular files up to a limit, and trusts nothing in them.
+ * A string of digits is a number or an error, never a name.
  */
 #pragma once
 

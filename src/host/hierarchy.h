@@ -19,8 +19,8 @@
  * child group and make groups for sandboxes beside it. */
 #define HIERARCHY_CALLERS "cordon-callers"
 
-/* The scope that a user's systemd gives to all sandboxes of a home. The first
- * HIERARCHY_SCOPE_DIGITS of a group's name identify the home. */
+/* The scope that a user's systemd gives to all sandboxes of a home. The first HIERARCHY_SCOPE_DIGITS of a sandbox's
+ * ID (groups.h) identify the home. */
 #define HIERARCHY_SCOPE_DIGITS 6
 #define HIERARCHY_SCOPE_BYTES 32
 #define HIERARCHY_SCOPE_SLICE "app.slice"

@@ -54,7 +54,7 @@ static char *unescaped(struct str s)
 	return mountinfo_unescape(s, path, sizeof(path)) < 0 ? NULL : xstrdup(path);
 }
 
-/* Skips a line whose paths do not parse: no path of ours leads to that mount. */
+/* Returns false for a line that does not parse: no path of ours leads to that mount. */
 static bool read_line(const struct mountinfo *info, struct mounts_line *ret)
 {
 	struct str minor = info->device;

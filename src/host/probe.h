@@ -1,5 +1,5 @@
 /*
- * The single probes behind facts.h. Each fills a fact that starts out as "no" with empty texts.
+ * One probe for each fact of facts.h. The caller passes a fact that is "no" and has empty texts; the probe fills it.
  */
 #pragma once
 

@@ -399,8 +399,8 @@ static const char *const limit_file[CONTROLLER_COUNT][3] = {
 	"in a "                                                                                  \
 	"login: systemd-run --user --scope -p Delegate=yes -- COMMAND; or run as root"
 
-/* In version 2 a child has a controller only if its parent passes it on. A cgroup with processes
- * may not pass it on unless it is the root; the engine then moves the processes away. */
+/* In version 2 a child has a controller only if its parent passes the controller on. A parent with processes cannot
+ * do that unless it is the root, but the engine moves the processes away first. */
 static void try_child(const struct hierarchy_place *p, const char *file, struct fact *f)
 {
 	AUTO_FREE char *dir = xasprintf("%s/cordon-probe-%d", p->dir, getpid());

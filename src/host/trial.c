@@ -24,7 +24,7 @@ static int wait_for(pid_t pid)
 	return status;
 }
 
-/* Works like fork(), or returns -errno. In the child *RET_END is the writing end, in the parent the reading end. */
+/* Like fork(), but fails with -errno. In the child *RET_END is the writing end, in the parent the reading end. */
 static pid_t fork_with_pipe(int *ret_end)
 {
 	int fds[2];

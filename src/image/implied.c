@@ -19,8 +19,8 @@ struct search {
 	size_t n;
 };
 
-/* Reads an extended attribute of FD. FD may be an O_PATH descriptor, because some directories of the
- * payload's users cannot be opened for reading. Everybody can read a directory that has NAME. */
+/* Reads an extended attribute of FD. FD may be an O_PATH descriptor, because we cannot open some directories of the
+ * payload's users for reading. We can read all directories that have NAME. */
 static ssize_t attribute(int fd, const char *name, void *value, size_t n)
 {
 	char path[32];
@@ -62,7 +62,7 @@ static void add(struct search *s, const char *path, int fd, unsigned at_least)
 	s->n += p->mode != 0755 || p->uid != geteuid() || p->gid != getegid();
 }
 
-/* Returns true if a layer above LAYER has PATH: that layer decides, or we have considered it before. */
+/* Returns true if a layer above LAYER has PATH: that layer decides, or PATH was considered for that layer. */
 static bool is_decided(const struct search *s, size_t layer, const char *path)
 {
 	for (size_t i = layer + 1; i < s->n_layers; i++) {

@@ -22,7 +22,7 @@
 struct image_implied {
 	char path[IMAGE_IMPLIED_PATH_BYTES];
 	unsigned mode;
-	uint32_t uid, gid; /* owner on disk; root of the image is the caller there */
+	uint32_t uid, gid; /* owner on disk, where the caller's id stands for root */
 };
 
 /* Lists implied directories, except those of root with mode 0755. LAYER_FD may be O_PATH

@@ -43,8 +43,8 @@ void loop_remove(struct loop *l, loop_id *id);
 MUST_USE int loop_run(struct loop *l);
 void loop_stop(struct loop *l);
 
-/* Returns how many slots the loop has looked at so far. A test uses this count. It shows that the cost of adding, of
- * removing and of a turn does not grow with the number of idle entries, or for timers only with its logarithm. */
+/* Returns how many slots the loop has looked at so far. A test compares this count with few and with many idle
+ * entries: it must not grow, or for timers only with the logarithm. */
 uint64_t loop_looked_at(const struct loop *l);
 
 /* For tests: called if the handler at this address waited for something, for instance a lock, a disk or a peer. */

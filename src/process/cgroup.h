@@ -42,7 +42,7 @@ struct cgroup {
 	int v1[CGROUP_V1_MAX]; /* directories of cordon-ID in v1 hierarchies */
 	/* for each directory of v1, the enum cgroup_limit that it enforces */
 	unsigned kind[CGROUP_V1_MAX];
-	int tasks[CGROUP_V1_MAX]; /* `tasks` files of v1, into which pid 1 writes commands */
+	int tasks[CGROUP_V1_MAX]; /* `tasks` files of v1, by which commands join the groups */
 	unsigned n_v1;
 	int oom; /* memory.events or memory.oom_control, open for reading; or -1 */
 	bool enforced[CGROUP_LIMIT_COUNT];

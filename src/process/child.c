@@ -258,7 +258,7 @@ static long mount_fs(struct walker *w, const struct step *s)
 }
 
 /* Mounts over a directory from its parent directory, because we may be allowed to list the directory but not to enter
- * it. If we cannot reach it, the payload cannot either: it has no more rights. */
+ * it. If we cannot reach the directory, the payload cannot either: it has no more rights than we have. */
 static long cover(struct walker *w, const struct step *s)
 {
 	long r = retarget(w, s->path);

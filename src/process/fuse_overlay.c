@@ -141,7 +141,7 @@ static int release(struct process_instance *s, const struct job *j, int hold, st
 		;
 	if (s->child->report.err)
 		return process_failure(s, e);
-	spare_from_oom(s->pid); /* after the exec it no longer shares our memory */
+	spare_from_oom(s->pid); /* not earlier: before the exec, it would change our score too */
 	return 0;
 }
 

@@ -9,8 +9,8 @@
 #include "base/io.h"
 #include "process/image_file.h"
 
-/* the most bytes of certificates: Mozilla's list takes 0.25 MiB, and two files of this
- * size fit the 16 MiB of /.msb */
+/* limit of a file of certificates: Mozilla's list takes 0.25 MiB, and two files of this size fit into the 16 MiB of
+ * /.msb */
 #define BUNDLE_MAX_BYTES (4u << 20)
 
 const char *const host_cas_places[] = { "etc/ssl/certs/ca-certificates.crt",

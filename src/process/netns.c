@@ -88,7 +88,7 @@ void netns_order(struct netns *n, const struct netif_job *job, unsigned first_gr
 	n->job = job;
 	netns_sysctls(n->sysctl, first_group, last_group);
 	tell(n, NETNS_GO);
-	/* not earlier: while we waited for a record, the task could use our CPU */
+	/* not earlier: while we waited for the record, the task could run on our CPU */
 	go_elsewhere(n->pid);
 }
 

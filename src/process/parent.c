@@ -433,7 +433,7 @@ void process_done(struct process_instance *i)
 			;
 		i->pid = -1;
 	}
-	process_started(i); /* closes detached mounts: fuse-overlayfs ends with its last */
+	process_started(i); /* closes detached mounts: fuse-overlayfs ends with its last mount */
 	if (i->fuse)
 		fuse_overlay_end(TAKE(i->fuse));
 	fd_closep(&i->pidfd);

@@ -44,7 +44,7 @@ const char *const *shares_environment(struct plan *p, bool own, uint64_t pids)
 	return list;
 }
 
-/* Adds a step that halves the setting at PATH. It limits all ids of the child's user namespace together. */
+/* Adds a step that halves the setting at PATH, which limits all ids of the child's user namespace together. */
 static void add_half(struct plan *p, const char *path)
 {
 	char room[SETTING_MAX_BYTES + 1], half[32];

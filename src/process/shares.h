@@ -13,8 +13,8 @@
 
 #include "process/plan.h"
 
-/* If OWN, an id of the sandbox makes the outer user namespace, so the sandbox has the limits of that id for itself.
- * Otherwise it shares the limits of its caller, and gets at most half, so that one sandbox never takes everything. */
+/* Parameter OWN: an id of the sandbox makes the outer user namespace, so the sandbox has the limits of that id for
+ * itself. Without OWN the sandbox shares the limits of its caller and gets at most half of each. */
 
 /* Adds the steps that write settings. */
 void shares_plan(struct plan *p, bool own);

@@ -38,8 +38,8 @@ bool fetch_has(const struct fetch *f, const char *digest)
 
 /* --- one attempt ----------------------------------------------------------------------------- */
 
-/* Decides whether the body is the blob (200 or 206) or an error page, which is not written to the
- * part. If the server ignored Range and sends the whole blob, the part starts over. */
+/* Decides whether the body is the blob (200 or 206) or an error page, which is not stored. If the
+ * server ignored Range and sends the whole blob, the bytes of earlier attempts are dropped. */
 static int check_answer(struct fetch_job *j)
 {
 	long status = 0;

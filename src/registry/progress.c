@@ -12,7 +12,7 @@
 #define DRAW_EVERY_NS (100 * NS_PER_MS)
 #define BAR_CELLS 20u
 #define DIGEST_SHOWN 12
-#define LINES_SPARE 2u /* below the bars, so that redrawing never scrolls */
+#define LINES_SPARE 2u /* kept free below the bars, so that redrawing never scrolls */
 
 void progress_begin(struct progress *p, bool quiet)
 {

@@ -6,7 +6,7 @@
  *       "mirrors": ["mirror:5000", …],        asked first, in this order
  *       "auth": { "username": U, "password_env": VARIABLE | "secret_name": NAME | "store": … } } } }
  *
- * The document stays open; strings are borrowed from it.
+ * A struct settings owns the document. Strings are borrowed from it.
  */
 #pragma once
 

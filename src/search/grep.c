@@ -178,7 +178,7 @@ static bool look_at_file(struct search *s, int fd, struct str path)
 	ssize_t n;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return true; /* it was replaced since the directory was read */
+		return true; /* the file was replaced after the directory was read */
 	if (s->n_files == GREP_FILES_MAX || s->total_bytes == GREP_TOTAL_MAX_BYTES) {
 		s->limit = "scan";
 		return false;

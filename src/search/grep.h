@@ -18,7 +18,7 @@
 #define GREP_TOTAL_MAX_BYTES 52428800u
 
 /* Searches FD, a directory or a regular file, and closes it. INCLUDE is a pattern of file names, or "". Writes an object
- * with `matches`, whose files are paths below FD ("" for FD itself), and `truncated_by`. Fails with ERR_INVALID for a bad
- * expression and with ERR_TIMEOUT for one that takes too long. */
+ * with `matches` and `truncated_by`. A match names its file by the path below FD ("" for FD itself). Fails with
+ * ERR_INVALID for a bad expression, and with ERR_TIMEOUT for an expression that takes too long. */
 MUST_USE int grep_run(int fd, const char *expression, const char *include, struct json_writer *w,
 		      struct err *e);

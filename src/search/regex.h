@@ -1,6 +1,6 @@
 /*
- * A regular expression that a model wrote, for text from a sandbox. Both are hostile: each match has limits on its steps,
- * its depth and its memory, and all matches together have a time limit.
+ * A regular expression that a model wrote, for text from a sandbox. Both may be hostile, so each match has limits on
+ * its steps, its depth and its memory, and all matches together have a time limit.
  */
 #pragma once
 

@@ -60,8 +60,8 @@ int fault_from_message(struct fault *f, struct str message);
 /* Moves the fault. FROM is empty afterwards. */
 void fault_move(struct fault *to, struct fault *from);
 
-/* Returns, for example, "BoxValidationError", or "" for FAULT_BARE. In the relay's answers with status 400 the name is
- * the code. */
+/* Returns, for example, "BoxValidationError", or "" for FAULT_BARE. The relay sends the name as `code` in answers with
+ * status 400. */
 const char *fault_class_name(enum fault_class class);
 /* Appends the whole message: class and text. */
 void fault_print(const struct fault *f, struct buf *out);

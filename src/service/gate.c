@@ -323,7 +323,7 @@ static void ask_for_skill(struct gate *g, const struct tenant *t, const char *na
 	json_key_str(&w, "name", name);
 	json_end_object(&w);
 	if (json_parse(text.p, text.n, &doc, &e) < 0)
-		abort(); /* our own text */
+		abort(); /* our own text is valid */
 	skills_ask(g->parts.skills, "get", t, json_root(doc), (struct skills_file){ .fd = -1 }, r);
 }
 

@@ -1,6 +1,6 @@
 /*
  * `held`, from `at` on, is the output that no attachment has got. The job reads only while an attachment wants more.
- * `held` is therefore at most one chunk of the pipe and an unfinished line. After the end it is the rest of the pipe.
+ * `held` is therefore at most one chunk and an unfinished line. When the process has ended, it is the rest of the pipe.
  */
 #include "service/process.h"
 

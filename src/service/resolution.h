@@ -21,6 +21,6 @@ MUST_USE int resolve_session(const struct service_config *c, const struct query 
 /* Resolves PAYLOAD, a BoxSpec with its own session_id. The forced template does not apply. */
 MUST_USE int resolve_payload(const struct service_config *c, const struct json_value *payload,
 			     struct box_spec *ret, struct fault *f);
-/* S is the spec of a file tool's call. Removes its directories if they are on another machine, and extra mounts outside
- * the allowed roots: the runtime names these mounts, and a Box server must not lead a tool to other files of ours. */
+/* Sets mode `none` in S, the spec of a file tool's call: for all directories if they are on another machine, else for
+ * extra mounts outside the allowed roots. A Box server names these mounts and must not lead a tool to other files. */
 void resolve_own_files(const struct service_config *c, struct box_spec *s);

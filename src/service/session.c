@@ -30,7 +30,7 @@ static void on_limits(void *arg, const struct err *why)
 {
 	struct session *n = arg;
 
-	/* a limit below the memory in use is refused; the end of the next process tries again */
+	/* a limit below the memory in use is refused; when the next process ends, it is tried again */
 	if (why && why->code != ERR_NOT_RUNNING)
 		log_line(LOG_INFO, "sandbox '%s': its limits were not changed: %s", n->sandbox,
 			 why->msg);

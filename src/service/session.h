@@ -52,7 +52,7 @@ struct work {
 	struct reply reply;
 	struct box_spec spec;
 	struct process_spec process;
-	struct buf shown; /* the session id as a deletion's caller wrote it */
+	struct buf shown; /* for a deletion: the session id as the caller wrote it */
 	bool joins;       /* this work is a deletion that waits for an earlier deletion */
 	size_t output_json_max;
 	/* only for an exec */
@@ -61,7 +61,7 @@ struct work {
 	uint64_t began_ns;
 	loop_id kill_timer;
 	struct hands_request *request;
-	struct fault fault; /* the fault for the answer after the stage */
+	struct fault fault; /* what the answer will report; empty for a success */
 	struct buf data;
 };
 

@@ -80,7 +80,7 @@ static int probe(struct way_local *l, struct fault *f)
 	r = local_exec(&l->rules, &s, &o, f);
 	if (r == 0 && (o.timed_out || o.exit_code != 0))
 		r = fault_set(f, FAULT_BOX, "a sandbox was made, but the command 'true' failed");
-	IGNORE(local_end(s.session_id, &ignored)); /* on failure the idle time ends it */
+	IGNORE(local_end(s.session_id, &ignored)); /* if this fails, the session ends when idle */
 	outcome_done(&o);
 	box_spec_done(&s);
 	return r;

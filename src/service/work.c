@@ -1,7 +1,7 @@
 /*
- * The queue of one slot. slot_continue() runs the first work of the queue, which does the next step that needs no
- * waiting. When a step that takes time is over, it calls slot_continue() again. Each kind of work is therefore a list of
- * conditions that must hold, in order.
+ * The queue of one slot. slot_continue() calls the function of the first work, such as run_exec(). The function tests
+ * in order what the work needs. If something is missing, the function begins the step that provides it, and returns.
+ * The end of this step calls slot_continue(), and the function starts from its beginning again.
  */
 #include <stdlib.h>
 #include <string.h>

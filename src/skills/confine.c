@@ -11,8 +11,8 @@
 #include "skills/import.h"
 #include "skills/zip.h"
 
-/* Landlock does not restrict changes of owner and mode. So a worker of root changes its root directory and cannot name
- * any other file. An ordinary user's worker may not do so, but it cannot change files of other users. */
+/* Landlock does not restrict changes of owner and mode. So a worker of root calls chroot(), and then cannot name
+ * files outside. An ordinary user's worker may not call chroot(), but it cannot change files of other users. */
 static int leave_the_host(const struct places *p, struct err *e)
 {
 	const int dirs[] = { p->root, p->source };

@@ -8,7 +8,7 @@
 #include "skills/store.h"
 
 #define SWEEP_STORES_MAX \
-	16u /* stores at a time; if the list is full, the next change of the store adds it */
+	16u /* stores at a time; if the list is full, a store is added at its next change */
 
 struct sweep {
 	char *tenant[SWEEP_STORES_MAX]; /* "" means the store for peers without tenants */

@@ -6,8 +6,8 @@
  *   check    apply the file to a spec that is thrown away
  *   merge    merge the file into the result of the files before it
  *
- * The place of a string says whether it is a host path. A place is written as member names joined
- * by dots, with "[]" for any item of a list.
+ * Whether a string is a host path depends on its place in the file. A place is written as member
+ * names joined by dots, with "[]" for any item of a list.
  */
 #include "spec/conf.h"
 
@@ -197,7 +197,7 @@ static char *directory_of(const char *path)
 			     : xstrdup(".");
 }
 
-/* Reads the file PATH and calls INSIDE with its contents. Relative paths in it start at the directory of PATH. */
+/* Reads the file PATH and calls INSIDE with its contents. Relative paths in the file start at its directory. */
 static int expand_file(struct expander *x, const char *path,
 		       int (*inside)(struct expander *, const struct json_value *))
 {

@@ -37,7 +37,7 @@ void conf_done(struct conf *c);
 MUST_USE int conf_add(struct conf *c, enum conf_scope scope, const char *path,
 		      const struct conf_loader *l, struct err *e);
 
-/* Settings of files that are not part of a spec. */
+/* Settings in configuration files that no spec has. */
 struct conf_extra {
 	char *registry_username, *registry_password_env;
 	char *net;             /* value for --net: "none", "public" or "all"; NULL if not given */

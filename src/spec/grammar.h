@@ -31,7 +31,7 @@ enum mount_flag {
 /* Parses SOURCE:GUEST[:OPTIONS] of -v, --mount-dir, … and adds it to S. Refuses a repeated target. */
 MUST_USE int spec_add_mount(struct spec *s, enum mount_flag flag, const char *value, struct err *e);
 MUST_USE int spec_add_tmpfs(struct spec *s, const char *value, struct err *e);
-/* Adds *M at the path GUEST, with the checks of spec_add_mount(). *M has no guest path before. Always zeroes *M. */
+/* Adds *M at the path GUEST, with the checks of spec_add_mount(). *M must have no guest path yet. Always zeroes *M. */
 MUST_USE int spec_take_mount(struct spec *s, const char *flag, const char *guest,
 			     struct spec_mount *m, struct err *e);
 /* Adds a directory that stays writable while the root is read-only, unless S already has a directory above it. */
@@ -85,8 +85,8 @@ bool path_below(const char *dir, const char *path);
 /* Returns the reserved directory that holds GUEST, or NULL. Pid 1 and all programs depend on these
  * directories, so nothing may be mounted there. */
 const char *path_reserved(const char *guest);
-/* Returns true if P starts with / ./ or ../ or is . or .. : then -v and IMAGE read P as a path, otherwise as a
- * name. */
+/* Returns true if P starts with "/", "./" or "../", or is "." or "..". -v and IMAGE take such a P for a path, and any
+ * other P for a name. */
 bool path_is_host(const char *p);
 /* Makes P absolute from the current directory. Removes // and . components but keeps .. components. */
 MUST_USE int path_absolute(const char *p, char **ret, struct err *e);

@@ -178,7 +178,7 @@ struct spec {
 	uint32_t max_connections;
 	struct json_doc *net_extra_doc; /* policy, dns, interface, as policy/ wrote them */
 	bool log_disabled;
-	bool shell_fallback; /* lend a bash to an image without one */
+	bool shell_fallback; /* give a bash to an image without bash */
 	uint32_t metrics_interval_ms;
 	bool metrics_disabled;
 };

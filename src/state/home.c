@@ -84,7 +84,7 @@ static bool is_fresh(int fd)
 
 	while (fresh && (entry = dir_next(d)))
 		fresh = is_known(fd, entry->d_name);
-	/* a home with a marker counts too: another command may have adopted it meanwhile and added files */
+	/* a directory with a marker is a home: another command may have adopted it meanwhile and added files */
 	return fresh || faccessat(fd, MARKER, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -99,9 +99,9 @@ static int refuse(const char *path, const char *why, struct err *e)
 	return advise(e);
 }
 
-/* Tells ext4 to spread sandboxes over the disk, because they have nothing to do with each other. Without a journal,
- * as in many virtual machines, ext4 skips all recently deleted inodes of a block group whenever it makes a file
- * there. Other file systems do not know the flag. */
+/* Tells ext4 to spread sandboxes over its block groups. Without a journal, as in many virtual machines, ext4 skips
+ * all recently deleted inodes of a block group whenever it makes a file there, which is slow if all sandboxes share
+ * one group. Other file systems do not know the flag. */
 static void spread(int fd, const char *dir)
 {
 	AUTO_FD one = openat(fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -331,8 +331,8 @@ static int check_place(const struct home *h, struct home_place *p, struct err *e
 	p->held = identity_open(p->path, &p->identity, &fd, e) == 0;
 	if (p->held)
 		return 0;
-	/* if the target is missing or not readable, the link leads nowhere, and the command that needs it reports
-	 * that */
+	/* if the target is missing or not readable, the link leads nowhere, and the command that needs the part
+	 * reports this */
 	if (e->code != ERR_DENIED || is_meant(p->path))
 		return 0;
 	err_wrap(e, "'%s/%s' is not the directory that it was", h->path, p->name);

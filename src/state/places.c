@@ -211,7 +211,7 @@ static int check_unseen(const struct home *h, const char *real, struct err *e)
 			continue;
 		seen = box.spec.image.kind == IMAGE_DIR &&
 		       path_is_within(real, box.spec.image.reference);
-		/* only a live sandbox can reach the directory: the next start hides it */
+		/* only a live sandbox can reach the directory: each start hides our state (the home and its parts) */
 		for (size_t k = 0; k < box.spec.n_mounts && record_is_live(box.dir); k++)
 			seen |= box.spec.mount[k].kind == MOUNT_BIND &&
 				path_is_within(real, box.spec.mount[k].source);

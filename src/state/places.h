@@ -5,8 +5,8 @@
  * home without reading the configuration, and an exec does not become slower. The commands that create something apply
  * the configuration. A part moves only while it is empty, so no existing file gets lost.
  *
- * A file in such a directory says which home it belongs to. Two homes in one directory would delete each other's
- * images and volumes.
+ * A file in such a directory says which home the directory belongs to. Without it, two homes could use one directory
+ * and delete each other's images and volumes.
  */
 #pragma once
 

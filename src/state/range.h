@@ -4,8 +4,8 @@
  *
  * The table is a file of fixed slots, one per range. A slot holds the path of the record that claimed it; if that
  * record is gone, the slot is free. The table is persistent, because the files of a stopped sandbox belong to its
- * range after a reboot too. Changes are made under its lock. The table is one file and not a directory of claims,
- * because making and deleting an inode per sandbox costs more than all mounts of the sandbox.
+ * range after a reboot too. Every change is made under the lock of the table. The table is one file and not a
+ * directory of claims, because making and deleting an inode per sandbox costs more than all mounts of the sandbox.
  */
 #pragma once
 

@@ -60,8 +60,8 @@ static int fill_new(int dir, const struct spec *s, int *ret_lock, struct err *e)
 	return 0;
 }
 
-/* A new record without its lock looks like the leftover of a killed command. So a command that makes a record holds
- * the lock of the whole directory shared, and a sweep erases such records only under the exclusive lock. */
+/* A new record that is not locked yet looks like the leftover of a killed command. So a command that makes a record
+ * holds the lock of sandboxes/ shared, and a sweep erases unlocked records only if it holds that lock exclusively. */
 static int hold_sandboxes(const struct home *h, struct err *e)
 {
 	AUTO_FD fd = home_open_part(h, "sandboxes");

@@ -23,8 +23,8 @@ MUST_USE int record_open_lock(const struct home *h, const char *name, int *ret_d
  * record was retired meanwhile. */
 MUST_USE int record_lock(const struct home *h, const char *name, int dir, int lock,
 			 unsigned wait_ms, struct err *e);
-/* A command that starts the sandbox calls this before it takes the lock, so there is one start at a time. The lock
- * that record_create() returns needs no such call. The kernel gives this lock back when the process ends. */
+/* Takes the second lock. A command that starts a sandbox calls this before record_lock(), but not after
+ * record_create(). The kernel gives the second lock back when the process ends. */
 void record_start_begins(int lock);
 /* The supervisor calls this when it accepts connections. */
 void record_start_ends(int lock);

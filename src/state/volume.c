@@ -65,7 +65,7 @@ static int erase_volume(int dirfd, const char *name)
 	return erase_tree(dirfd, name);
 }
 
-/* Erases a volume by its temporary name. The directory that holds it may be a link. */
+/* Erases a volume by its temporary name. HOME/volumes may be a link (places.h). */
 static int erase_temporary(const struct home *h, const char *temp)
 {
 	AUTO_FD all = openat(h->fd, "volumes", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -95,7 +95,7 @@ static int write_description(int dir, const char *name, const struct volume_form
 	return r < 0 ? err_sys(e, -r, "write 'volume.json'") : 0;
 }
 
-/* DIR must be empty, because files that exist already would not count. */
+/* DIR must be empty, because the quota would not count files that exist already. */
 static int set_quota(const struct home *h, int dir, uint64_t quota_mib, struct err *e)
 {
 	AUTO_FD data = openat(dir, "data", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

@@ -18,8 +18,8 @@ static bool is_directory(int fd)
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Landlock restricts opening files, but not chown and chmod. So DIR_FD becomes the root directory
- * and `..` cannot lead above READ_FD. Both steps fail for an ordinary user's worker without a user
+/* Landlock restricts opening files, but not chown and chmod. So the worker makes DIR_FD its root
+ * directory, and `..` cannot lead above READ_FD. Both steps fail for an ordinary user's worker without a user
  * namespace. That worker has no capabilities and cannot change other users' files. */
 static int leave_the_host(int dir_fd, int read_fd, struct err *e)
 {

@@ -82,7 +82,7 @@ static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *re
 			info.disk_bytes = info.tar_bytes;
 		bytes += info.disk_bytes;
 		entries += info.entries;
-		/* only the largest layer surely needs its space: hidden files of other layers give theirs back */
+		/* at least the largest layer needs space: files of other layers may be hidden, and then need none */
 		if (info.disk_bytes > least)
 			least = info.disk_bytes;
 	}

@@ -1,8 +1,8 @@
 /*
- * A worker writes the archive's files to disk under numbers (stage.h). The code here decides by
- * their names what they are. If an archive is both an OCI layout and a classic archive, the OCI
- * layout is used, since it keeps the original manifest. A classic archive has no manifest, so one
- * is made here; the same content always gives the same manifest.
+ * A worker writes the archive's files to disk under numbers (stage.h). The code here decides what
+ * each file is by its name in the archive. If an archive is both an OCI layout and a classic archive,
+ * the OCI layout is used, because it has the original manifest. A classic archive has no manifest, so
+ * this code makes one; the same content always gives the same manifest.
  */
 #include "store/load.h"
 

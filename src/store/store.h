@@ -1,5 +1,5 @@
 /*
- * The image store as writers see it (image/store.h has the layout and the rule of renames).
+ * The image store as writers see it (image/store.h has the layout).
  *
  * Work in progress lies in cache/tmp. Each entry there is locked with flock by the process that
  * works on it: HEX.part is a blob being fetched, HEX.layer a tree being unpacked, HEX.flat a disk

@@ -10,7 +10,7 @@
 #include "base/io.h"
 #include "base/json.h"
 
-#define SANDBOX_CONFIG_MAX_BYTES (4u << 20) /* the limit of the program that writes it */
+#define SANDBOX_CONFIG_MAX_BYTES (4u << 20) /* the writer of config.json has the same limit */
 
 static int read_one(int dir_fd, const char *name, struct usage *u, struct err *e)
 {

@@ -126,7 +126,7 @@ static int mount_device(const char *device, const char *driver, const struct dis
 	    /* otherwise the image could choose that the kernel panics on errors */
 	    (strcmp(driver, "ext4") == 0 &&
 	     sys_fsconfig(fs, FSCONFIG_SET_STRING, "errors", "remount-ro", 0) < 0) ||
-	    /* discard gives blocks of deleted files back to the host; our file needs no zeroing */
+	    /* discard gives blocks of deleted files to the host; inode tables in our sparse file need no zeroing */
 	    (d->ours && (sys_fsconfig(fs, FSCONFIG_SET_FLAG, "discard", NULL, 0) < 0 ||
 			 sys_fsconfig(fs, FSCONFIG_SET_FLAG, "noinit_itable", NULL, 0) < 0)) ||
 	    sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)

@@ -4,8 +4,8 @@
  * begin() → prepare() → start() → boot() → ready(). done() may come at any time.
  *
  * The kernel's overlay unites the layers, or fuse-overlayfs if the kernel refuses. Only this file decides which. start()
- * fails if the ids of a layer cannot be mapped. If the child cannot mount the overlay, boot() notices that before it sends
- * anything to pid 1. The requests of the first client are then still unread, and the next pid 1 gets them.
+ * sees if the ids of a layer cannot be mapped. boot() sees if the child cannot mount the overlay. Both then start a
+ * second child with fuse-overlayfs. No request of a client is lost, because boot() has sent nothing to the first child.
  */
 #include "supervisor/engine_process.h"
 

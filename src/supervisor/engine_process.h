@@ -32,7 +32,7 @@ struct engine_process {
 	struct disks disks;
 	/* how the size of the writable layer is enforced; NULL if the sandbox has no writable layer */
 	const char *layer;
-	/* watch the ends of the writer and the reader (process/fuse_overlay.h) */
+	/* notice that the writer or the reader (process/fuse_overlay.h) has ended */
 	loop_id fuse_watch[2];
 };
 

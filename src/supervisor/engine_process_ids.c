@@ -19,7 +19,7 @@ static bool has_capability(unsigned cap)
 	       (data[cap / 32].effective >> (cap % 32) & 1);
 }
 
-/* The root of a container can give away ids without help, if the map of its user namespace is long enough. */
+/* The root of a container can map ids without newuidmap, if the map of its user namespace is long enough. */
 static void find_own_sub_range(struct ids *i)
 {
 	struct idmap m;

@@ -79,8 +79,8 @@ static const char *root_form(const struct supervisor *s)
 	return engine_process_of(s)->process.fuse ? ROOT_SERVED : ROOT_OVERLAY;
 }
 
-/* Says why limits of a server's sandbox do not hold, if a container is the reason. The server knows which limits these
- * are. */
+/* Says why limits of a server's sandbox are not enforced, if a container is the reason. The server knows which limits
+ * these are. */
 static void warn_a_server(struct supervisor *s)
 {
 	const struct enforcement *f = &s->record.state.enforced;

@@ -15,7 +15,7 @@
 #define MOUNT_POINTS_NAME_BYTES 64
 
 /* An image may have links on the way to a mount point. In a volume links are refused: a sandbox that writes to the
- * volume could lead us to directories in which it may change nothing. */
+ * volume could make a link to a directory that it is not allowed to change. */
 enum mount_points_links { LINKS_FOLLOWED, LINKS_REFUSED };
 
 struct mount_points {

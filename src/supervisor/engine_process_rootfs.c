@@ -131,8 +131,8 @@ static void add_implied(struct rootfs *r, const struct image_implied *p)
 	r->n_owners += d->mode != 0755 || d->uid || d->gid;
 }
 
-/* Lists in R owners and modes of the directories that the image only implies (image/implied.h). R has the layers of the
- * image RECORD above one layer of ours. */
+/* Lists in R owners and modes of the directories that the image only implies (image/implied.h). In R one
+ * layer of ours comes first, then the layers of the image RECORD. */
 static void find_implied(const struct supervisor *s, const struct image_record *record,
 			 struct rootfs *r)
 {

@@ -105,7 +105,7 @@ static void answer_limits(struct supervisor *s, const struct frame *f)
 static void on_settled(struct supervisor *s)
 {
 	if (s->life == LIFE_RUNNING && !s->unsettled)
-		return; /* the command asked again: it may not read a second answer */
+		return; /* the command asked again, and perhaps does not read a second answer */
 	if (s->life == LIFE_RUNNING)
 		supervisor_settle(s);
 	if (s->life == LIFE_RUNNING && s->record.state.booted_once)

@@ -3,8 +3,8 @@
  *   STARTING  the program runs and has its configuration; we wait for its first message
  *   SERVING   it has said ready
  *
- * When the process ends, the state is IDLE again. Starts are at least RESTART_NS apart: if a frame kills each gateway,
- * at most one gateway starts per second.
+ * When the process ends, the state is IDLE again. Starts are at least RESTART_NS apart: if a frame makes every gateway
+ * crash, at most one gateway starts per second.
  */
 #include "supervisor/network.h"
 

@@ -1,8 +1,8 @@
 /*
  * The supervisor's part of a sandbox's network: it holds the link, and starts the gateway.
  *
- * A gateway is started at the first frame on the link, or at once if a port is published. After its end,
- * the next frame starts another. While no gateway runs, a sandbox with a network costs only its
+ * A gateway is started at the first frame on the link, or at once if a port is published. When a gateway
+ * has ended, the next frame starts another gateway. While no gateway runs, a sandbox with a network costs only its
  * interface. The supervisor polls the link and never reads it.
  */
 #pragma once

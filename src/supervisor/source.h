@@ -2,8 +2,8 @@
  * Opens the paths of the host that the record names: volumes, disk files, a root directory.
  *
  * The command that wrote the record has looked each path up once and written down its identity (base/identity.h). A
- * start opens these paths only through this file, which follows no link and refuses any other object. A record of an
- * older cordon has no identities: its first start looks them up and writes them down.
+ * start opens these paths only through this file, which follows no link and refuses an object with another identity. A
+ * record of an older cordon has no identities: its first start looks them up and writes them down.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * A task that counts, when the supervisor orders it, how much the writable layer takes. A confined
- * supervisor cannot make processes, so it makes the task before. The task sleeps on a socket.
+ * supervisor cannot make processes, so it makes the task before it confines itself. The task sleeps on a socket.
  *
  * It shares our memory, so an idle sandbox pays for a kernel stack but not for page tables. An
  * attacker who takes over the task has the supervisor's memory too, so the task keeps few rights:

@@ -41,7 +41,7 @@ static long keep_descriptors(const struct surveyor_memory *m)
 
 /* Enters the sandbox's user namespace. There the task can read the directories of the sandbox's ids, whatever their modes,
  * and no other directories. The kernel lets an ordinary user in only after pid 1 has executed its program: before, pid 1
- * has another id and shares our memory. So the task tries until pid 1 has done that. No command runs before. */
+ * has another id and shares our memory. So the task tries until pid 1 has done that. No command runs before that. */
 static long enter_namespace(void)
 {
 	const struct timespec pause = { .tv_nsec = RETRY_NS };

@@ -1,5 +1,5 @@
 /*
- * Two calls of systemd move a supervisor into the scope:
+ * Two calls of systemd move a supervisor into the scope of its home:
  *
  *   StartTransientUnit    makes the scope with us in it; fails if it exists
  *   AttachProcessesToUnit moves us into a scope that exists; fails while it starts, and when it is about to end

@@ -13,8 +13,8 @@
 
 #include <stdbool.h>
 
-/* Moves this process into the scope of the home that ID, a name of process/cgroup.h, belongs to.
- * If the scope does not exist and WAITS is true, asks systemd to make it and waits. Does nothing
+/* Moves this process into the scope of a home. ID is the name of one of the home's control groups
+ * (process/cgroup.h). If the scope does not exist and WAITS is true, asks systemd to make it and waits. Does nothing
  * for root, without version 2 groups, without a bus, and if the caller's own group is delegated.
  * This never fails: if limits are not enforced, the record says so. */
 void systemd_scope_enter(const char *id, bool waits);

@@ -11,9 +11,9 @@
  * can take long because hostile processes starve it, or because the tree is huge. If the file system goes on losing
  * space and the sandbox goes on writing, the commands are ended before the measurement is complete.
  *
- * A layer that is too large is kept, so that it can be cleaned up. New commands run, but may not write to files until the
- * layer is smaller. If the layer grows nevertheless and commands wrote, they are ended (fuse-overlayfs still writes after
- * commands have ended). Below the floor, the same rules apply to the sandbox that wrote there, until there is space again.
+ * A layer that is too large is kept, so that it can be cleaned up. New commands run, but may not write to files until
+ * the layer is smaller. If the layer grows nevertheless, commands are ended if pid 1 says that they wrote:
+ * fuse-overlayfs also writes after commands have ended. Below the floor, the same rules apply to each sandbox that writes.
  */
 #pragma once
 

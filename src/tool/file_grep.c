@@ -19,7 +19,7 @@
 #define EXPRESSION_MAX_CHARS 1024u
 #define MATCHES_MAX 200u
 #define ANSWER_MAX_BYTES (1u << 20)
-#define DEADLINE_SEC 10 /* of a search, which may read 50 MiB from a slow disk */
+#define DEADLINE_SEC 10 /* a search may read 50 MiB from a slow disk */
 
 enum { STATUS_INVALID = 2, STATUS_LATE = 3 };
 
@@ -116,7 +116,7 @@ static int run(const struct request *r, int fd, struct buf *answer, struct fault
 	close(pipe_fd[0]);
 	if (k < 0)
 		IGNORE(kill(child.pid, SIGKILL)); /* the child is not reaped yet */
-	IGNORE(child_wait(&child, &status)); /* an empty answer fails even if the status is 0 */
+	IGNORE(child_wait(&child, &status));      /* if it fails, STATUS stays 0 */
 	if (k == -ETIME)
 		return STATUS_LATE;
 	if (k < 0 || !WIFEXITED(status))

@@ -187,7 +187,7 @@ static void load_skills(struct call *c)
 		log_line(LOG_WARN, "no skills are mounted: %s", f.text);
 }
 
-/* Fails a call that needs the runtime. This failure is not added to the list of errors. */
+/* Sets the fault of a call that needs a runtime when there is none. The list of errors does not get this fault. */
 static int is_unavailable(const struct call *c, struct fault *f)
 {
 	return fault_set(f, FAULT_BOX,

@@ -31,8 +31,8 @@ static void begin(struct buf *script, const struct place *p)
 	buf_add_str(script, "'\n");
 }
 
-/* Ends the script if the path is a directory or a special file. IF_DIRECTORY runs before the end for a directory.
- * IF_MISSING runs if the path does not exist. */
+/* Adds lines that end the script if the path is a directory or a special file. For a directory, the lines first run
+ * IF_DIRECTORY. If the path does not exist, they run IF_MISSING. */
 static void add_check(struct buf *script, const char *if_directory, const char *if_missing)
 {
 	buf_addf(script,

@@ -10,7 +10,7 @@
 #include "tool/place.h"
 
 #define SESSION_READ_MAX_BYTES 2048u /* bytes that one result holds */
-#define SESSION_CHUNK_BYTES 700000u  /* per command; less than 1 MiB in base64 */
+#define SESSION_CHUNK_BYTES 700000u  /* content per command: less than 1 MiB in base64 */
 
 /* Appends up to MAX bytes: lines of a file from line FIRST on, or the names in a directory, one per line. */
 MUST_USE int session_read_lines(struct file_call *c, const struct place *p, int64_t first,

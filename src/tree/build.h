@@ -70,10 +70,10 @@ void tree_build_free(struct tree_build *b);
 /* Takes the next bytes of the stream, cut at any place. A FAIL in the stream becomes our error. */
 MUST_USE int tree_build_feed(struct tree_build *b, const void *p, size_t n, struct err *e);
 
-/* Writes TARGET, the target of a link DEPTH directories below the top of a tree, to OUT so that it
- * stays inside the tree. SOURCE is the path of the tree where it comes from, so an absolute target
- * below SOURCE is in the tree. Returns false if the target is outside. If SOURCE is NULL, every
- * absolute target is outside. */
+/* TARGET is the target of a link that lies DEPTH directories below the top of a tree. Writes it to
+ * OUT as a relative path. SOURCE is the path of the original tree, so an absolute TARGET below SOURCE
+ * is in the tree. If SOURCE is NULL, every absolute TARGET is outside of the tree. Returns false if
+ * TARGET is outside. */
 bool tree_confine_link(const char *target, const char *source, unsigned depth, struct buf *out);
 /* Writes the name that a tree from PATH gets by default: the last component, or "" if PATH names
  * contents ("/", "." or ".." at the end). Returns 0 or -ENAMETOOLONG. */

@@ -136,7 +136,7 @@ struct boot_message {
 	const char *workdir, *user, *shell;
 	bool restricted;
 	bool report_activity;
-	bool lent_shell;       /* /.msb/bin comes last on PATH */
+	bool lent_shell;       /* /.msb/bin, with the fallback shell, comes last on PATH */
 	const char *inner_map; /* the payload's id maps, as text */
 	bool single_id;        /* there is one id only, so groups cannot be set */
 	uint32_t id_shift;     /* outer id minus inner id */
@@ -146,7 +146,7 @@ struct boot_message {
 	bool born_with_cgroup; /* GUEST_GROUP_FD is open; cgroup.procs of the parent group follows */
 	bool has_oom;          /* a file that counts memory kills follows */
 	uint64_t nofile_soft, nofile_hard; /* RLIMIT_NOFILE for commands */
-	/* limits for every command; a command's own limits override them, and pid 1 may add one */
+	/* limits for every command; a command's own limits override these, and pid 1 may add one limit */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX + 1];
 	size_t n_rlimits;
 	uint64_t data_limit;  /* RLIMIT_DATA for commands, or 0 */

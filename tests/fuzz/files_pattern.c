@@ -1,4 +1,4 @@
-/* A pattern and a path, divided by the first NUL: no input may crash, and `**` in front changes nothing. */
+/* A pattern and a path, divided by the first NUL: no input may crash, and a leading `**` component changes nothing. */
 #include "files/pattern.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /*
- * A small client of client/ask and client/job, for one sandbox: each word on the command line is one thing to do, in
- * this order and over one line. Prints a line for each answer, and the error code of what was refused.
+ * A small client of client/ask and client/job, for one sandbox. It does what each word on the command line says, one
+ * after the other, over one connection. Prints a line for each answer, and the error code of each refused request.
  *
- * usage: clerk SANDBOX WORD…    (CORDON_HOME says where it is)
+ * usage: clerk SANDBOX WORD…    (the sandbox is in CORDON_HOME)
  *
- *   start:SCRIPT   start a background command that runs SCRIPT and may report; the words after it mean this one
+ *   start:SCRIPT   start a background command that runs SCRIPT and may report; "it" below is this command
  *   feed:TEXT      give it a line of input
  *   end            end its input
  *   until:TEXT     look until its output has TEXT

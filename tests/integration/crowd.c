@@ -121,8 +121,8 @@ static void on_end(void *arg, const struct job_end *end)
 	struct command *c = arg;
 	struct crowd *s = c->crowd;
 
-	/* Without cgroups a cancelled command that does not get the time to die within a second takes everything in its
-	 * sandbox with it, and the end says so. That is no fault of the server's. */
+	/* SWEPT: without cgroups, if a cancelled command does not end within a second, everything in its sandbox is
+	 * ended. This is not the server's fault. */
 	if (end->err)
 		wrong(c, end->err->msg);
 	else if (end->end.swept)

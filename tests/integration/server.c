@@ -10,8 +10,8 @@
  *   crowd ROUNDS EACH MARK     commands in all sandboxes at once (crowd.h); prints "wrong N"
  *
  * OPTION is stays, soft (limits), net, ro:HOST:GUEST, rw:HOST:GUEST, volume:NAME:GUEST, dir:ROOT, refuse:PATH, root:PATH, make, bytes:N, entries:N, or within:MS,
- * the deadline. A failure prints "failed WORD NAME CODE TEXT". Commands run at once; the end of the input ends the
- * server, which prints how many handlers of its loop gave up the CPU.
+ * the deadline. A failure prints "failed WORD NAME CODE TEXT". A line does not wait for the lines before it. At
+ * the end of its input the server ends, and prints how many handlers of its loop blocked.
  *
  * The process that is started is the foreman. It runs itself as the server, with the channel as descriptor 3. If it
  * gets arguments, its hands only do what sessions need, and refuse to share the directories that the arguments name.
@@ -110,7 +110,7 @@ static void on_gone(void *arg)
 
 static void on_line_gone(void *arg, const struct err *why)
 {
-	/* the leash tells */
+	/* nothing to do: the leash reports the end of the sandbox */
 }
 
 static void on_sandbox(void *arg, const struct hands_answer *a)

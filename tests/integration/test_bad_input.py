@@ -23,7 +23,7 @@ OPTIONS = """
 # values that no option may take, unless its grammar is "any text"
 HOSTILE = ["", "-1", "\x01\x02", b"\xff\xfe", "x" * 100_000, "99999999999999999999999999",
            "../../../etc/passwd", "%s%n%s%n", "a\nb", "{}", "=", ":", ",", "@", "é"]
-# a list of rules may be empty, and the other options take any text
+# options that accept some of these values: a list of rules may be empty, and the others take any text
 ANY_TEXT = {"--net-rule", "--entrypoint", "--placement-profile", "--init-arg", "--socks4-user-id",
             "--socks5-username"}
 
@@ -187,7 +187,7 @@ class OtherCommands(CordonTest):
         self.assertEqual((got.code, got.text), (0, "/usr\n"), got)
 
     def test_digit_users_are_numbers_or_errors(self):
-        """CVE-2026-30892, CVE-2026-46680: never a name, never root by accident."""
+        """CVE-2026-30892, CVE-2026-46680: such a user is never taken for a name, and is never root by accident."""
         box = self.create()
         box.out("echo '4294967296:x:0:0::/root:/bin/sh' >> /etc/passwd; "
                 "echo '99999999999:x:0:0::/root:/bin/sh' >> /etc/passwd")

@@ -840,7 +840,7 @@ class Sessions(BoxTest):
         peer.close()
         self.eventually(lambda: not self.sleepers(slow))
         again = server.legacy()
-        self.assertEqual(again.exec("a", "echo still here")["stdout"], "still here")  # its session stays
+        self.assertEqual(again.exec("a", "echo still here")["stdout"], "still here")  # the session stays
 
 
 # --- execs -----------------------------------------------------------------------------------------
@@ -1036,7 +1036,7 @@ class Processes(BoxTest):
     def test_capacity(self):
         self.peer.call("box_init", {"limits": {"max_managed_processes": 1}})
         self.start("cat")
-        self.start("cat")  # replaces
+        self.start("cat")  # replaces the first
         self.fails("BoxCapacityExceededError: Box managed process capacity reached (1)", self.start, "cat", "q")
 
     def test_the_number_of_ended_processes_is_limited(self):

@@ -171,7 +171,7 @@ class Rules(Gated):
         missing = ["cgroup_v2"] if MODE != "root" else []
         say = "BoxReadinessError: Managed sandbox isolation is not ready (failed checks: {})".format
         peer = self.open_gated(env={"LANGBOT_BOX_ALLOW_UNSAFE_SOFT_STORAGE_LIMITS": "0"})
-        self.grant(peer)  # needs no readiness
+        self.grant(peer)  # accepted although the server is not ready
         checks = self.ready()[1]["checks"]
         self.assertTrue({"hard_workspace_quota", "hard_skill_storage_quota"} <=
                         {name for name in STORAGE if not checks[name]})
@@ -384,7 +384,7 @@ class Grants(Gated):
         self.peer = peer = self.open_gated()
         headers = [f"X-LangBot-Instance-Id: {INSTANCE}", "X-LangBot-Workspace-Id: w-blue",
                    "X-LangBot-Placement-Generation: 1"]
-        peer.call("box_status")  # the fence has seen the generation
+        peer.call("box_status")  # now the server knows this generation of w-blue
         session = f"{placement('w-blue', 1)}-global"
 
         def knock():

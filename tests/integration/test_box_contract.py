@@ -1,4 +1,4 @@
-"""Single promises of cordon-box that the other files of this kind do not show: input of commands, the limit of open
+"""Single promises of cordon-box that no other test_box file tests: input of commands, the limit of open
 files, what a killed creation leaves, the handshake after which LangBot works."""
 
 import json
@@ -87,7 +87,7 @@ class Leftovers(BoxTest):
             peer = server.legacy()
             for i in range(6):
                 peer.post("box_create_session", {"session_id": f"s{i}"})
-            if round_ < 2:  # a half-made or a whole sandbox
+            if round_ < 2:  # kill when one or two records exist; in the last round, at once
                 self.eventually(lambda: len(os.listdir(os.path.join(self.home, "sandboxes"))) > round_)
             victims = [server.proc.pid, server.reader().pid, *(p.pid for p in server.hands())]
             for pid in victims:
@@ -189,7 +189,7 @@ class Strangers(BoxTest):
     modes = ("user",)
 
     def test_connections_that_say_nothing_are_closed(self):
-        """At most 64 of them are held, each for at most 10 seconds, and peers that are inside go on."""
+        """At most 64 of them are held, each for at most 10 seconds. Peers after their handshake go on."""
         server = self.server()
         peer = server.legacy()
         silent = [socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) for _ in range(65)]

@@ -282,7 +282,7 @@ class Leftovers(Transports, BoxTest):
 
 
 class Tenancy(Transports):
-    """The fence, the pinned instance and the behaviours of LangBot's own tests, over either transport."""
+    """Generations, the pinned instance, and what LangBot's own tests check, over either transport."""
 
     def other(self, peer, **context):
         """Returns the members of a request with another context on the same connection."""

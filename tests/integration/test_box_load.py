@@ -204,7 +204,7 @@ class SlowPeers(LoadTest):
             "process_id": "p", "command": "sh", "args": ["-c", "yes abcdefgh | head -c 30000000; echo over >&2"]}})
         relay = server.relay("s", "p")
         self.assertEqual(relay.read_message(), "abcdefgh")
-        for i in range(20):  # meanwhile a server that reads on would take everything
+        for i in range(20):  # a server that does not stop reading takes all output meanwhile
             self.assertEqual(peer.exec("s", f"echo {i}")["stdout"], str(i))
         self.assertLess(self.held(server), 4 * MIB)
         info = peer.call("box_get_managed_process", {"session_id": "s", "process_id": "p"})

@@ -219,7 +219,7 @@ class Processes(McpTest):
         self.fails("BoxSessionNotFoundError: session mcp-shared not found", self.info, "srv")
 
     def test_deleting_a_session_stops_its_processes_together(self):
-        """Two processes ignore SIGTERM. Both get the same 5 seconds, not one after the other."""
+        """Two processes ignore SIGTERM. The server waits 5 seconds for both together, not 5 seconds for each."""
         self.session()
         numbers = [unique_number() for _ in range(2)]
         for i, number in enumerate(numbers):

@@ -259,7 +259,7 @@ class Data(GatewayTest):
             for option, value in ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 2)):
                 s.setsockopt(socket.IPPROTO_TCP, option, value)
             sent = self.lab.counters()["tx_packets"]
-            # more probes than the kernel may lose
+            # more probes than TCP_KEEPCNT allows to stay without an answer
             eventually(lambda: self.lab.counters()["tx_packets"] >= sent + 4, within=20)
             s.sendall(b"still")
             self.assertEqual(s.recv(10), b"still")
@@ -429,7 +429,7 @@ class Names(GatewayTest):
         self.dns.truncate = True
         self.dns.table["big.example"] = [f"203.0.113.{i}" for i in range(1, 120)]
         self.start()
-        self.assertEqual(self.lab.resolve("big.example"), (0, [], True))  # 1,9 KB do not fit
+        self.assertEqual(self.lab.resolve("big.example"), (0, [], True))  # an answer of 1.9 KB does not fit
         code, found, cut = self.lab.resolve("big.example", tcp=True)
         self.assertEqual((code, len(found), cut), (0, 119, False))
         self.assertIn(("big.example", 1, "tcp"), self.dns.asked)
@@ -942,7 +942,7 @@ class Attacks(GatewayTest):
     def still_works(self):
         """Asserts that the gateway still works after the attack."""
         with contextlib.suppress(TimeoutError):
-            while self.witness.recv(2000):  # empties the socket of allowed packets
+            while self.witness.recv(2000):  # drops packets of the attack that were allowed
                 pass
         self.lab.inside.ip(f"address replace {GUEST}/30 dev eth0\nroute replace default via {GATEWAY} dev eth0\n"
                            f"neighbour replace {GATEWAY} lladdr {GATEWAY_MAC} nud permanent dev eth0\n")

@@ -353,7 +353,7 @@ class Deadlines(ServerTest):
         before = {h.pid for h in server.all_hands()}
         server.say("start s within:500", "create a")
         server.expect("failed start s timeout it took too long and was given up", "created a")
-        self.eventually(lambda: len(before - {h.pid for h in server.hands()}) == 1)  # the hand that waited
+        self.eventually(lambda: len(before - {h.pid for h in server.hands()}) == 1)  # the hand was killed
         lock.close()
         server.ask("start s", "started s")
         server.end()

@@ -43,7 +43,7 @@ class HostCas(CordonTest):
                 self.assertIs(box.inspect()["config"]["network"]["trust_host_cas"], True)
                 self.assertEqual(box.remove("-f").code, 0)
                 with open(path) as handle:
-                    self.assertEqual(handle.read(), "the image's own")  # never written into
+                    self.assertEqual(handle.read(), "the image's own")  # the file is unchanged
 
     def test_a_root_without_a_bundle_gets_the_hosts_cas(self):
         root = self.make_root()

@@ -97,7 +97,7 @@ class Processes(CordonTest):
         self.assertFalse(set(payload.uids) & set(box.pid1().uids))
 
     def test_commands_run_in_a_user_namespace_below_pid_1s(self):
-        """So commands own none of the other namespaces."""
+        """Other namespaces belong to the user namespace of pid 1, so commands do not own them."""
         if MODE != "root":
             self.not_run("namespaces of others can be compared by root only")
         box, number = self.create(), unique_number()

@@ -95,7 +95,7 @@ class MissingPrograms(CordonTest):
         alone, conf = os.path.join(self.dir, "cordon"), os.path.join(self.dir, "x.yaml")
         shutil.copy(CORDON, alone)
         with open(conf, "w") as handle:
-            handle.write("no-such-key: 1\n")  # so create fails even if it finds the other programs
+            handle.write("no-such-key: 1\n")  # with this key, create fails even if it finds the other programs
         got = self.cordon("create", "--conf", conf, "host", program=alone)
         self.assertEqual(got.code, 1, got)
         if "no-such-key" in got.errtext:

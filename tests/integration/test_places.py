@@ -227,7 +227,7 @@ class Refused(PlacesTest):
             self.assertEqual(got.code, 1, got)
             self.assertIn("is not there", got.errtext)
         self.assertEqual(os.listdir(self.place()), ["away"])
-        os.mkdir(self.place("boxes"))  # the empty mount point
+        os.mkdir(self.place("boxes"))  # like a mount point without its mount
         self.assertIn("is not the directory that it was", self.cordon("create", "host").errtext)
         os.rmdir(self.place("boxes"))
         os.rename(self.place("away"), self.place("boxes"))

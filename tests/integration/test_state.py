@@ -329,7 +329,7 @@ class Races(CordonTest):
                     pass  # the process has just ended
             return calls
         self.eventually(lambda: str(number) in looks(), message="the call it waits in")
-        seen = [looks() for _ in range(50)]  # the first entry is the process itself
+        seen = [looks() for _ in range(50)]  # entry 0 of each list is the process itself
         return all(calls[0] == str(SYS_POLL) and str(number) in calls for calls in seen)
 
     def test_a_command_sleeps_until_the_record_is_free(self):

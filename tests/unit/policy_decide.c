@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 
-/* --- a random world small enough for things to meet ------------------------------------------- */
+/* --- values for random rules and flows, few enough that rules often match --------------------- */
 
 static const char *const addr_pool[] = {
 	"1.2.3.4",         "1.2.3.5",     "10.0.0.1",  "10.0.0.200", "172.16.0.1", "172.16.0.2",
@@ -337,7 +337,7 @@ static void a_name_may_change_the_verdict(void)
 		T_INT(policy_add_rule(&p, &r, &e), 0);
 	}
 	T_TRUE(policy_minds_names(
-		&p, &f, (struct verdict){ POLICY_ALLOW, 1 })); /* a rule about a name gave it */
+		&p, &f, (struct verdict){ POLICY_ALLOW, 1 })); /* rule 1 is about a name */
 	T_TRUE(policy_minds_names(
 		&p, &f, (struct verdict){ POLICY_ALLOW, 3 })); /* rule 0 may deny the name */
 	T_TRUE(policy_minds_names(&p, &f, by_default));

@@ -224,13 +224,13 @@ static void test_inodes(void)
 	now.files_free = 49000;
 	T_TRUE(watch_look(&w, &now, false).measure);
 	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 2000 }), END_NONE);
-	now.files_free = 48000;
+	now.files_free = 48000; /* other processes made files */
 	T_TRUE(watch_look(&w, &now, false).measure);
-	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 2000 }), END_NONE); /* not our files */
+	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 2000 }), END_NONE);
 	now.files_free = 47000;
 	T_TRUE(watch_look(&w, &now, false).measure);
 	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 3000 }), END_INODES);
-	now.files_free = 46900; /* files made before the end */
+	now.files_free = 46900; /* the ended commands made files before their end */
 	T_TRUE(watch_look(&w, &now, false).measure);
 	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 3100 }), END_NONE);
 	T_TRUE(watch_is_full(&w));
