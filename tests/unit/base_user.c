@@ -1,8 +1,7 @@
-/* Tests which user a command runs as. pid 1 looks the user up in the sandbox's own /etc/passwd and
- * /etc/group, and hostile code may have written both. */
+/* Tests which user a text means, in an /etc/passwd and an /etc/group that hostile code may have written. */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "guest/users.h"
+#include "base/user.h"
 #include "t.h"
 
 static const char passwd[] = "root:x:0:0:root:/root:/bin/sh\n"

@@ -1,10 +1,10 @@
-/* SPEC NUL PASSWD NUL GROUP: root inside writes the last two, and pid 1 reads them. */
+/* SPEC NUL PASSWD NUL GROUP: root inside or the maker of an image writes the last two. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "guest/users.h"
+#include "base/user.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
