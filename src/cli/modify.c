@@ -18,6 +18,7 @@
 #include "cli/mounts.h"
 #include "cli/network.h"
 #include "cli/start.h"
+#include "client/owner.h"
 #include "client/sandbox.h"
 #include "client/stop.h"
 #include "client/update.h"
@@ -191,7 +192,8 @@ static int change_spec(const struct home *h, const struct spec *from, const stru
 	spec_write_json(from, &w);
 	if (json_parse(buf_str(&b), b.n, &doc, e) < 0 ||
 	    spec_read_json(json_root(doc), to, e) < 0 || change_resources(to, a, e) < 0 ||
-	    change_pairs(to, a, must_be_set, e) < 0 || mounts_change(a, h, to, e) < 0)
+	    change_pairs(to, a, must_be_set, e) < 0 || mounts_change(a, h, to, e) < 0 ||
+	    owner_follow(h, to, e) < 0)
 		return -1;
 	if (workdir && workdir[0] != '/')
 		return err_set(e, ERR_INVALID, "--workdir: '%s' is not an absolute path", workdir);

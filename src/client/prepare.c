@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "client/owner.h"
 #include "client/sources.h"
 
 /* Checks a flat root disk before anything is fetched. If a flat disk is impossible and only the configuration file asks
@@ -35,8 +36,8 @@ int prepare(const struct home *h, const struct preparation *p, struct spec *s, s
 	if (spec_validate(s, e) < 0 || check_flat(s, e) < 0 ||
 	    sources_hold(s, p->image_word, p->rules, h, ret_mount, e) < 0)
 		return -1;
-	if (s->image.kind != IMAGE_OCI)
-		return 0;
 	/* the image comes last, because fetching it may take long */
-	return image_resolve(h, &p->fetch, s, e);
+	if (s->image.kind == IMAGE_OCI && image_resolve(h, &p->fetch, s, e) < 0)
+		return -1;
+	return owner_find(h, s, e);
 }

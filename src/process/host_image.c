@@ -15,6 +15,7 @@
 #include "base/erase.h"
 #include "base/io.h"
 #include "base/sha256.h"
+#include "spec/host_users.h"
 
 #define HOST_IMAGE_VERSION 5
 #define PLACES "places-2" /* the number changes when the list of places changes */
@@ -200,16 +201,8 @@ static const struct {
 	mode_t mode;
 } texts[] = {
 	// clang-format off
-	{ "etc/passwd",
-	  "root:x:0:0:root:/root:/bin/bash\n"
-	  "daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
-	  "bin:x:2:2:bin:/bin:/usr/sbin/nologin\n"
-	  "mail:x:8:8:mail:/var/mail:/usr/sbin/nologin\n"
-	  "www-data:x:33:33:www-data:/var/www:/usr/sbin/nologin\n"
-	  "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n", 0644 },
-	{ "etc/group",
-	  "root:x:0:\ndaemon:x:1:\nbin:x:2:\nadm:x:4:\ntty:x:5:\ndisk:x:6:\nmail:x:8:\n"
-	  "www-data:x:33:\nutmp:x:43:\nstaff:x:50:\nusers:x:100:\nnogroup:x:65534:\n", 0644 },
+	{ "etc/passwd", HOST_IMAGE_PASSWD, 0644 },
+	{ "etc/group", HOST_IMAGE_GROUP, 0644 },
 	{ "etc/nsswitch.conf",
 	  "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
 	  "networks: files\nprotocols: files\nservices: files\n", 0644 },

@@ -362,13 +362,16 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 			return err_wrap(b->e, "volume '%s'", m->source);
 		return 0;
 	}
-	/* one id inside is mapped to the owner of the source; no other id can be stored there */
+	/* One user inside, who works there, is mapped to the owner of the source. The kernel maps one id to one id, so
+	 * no other user, not even root, can store files there. */
 	if (m->stat_virt != STAT_VIRT_OFF)
-		map = (struct tree_map){ .kind = MAP_OWNER,
-					 .uid = st.st_uid,
-					 .gid = st.st_gid,
-					 .inside_uid = m->has_owner ? m->uid : 0,
-					 .inside_gid = m->has_owner ? m->gid : 0 };
+		map = (struct tree_map){
+			.kind = MAP_OWNER,
+			.uid = st.st_uid,
+			.gid = st.st_gid,
+			.inside_uid = m->has_owner ? m->uid : b->r->spec->owner.uid,
+			.inside_gid = m->has_owner ? m->gid : b->r->spec->owner.gid,
+		};
 	if (add_tree(b, b->r->volume_fd[i], rootfs_volume_attrs(m, b->r->spec->restricted), map,
 		     ret_tree) < 0)
 		return err_wrap(b->e, "volume '%s'", m->source);
@@ -415,7 +418,7 @@ static void pin_way(struct builder *b, const char *guest, const char *outer, con
 
 static bool is_shared_and_writable(const struct spec_mount *m)
 {
-	return !m->readonly && (m->kind == MOUNT_BIND || (m->kind == MOUNT_NAMED && !m->kind_disk));
+	return !m->readonly && spec_mount_is_shared(m);
 }
 
 static void add_place_of_mount(struct builder *b, size_t mount, bool is_dir, const char *before)

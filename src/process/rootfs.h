@@ -30,7 +30,7 @@ struct tree_map {
 	enum tree_map_kind kind;
 	uid_t uid; /* MAP_OWNER: the owner of the source */
 	gid_t gid;
-	uid_t inside_uid; /* MAP_OWNER: the owner inside: root, unless the spec names another id */
+	uid_t inside_uid; /* MAP_OWNER: the owner inside */
 	gid_t inside_gid;
 };
 

@@ -536,13 +536,31 @@ static int check_runtime(const struct spec *s, struct err *e)
 	return 0;
 }
 
+static int read_owner(const struct json_value *v, struct spec_owner *o, struct err *e)
+{
+	struct {
+		int64_t uid, gid;
+	} in;
+	static const struct json_field fields[] = {
+		FIELD_INT(__typeof__(in), uid, JSON_REQUIRED, 0, SPEC_OWNER_MAX),
+		FIELD_INT(__typeof__(in), gid, JSON_REQUIRED, 0, SPEC_OWNER_MAX),
+	};
+
+	if (!v)
+		return 0;
+	if (json_decode(v, "runtime.owner", fields, ARRAY_SIZE(fields), false, &in, e) < 0)
+		return -1;
+	*o = (struct spec_owner){ true, (uint32_t)in.uid, (uint32_t)in.gid };
+	return 0;
+}
+
 static int read_runtime(const struct json_value *v, struct spec *s, struct err *e)
 {
 	struct {
 		const char *hostname, *log_level, *stop_signal;
 		int64_t metrics_sample_interval_ms;
 		bool disable_metrics_sample, log_disabled, shell_fallback;
-		const struct json_value *entrypoint;
+		const struct json_value *entrypoint, *owner;
 	} in = { .metrics_sample_interval_ms = SPEC_DEFAULT_METRICS_INTERVAL_MS };
 	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), hostname, JSON_OPTIONAL),
@@ -553,12 +571,13 @@ static int read_runtime(const struct json_value *v, struct spec *s, struct err *
 		FIELD_BOOL(__typeof__(in), log_disabled, JSON_OPTIONAL),
 		FIELD_BOOL(__typeof__(in), shell_fallback, JSON_OPTIONAL),
 		FIELD_VALUE(__typeof__(in), entrypoint, JSON_OPTIONAL),
+		FIELD_VALUE(__typeof__(in), owner, JSON_OPTIONAL),
 	};
 
 	if (!v)
 		return 0;
 	if (json_decode(v, "runtime", fields, ARRAY_SIZE(fields), false, &in, e) < 0 ||
-	    read_strv(v, "cmd", &s->cmd, e) < 0 ||
+	    read_owner(in.owner, &s->owner, e) < 0 || read_strv(v, "cmd", &s->cmd, e) < 0 ||
 	    read_strv(v, "entrypoint", &s->entrypoint, e) < 0 || read_scripts(v, s, e) < 0 ||
 	    read_bytes(v, "runtime", "shell", &s->shell, e) < 0 ||
 	    read_bytes(v, "runtime", "user", &s->user, e) < 0 ||

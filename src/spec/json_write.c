@@ -404,6 +404,13 @@ static void write_runtime(struct json_writer *w, const struct spec *s)
 	json_key_bool(w, "log_disabled", s->log_disabled);
 	json_key_str(w, "log_level", s->log_level);
 	json_key_int(w, "metrics_sample_interval_ms", s->metrics_interval_ms);
+	if (s->owner.set) {
+		json_key(w, "owner");
+		json_begin_object(w);
+		json_key_int(w, "gid", s->owner.gid);
+		json_key_int(w, "uid", s->owner.uid);
+		json_end_object(w);
+	}
 	write_scripts(w, s);
 	key_bytes(w, "shell", s->shell ? s->shell : SPEC_DEFAULT_SHELL);
 	if (s->shell_fallback)

@@ -321,6 +321,11 @@ static int commit(struct spec *s, struct mount_parse *p, struct err *e)
 	return 0;
 }
 
+bool spec_mount_is_shared(const struct spec_mount *m)
+{
+	return m->kind == MOUNT_BIND || (m->kind == MOUNT_NAMED && !m->kind_disk);
+}
+
 size_t spec_mount_above(const struct spec *s, size_t i)
 {
 	size_t best = SIZE_MAX, most = 0;

@@ -28,6 +28,7 @@
 #define SPEC_PIDS_MAX (4u << 20)      /* the kernel's PID_MAX_LIMIT */
 #define SPEC_MOUNTS_MAX \
 	512u /* a server mounts hundreds of skills; each takes two descriptors during a start */
+#define SPEC_OWNER_MAX 65534u           /* the largest id that every map of a sandbox has */
 #define SPEC_WRITABLE_MAX 32u           /* writable directories of a read-only root; Box uses six */
 #define SPEC_GUEST_PATH_MAX_BYTES 4095u /* the kernel's PATH_MAX without the terminator */
 #define SPEC_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -124,6 +125,13 @@ struct spec_patch {
 	struct identity identity; /* identity of the source; never in a record */
 };
 
+/* The user who works in the sandbox, by the ids inside. Files of shared directories belong to this user. A record
+ * keeps the ids, because the sandbox's /etc/passwd may change. */
+struct spec_owner {
+	bool set; /* false means root */
+	uint32_t uid, gid;
+};
+
 struct spec {
 	char *name;
 	struct spec_image image;
@@ -159,9 +167,10 @@ struct spec {
 	struct strv entrypoint; /* the user's, or else the image's */
 	bool has_entrypoint;
 	struct strv cmd;
-	char *workdir;  /* NULL means / */
-	char *shell;    /* NULL means SPEC_DEFAULT_SHELL */
-	char *user;     /* NULL means root */
+	char *workdir; /* NULL means / */
+	char *shell;   /* NULL means SPEC_DEFAULT_SHELL */
+	char *user;    /* NULL means root */
+	struct spec_owner owner;
 	char *hostname; /* NULL: made from the sandbox's name */
 	char *stop_signal;
 	enum spec_pull pull;
@@ -198,6 +207,8 @@ void spec_root_disk_done(struct spec_root_disk *d);
 uint64_t spec_root_disk_mib(const struct spec *s);
 #define AUTO_ROOT_DISK __attribute__((cleanup(spec_root_disk_done))) struct spec_root_disk
 void spec_mount_done(struct spec_mount *m);
+/* Returns true if M shows a directory or file of the host, or a named volume that is a directory. */
+bool spec_mount_is_shared(const struct spec_mount *m);
 /* Returns the index of the innermost mount above mount I, or SIZE_MAX. */
 size_t spec_mount_above(const struct spec *s, size_t i);
 
