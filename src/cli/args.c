@@ -159,6 +159,11 @@ bool args_has(const struct args *a, const char *name)
 	return lookup(a, name) != NULL;
 }
 
+bool args_as_msb(const struct args *a)
+{
+	return strcmp(a->program, "msb") == 0;
+}
+
 const char *args_str(const struct args *a, const char *name)
 {
 	const struct value *v = lookup(a, name);
@@ -282,7 +287,7 @@ static int check_choice(struct parser *p, const char *what, const char *const *c
 /* If the program was called as msb, accepts only whole CPUs, as the original msb does. */
 static int check_cpus(struct parser *p, const struct opt *o, const char *s, uint64_t *ret_milli)
 {
-	bool msb = strcmp(p->args.program, "msb") == 0;
+	bool msb = args_as_msb(&p->args);
 	AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
 	uint32_t milli = 0;
 
@@ -536,7 +541,7 @@ static bool may_lack_words(const struct args *a)
 	const struct command *c = a->command;
 
 	return (c->instead && args_has(a, c->instead)) ||
-	       (c->idle_with && args_has(a, c->idle_with) && strcmp(a->program, "msb") != 0);
+	       (c->idle_with && args_has(a, c->idle_with) && !args_as_msb(a));
 }
 
 static int check_words(struct parser *p)
@@ -648,7 +653,7 @@ static int answer(struct parser *p)
 int args_version(const struct args *a)
 {
 	AUTO_BUF out = BUF_INIT(MESSAGE_MAX_BYTES);
-	bool msb = strcmp(a->program, "msb") == 0;
+	bool msb = args_as_msb(a);
 
 	buf_addf(&out, "%s %s\n", a->program, msb ? MSB_VERSION : CORDON_VERSION);
 	return say_output(&out);

@@ -98,6 +98,8 @@ struct args {
 };
 
 bool args_has(const struct args *a, const char *name);
+/* Returns true if the program was called as msb, so that it must behave exactly as msb does. */
+bool args_as_msb(const struct args *a);
 const char *args_str(const struct args *a, const char *name); /* NULL when absent */
 uint64_t args_uint(const struct args *a, const char *name, uint64_t fallback);
 const struct strv *args_list(const struct args *a, const char *name); /* never NULL */

@@ -109,6 +109,13 @@ static const char *const status_conflicts[][2] = {
 	{ "NAME", "all" }, { "NAME", "label" }, { NULL, NULL }
 };
 static const struct opt_set format_sets[] = { { NULL, format_opts }, { NULL, NULL } };
+static const struct opt inspect_opts[] = {
+	FLAG(0, "show-env", "Show the values of environment variables too"),
+	OPT_END
+};
+static const struct opt_set inspect_sets[] = {
+	{ NULL, inspect_opts }, { NULL, format_opts }, { NULL, NULL }
+};
 
 /* --- output and usage ------------------------------------------------------------------------- */
 
@@ -702,7 +709,7 @@ static const struct command commands[] = {
 	{
 		.name = "inspect", .group = SANDBOXES, .run = cmd_inspect,
 		.summary = "Show everything about one sandbox",
-		.usage = "NAME", .sets = format_sets, .min_args = 1, .max_args = 1, .words = WORD_SANDBOX,
+		.usage = "NAME", .sets = inspect_sets, .min_args = 1, .max_args = 1, .words = WORD_SANDBOX,
 	},
 	{
 		.name = "ping", .group = SANDBOXES, .run = cmd_ping,

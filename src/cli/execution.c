@@ -173,18 +173,39 @@ static void report_memory(const struct home *h, const char *name)
 		say_errorf(ERR_LIMIT, "the memory limit of sandbox '%s' was reached", name);
 }
 
-/* Reports that the supervisor ended everything in the sandbox, because its writable layer or the
- * host's disk became too full. */
+/* Reports that a sandbox was stopped after SECONDS, a time that OPTION set. The record of an ephemeral sandbox may be
+ * gone already; SECONDS is 0 then. */
+static void report_time(const char *name, const char *what, unsigned long long seconds,
+			const char *option)
+{
+	if (seconds)
+		say_errorf(ERR_TIMEOUT,
+			   "sandbox '%s' %s (%llu s) and was stopped, so its commands were ended; "
+			   "%s sets this time",
+			   name, what, seconds, option);
+	else
+		say_errorf(ERR_TIMEOUT,
+			   "sandbox '%s' %s and was stopped, so its commands were ended; %s sets "
+			   "this time",
+			   name, what, option);
+}
+
+/* Reports why the supervisor ended everything in the sandbox. */
 static void report_end(const struct home *h, const char *name, enum end_reason why)
 {
 	static const char until[] =
 		"the sandbox's commands were ended, and cannot write to files until";
 	AUTO_RECORD record = RECORD_NONE;
-	unsigned long long mib = 0;
+	unsigned long long mib = 0, longest = 0, idle = 0;
 	struct err e;
 
-	if (record_load(h, name, &record, &e) == 0)
-		mib = spec_root_disk_mib(record_in_force(&record));
+	if (record_load(h, name, &record, &e) == 0) {
+		const struct spec *s = record_in_force(&record);
+
+		mib = spec_root_disk_mib(s);
+		longest = s->max_duration_s;
+		idle = s->idle_timeout_s;
+	}
 	switch (why) {
 	case END_LAYER:
 		say_errorf(ERR_LIMIT,
@@ -210,6 +231,12 @@ static void report_end(const struct home *h, const char *name, enum end_reason w
 			   "the file system with the writable layer of sandbox '%s' has nearly no "
 			   "inodes left; %s there are more",
 			   name, until);
+		break;
+	case END_DURATION:
+		report_time(name, "has run for its longest time", longest, "--max-duration");
+		break;
+	case END_IDLE:
+		report_time(name, "had nothing to do for its idle time", idle, "--idle-timeout");
 		break;
 	case END_NONE:
 	case END_REASON_COUNT:

@@ -4,6 +4,7 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -17,6 +18,7 @@
 #define OUTPUT_MAX_BYTES (16u << 20) /* enough for a record's file with indentation */
 #define KEY_WIDTH 16
 #define INDENT 2
+#define HIDDEN "(hidden; --show-env shows it)"
 
 /* The limits of a sandbox, and where its record says how each is enforced. */
 static const struct {
@@ -237,6 +239,7 @@ static void add_limits(struct buf *b, const struct record *r)
 	}
 }
 
+/* A value is NULL if hide_env() has hidden it. */
 static void add_pairs(struct buf *b, const char *title, const struct spec_env *list, size_t n)
 {
 	if (!n)
@@ -246,7 +249,7 @@ static void add_pairs(struct buf *b, const char *title, const struct spec_env *l
 		buf_add_fill(b, ' ', INDENT);
 		buf_add_clean(b, list[i].key);
 		buf_add_char(b, '=');
-		buf_add_clean(b, list[i].value);
+		buf_add_clean(b, list[i].value ? list[i].value : HIDDEN);
 		buf_add_char(b, '\n');
 	}
 }
@@ -308,6 +311,33 @@ static int print_text(const struct record *r, const struct changes *pending)
 	return say_output(&b);
 }
 
+/* Environment variables often hold keys and passwords, and people paste what `inspect` prints. */
+static void hide_env(struct spec *s)
+{
+	for (size_t i = 0; i < s->n_env; i++) {
+		free(s->env[i].value);
+		s->env[i].value = NULL;
+	}
+}
+
+static void hide(char **text)
+{
+	if (!*text)
+		return;
+	free(*text);
+	*text = xstrdup(HIDDEN);
+}
+
+static void hide_changes(struct changes *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->v[i].what != CHANGE_ENV)
+			continue;
+		hide(&c->v[i].before);
+		hide(&c->v[i].after);
+	}
+}
+
 int cmd_inspect(const struct args *a)
 {
 	AUTO_RECORD r = RECORD_NONE;
@@ -318,5 +348,10 @@ int cmd_inspect(const struct args *a)
 	if (home_open(&home, &e) < 0 || record_load(&home, a->word.v[0], &r, &e) < 0 ||
 	    changes_between(record_in_force(&r), &r.spec, &pending, &e) < 0)
 		return say_error(&e);
+	if (!args_has(a, "show-env") && !args_as_msb(a)) {
+		hide_env(&r.spec);
+		hide_env(&r.active);
+		hide_changes(&pending);
+	}
 	return args_has(a, "format") ? print_json(&r, &pending) : print_text(&r, &pending);
 }

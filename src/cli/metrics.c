@@ -63,7 +63,7 @@ static void sample(const struct home *h, const struct record *r, struct row *ret
 	*ret = (struct row){
 		.name = xstrdup(r->spec.name),
 		.boots = r->state.boots,
-		.state = "exited",
+		.state = status_lower(sandbox_is_up(r) ? STATUS_STOPPED : r->status),
 		.cpu_milli = record_in_force(r)->cpu_milli,
 		.memory_limit = limited ? record_in_force(r)->memory_mib * MIB : USAGE_UNKNOWN,
 		.cpu_percent = -1,
@@ -170,8 +170,13 @@ static int collect(const struct args *a, const struct home *h, struct rows *rows
 	} else if (collect_all(h, args_has(a, "all"), rows, e) < 0) {
 		return -1;
 	}
-	for (size_t i = 0; i < rows->n; i++)
+	for (size_t i = 0; i < rows->n; i++) {
 		compare(&rows->item[i], &before);
+		/* msb has one word for all sandboxes that do not run; cordon uses the words of `list` */
+		if (args_as_msb(a) && rows->item[i].use.uptime_ns == USAGE_UNKNOWN &&
+		    strcmp(rows->item[i].state, "stalled") != 0)
+			rows->item[i].state = "exited";
+	}
 	qsort(rows->item, rows->n, sizeof(*rows->item),
 	      sort && strcmp(sort, "cpu") == 0   ? by_cpu
 	      : sort && strcmp(sort, "mem") == 0 ? by_memory

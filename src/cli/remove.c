@@ -13,7 +13,7 @@ static int remove_one(const struct args *a, const struct home *h, const char *na
 	bool force = args_has(a, "force");
 
 	if (sandbox_remove(h, name, force, e) < 0) {
-		if (!force || e->code != ERR_NOT_FOUND || strcmp(a->program, "msb") == 0)
+		if (!force || e->code != ERR_NOT_FOUND || args_as_msb(a))
 			return -1;
 		if (!args_has(a, "quiet"))
 			say_warn("%s", e->msg);

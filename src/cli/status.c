@@ -1,5 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -67,7 +68,7 @@ static void add_cut(struct table *t, const char *s, unsigned width)
 	table_add(t, buf_str(&cut));
 }
 
-static void add_row(struct table *t, const struct record *r)
+static void add_row(struct table *t, const struct record *r, bool whole)
 {
 	const struct spec *s = record_in_force(r);
 	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);
@@ -91,16 +92,20 @@ static void add_row(struct table *t, const struct record *r)
 			buf_add_str(&cell, ", ");
 		cell_port(&cell, &port);
 	}
-	add_cut(t, s->n_ports ? buf_str(&cell) : "-", PORTS_WIDTH);
+	/* a program that reads the table needs every port; msb always cuts the cell */
+	if (whole)
+		table_add(t, s->n_ports ? buf_str(&cell) : "-");
+	else
+		add_cut(t, s->n_ports ? buf_str(&cell) : "-", PORTS_WIDTH);
 }
 
-static int print_table(const struct record *r, size_t n)
+static int print_table(const struct record *r, size_t n, bool whole)
 {
 	struct table t;
 
 	TABLE_BEGIN(&t, "NAME", "IMAGE", "COMMAND", "CPUS", "MEM", "STATUS", "PORTS");
 	for (size_t i = 0; i < n; i++)
-		add_row(&t, &r[i]);
+		add_row(&t, &r[i], whole);
 	return table_print(&t);
 }
 
@@ -111,7 +116,7 @@ static int print(const struct args *a, const struct record *r, size_t n)
 	if (args_has(a, "quiet"))
 		return cells_print_names(r, n);
 	if (n)
-		return print_table(r, n);
+		return print_table(r, n, !args_as_msb(a) && isatty(STDOUT_FILENO) != 1);
 	say_note(args_has(a, "all") ? "No sandboxes found." : "No running sandboxes.");
 	return 0;
 }

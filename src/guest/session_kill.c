@@ -55,6 +55,8 @@ void sessions_end(struct guest *g, enum end_reason why)
 	for (struct session *s = g->sessions; s; s = s->next)
 		if (!s->ended)
 			s->end.ended = why;
+	if (why == END_DURATION || why == END_IDLE)
+		return; /* SHUTDOWN follows, and gives the commands time to end */
 	sessions_cancel(g);
 	scopes_kill(&g->scopes);
 }

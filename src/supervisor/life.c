@@ -113,20 +113,22 @@ void supervisor_settle(struct supervisor *s)
 /* --- timers ---------------------------------------------------------------------------------- */
 
 /* Stops the sandbox. No command asked for it, so the log gets the reason. */
-static void time_is_up(struct supervisor *s, const char *reason)
+static void time_is_up(struct supervisor *s, enum end_reason why, const char *reason)
 {
 	supervisor_note(s, reason);
+	/* pid 1 tells the clients of running commands; if this frame is lost, they only miss the reason */
+	IGNORE(supervisor_tell(s, FRAME_END, (uint64_t)why));
 	supervisor_stop(s, STOP_USUAL, reason);
 }
 
 static void on_duration(void *arg)
 {
-	time_is_up(arg, "maximum duration reached");
+	time_is_up(arg, END_DURATION, "maximum duration reached");
 }
 
 static void on_idle(void *arg)
 {
-	time_is_up(arg, "idle timeout reached");
+	time_is_up(arg, END_IDLE, "idle timeout reached");
 }
 
 void supervisor_touch(struct supervisor *s)

@@ -29,6 +29,7 @@ struct watched_layer {
 	loop_id timer, answer_watch;
 };
 
+/* The texts of the reasons for which the layer's watch ends commands. */
 static const char *const reason_text[] = {
 	// clang-format off
 	[END_NONE]   = "",
@@ -38,7 +39,7 @@ static const char *const reason_text[] = {
 	[END_INODES] = "the file system of the writable layer has nearly no inodes left",
 	// clang-format on
 };
-static_assert(ARRAY_SIZE(reason_text) == END_REASON_COUNT, "a reason has no text");
+static_assert(ARRAY_SIZE(reason_text) == END_DURATION, "a reason of the watch has no text");
 
 static int read_space(const struct watched_layer *y, struct watch_space *ret, long *ret_type)
 {

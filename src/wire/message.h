@@ -100,6 +100,9 @@ enum end_reason {
 	END_FILES, /* the writable layer has too many files */
 	END_SPACE, /* the file system below the layer is nearly full, and the sandbox writes */
 	END_INODES, /* the file system below the layer has nearly no inodes left, and the sandbox makes files */
+	/* The sandbox is being stopped. pid 1 does not kill its commands for these reasons: SHUTDOWN follows. */
+	END_DURATION, /* the sandbox has run as long as it may */
+	END_IDLE,     /* the sandbox had nothing to do for as long as it may */
 	END_REASON_COUNT
 };
 

@@ -389,7 +389,7 @@ class Box:
         return got.json()["status"] if got.code == 0 else None
 
     def inspect(self):
-        got = self.cordon("inspect", self.name, "--format", "json")
+        got = self.cordon("inspect", self.name, "--show-env", "--format", "json")
         self.test.assertEqual(got.code, 0, got)
         return got.json()
 

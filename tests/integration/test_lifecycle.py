@@ -508,7 +508,7 @@ class ListStatusInspect(CordonTest):
     def test_inspect_json(self):
         box = self.create("--env", "A=1", "--label", "team=x", "--idle-timeout", "30",
                           "--max-duration", "5m", "--workdir", "/root")
-        text = self.cordon("inspect", box.name, "--format", "json").text
+        text = self.cordon("inspect", "--show-env", box.name, "--format", "json").text
         data = json.loads(text)
         self.assertEqual(text, sorted_json(data))
         config = data["config"]
@@ -529,6 +529,39 @@ class ListStatusInspect(CordonTest):
         self.assertEqual(config["security_profile"], "default")
         for key in ("created_at", "updated_at"):
             self.assertRegex(data[key], r"\+00:00$")
+
+    def test_inspect_hides_values_of_the_environment(self):
+        box = self.create("--env", "TOKEN=s3cret-1", "--label", "team=x")
+        self.assertEqual(self.cordon("modify", box.name, "--env", "TOKEN=s3cret-2", "--next-start").code, 0)
+        for opts in ((), ("--format", "json")):
+            got = self.cordon("inspect", box.name, *opts)
+            self.assertEqual(got.code, 0, got)
+            self.assertIn("TOKEN", got.text)
+            self.assertNotIn("s3cret", got.text)
+            shown = self.cordon("inspect", box.name, "--show-env", *opts)
+            self.assertIn("s3cret-1", shown.text)
+            self.assertIn("s3cret-2", shown.text)
+            msb = self.cordon("inspect", box.name, *opts, program=MSB)
+            self.assertIn("s3cret-1", msb.text)
+        config = self.cordon("inspect", box.name, "--format", "json").json()["config"]
+        self.assertEqual(config["env"], [{"key": "TOKEN", "value": None}])
+        self.assertEqual(config["labels"], {"team": "x"})
+
+    def test_ports_are_whole_for_a_pipe_and_cut_for_a_terminal(self):
+        box = self.create(*(word for i in range(4) for word in ("-p", f"127.0.0.1:0:{8000 + i}")))
+        whole = self.cordon("status", box.name).text.splitlines()[1]
+        self.assertEqual(whole.count("->"), 4, whole)
+        self.assertRegex(self.cordon("status", box.name, program=MSB).text.splitlines()[1], r"\.\.\.$")
+        t = self.terminal("status", box.name)
+        t.expect(rb"\.\.\.")
+        self.assertEqual(t.wait(), 0)
+
+    def test_metrics_uses_the_words_of_list(self):
+        box = self.create()
+        box.stop()
+        self.assertEqual(self.cordon("metrics", "--all", "--format", "json").json()[0]["state"], "stopped")
+        self.assertIn("stopped", self.cordon("list").text)
+        self.assertEqual(self.cordon("metrics", "--all", "--format", "json", program=MSB).json()[0]["state"], "exited")
 
     def test_inspect_text(self):
         box = self.create("--env", "A=1")
@@ -565,6 +598,14 @@ class Timers(CordonTest):
         box = self.create("--max-duration", "2s")
         box.popen("sleep", "1000")
         self.eventually(lambda: box.status() == "Stopped", within=8)
+
+    def test_a_command_that_max_duration_ended_says_so(self):
+        got = self.cordon("run", "--max-duration", "1s", "host", "--", "sleep", "1000")
+        self.assertEqual(got.code, 143, got)
+        self.assertRegex(got.errtext, r"^error: sandbox '.*' has run for its longest time.* --max-duration sets this time\n$")
+        box = self.create("--max-duration", "1s")
+        got = box.exec("sleep", "1000")
+        self.assertRegex(got.errtext, r"^error: sandbox '.*' has run for its longest time \(1 s\) and was stopped")
 
     def test_max_duration_is_armed_again_by_start(self):
         box = self.create("--max-duration", "2s")

@@ -44,7 +44,7 @@ class Metrics(CordonTest):
         self.assertEqual(len(lines), 2, lines)
         self.assertRegex(lines[1], r"^aa +running +\d+\.\d\d / 1c +\S.* +\d+s$")
         lines = self.metrics("-a").text.splitlines()
-        self.assertRegex(lines[2], r"^bb +exited( +-){5}$")
+        self.assertRegex(lines[2], r"^bb +stopped( +-){5}$")
 
     def test_cpu_time_of_running_and_of_ended_commands(self):
         box = self.create()
@@ -116,7 +116,7 @@ class Metrics(CordonTest):
                          (1, f'error: no metrics recorded for sandbox "{box.name}"\n'), got)
         row = self.metrics("-a", "--format", "json").json()[0]
         self.assertEqual((row["state"], row["memory_bytes"], row["cpu_percent"]),
-                         ("exited", None, None))
+                         ("stopped", None, None))
 
     def test_does_not_count_as_activity(self):
         box = self.create("--idle-timeout", "2")

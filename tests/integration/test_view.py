@@ -37,7 +37,7 @@ class View(CordonTest):
 
     def test_texts_cannot_drive_the_terminal(self):
         box = self.create("--env", "EVIL=a\x1b[31mb\nc", "--label", "k=\x1b]0;t\x07")
-        got = self.cordon("inspect", box.name)
+        got = self.cordon("inspect", "--show-env", box.name)
         self.assertNotIn("\x1b", got.text)
         self.assertNotIn("\x07", got.text)
         self.assertIn(r"EVIL=a\x1b[31mb\x0ac", got.text)
