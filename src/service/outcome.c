@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "service/capture.h"
 #include "service/clip.h"
 
@@ -21,20 +22,43 @@ void outcome_done(struct outcome *o)
 	buf_done(&o->err);
 }
 
-static bool write_stream(const char *key, const struct buf *text, int64_t limit,
-			 struct json_writer *w)
+/* Appends TEXT, cut to LIMIT characters. Returns true if something was cut. */
+static bool clip(const struct buf *text, int64_t limit, struct buf *out)
 {
-	AUTO_BUF clipped = BUF_INIT(text->n + 256);
-	bool cut = clip_text((struct str){ buf_str(text), text->n }, limit, &clipped);
-
-	json_key(w, key);
-	json_strn(w, buf_str(&clipped), clipped.n);
-	return cut;
+	buf_init(out, text->n + 256); /* 256: the notice */
+	return clip_text((struct str){ buf_str(text), text->n }, limit, out);
 }
 
-void outcome_write(const struct outcome *o, int64_t limit, struct json_writer *w)
+static void write_text(const char *key, const struct buf *text, struct json_writer *w)
 {
-	bool out, err;
+	json_key(w, key);
+	json_strn(w, buf_str(text), text->n);
+}
+
+/* Writes both streams as one text. TRUNCATED says that a stream was cut already. */
+static void write_preview(const struct buf *out, const struct buf *err, bool truncated,
+			  struct json_writer *w)
+{
+	AUTO_BUF text = BUF_INIT(out->n + err->n + 64);
+	bool both = out->n && err->n, cut, bad;
+
+	buf_add_str(&text, both ? "stdout:\n" : "");
+	buf_add(&text, buf_str(out), out->n);
+	buf_add_str(&text, both ? "\n\nstderr:\n" : "");
+	buf_add(&text, buf_str(err), err->n);
+	cut = text.n > OUTCOME_PREVIEW_MAX_BYTES;
+	if (cut)
+		buf_cut(&text, utf8_prefix(text.p, OUTCOME_PREVIEW_MAX_BYTES, &bad));
+	write_text("preview", &text, w);
+	json_key_bool(w, "truncated", truncated || cut);
+	if (cut)
+		json_key_str(w, "truncated_by", "bytes");
+}
+
+void outcome_write(const struct outcome *o, int64_t limit, bool preview, struct json_writer *w)
+{
+	AUTO_BUF out = BUF_INIT(0), err = BUF_INIT(0);
+	bool out_cut = clip(&o->out, limit, &out), err_cut = clip(&o->err, limit, &err);
 
 	json_begin_object(w);
 	json_key_str(w, "session_id", o->session_id);
@@ -45,10 +69,12 @@ void outcome_write(const struct outcome *o, int64_t limit, struct json_writer *w
 		json_key_null(w, "exit_code");
 	else
 		json_key_int(w, "exit_code", o->exit_code);
-	out = write_stream("stdout", &o->out, limit, w);
-	err = write_stream("stderr", &o->err, limit, w);
-	json_key_bool(w, "stdout_truncated", out);
-	json_key_bool(w, "stderr_truncated", err);
+	write_text("stdout", &out, w);
+	write_text("stderr", &err, w);
+	json_key_bool(w, "stdout_truncated", out_cut);
+	json_key_bool(w, "stderr_truncated", err_cut);
 	json_key_int(w, "duration_ms", (int64_t)o->duration_ms);
+	if (preview)
+		write_preview(&out, &err, out_cut || err_cut, w);
 	json_end_object(w);
 }

@@ -4,6 +4,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 
+#define OUTCOME_PREVIEW_MAX_BYTES 51200u /* as in every result of a tool */
+
 struct outcome {
 	char *session_id, *backend;
 	bool timed_out;
@@ -14,5 +16,6 @@ struct outcome {
 
 void outcome_init(struct outcome *o);
 void outcome_done(struct outcome *o);
-/* Writes the result. Cuts each stream to LIMIT characters. */
-void outcome_write(const struct outcome *o, int64_t limit, struct json_writer *w);
+/* Writes the result as an object. Cuts each stream to LIMIT characters. With PREVIEW the object also has both streams as
+ * one text of at most OUTCOME_PREVIEW_MAX_BYTES, which a model reads first. */
+void outcome_write(const struct outcome *o, int64_t limit, bool preview, struct json_writer *w);

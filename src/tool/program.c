@@ -254,7 +254,8 @@ static int execute(struct call *c, struct fault *f)
 			IGNORE(c->way->row->end(c->way, s.session_id, &ignored));
 	}
 	if (r == 0)
-		outcome_write(&o, c->config.output_limit_chars, &c->w);
+		outcome_write(&o, c->config.output_limit_chars,
+			      strcmp(c->options->group, "tool") == 0, &c->w);
 	outcome_done(&o);
 	box_spec_done(&s);
 	return r;

@@ -6,7 +6,7 @@ import os
 from harness import CordonTest
 
 RESULT = {"session_id", "backend", "status", "ok", "exit_code", "stdout", "stderr",
-          "stdout_truncated", "stderr_truncated", "duration_ms"}
+          "stdout_truncated", "stderr_truncated", "duration_ms", "preview", "truncated"}
 
 
 class ServiceTest(CordonTest):
@@ -190,6 +190,19 @@ class Calls(ServiceTest):
         self.assertEqual(len(got["stdout"]), 100)
         self.assertIn("characters truncated]", got["stdout"])
         self.assertEqual((got["stdout_truncated"], got["stderr"], got["stderr_truncated"]), (True, "end", False))
+        self.assertEqual((got["preview"], got["truncated"]), (f"stdout:\n{got['stdout']}\n\nstderr:\nend", True))
+
+    def test_a_preview_has_both_streams_within_a_limit(self):
+        for command, preview in (("echo out", "out"), ("echo err >&2", "err"), ("true", ""),
+                                 ("echo out; echo err >&2", "stdout:\nout\n\nstderr:\nerr")):
+            got = self.tool(command)
+            self.assertEqual((got["preview"], got["truncated"], "truncated_by" in got), (preview, False, False))
+        got = self.tool("yes \u00e9 | head -n 50000", "--output-limit", "300000")
+        self.assertEqual((len(got["stdout"]), got["stdout_truncated"]), (99999, False))
+        self.assertEqual((got["truncated"], got["truncated_by"]), (True, "bytes"))
+        self.assertEqual(got["preview"], "\u00e9\n" * (51200 // 3) + "\u00e9")
+        got = self.call("service", "exec", json.dumps({"session_id": "s", "cmd": "true"}))
+        self.assertEqual(set(got), RESULT - {"preview", "truncated"})
 
 
 class Quotas(ServiceTest):
