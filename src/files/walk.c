@@ -7,13 +7,13 @@
 #include "base/cleanup.h"
 #include "base/dir.h"
 
+const char *const walk_skipped[] = { ".git", "node_modules", "__pycache__", ".venv", "venv",
+				     ".tox", "dist",         "build",       NULL };
+
 bool walk_skips(const char *name)
 {
-	static const char *const skipped[] = { ".git", "node_modules", "__pycache__", ".venv",
-					       "venv", ".tox",         "dist",        "build" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(skipped); i++)
-		if (strcmp(name, skipped[i]) == 0)
+	for (size_t i = 0; walk_skipped[i]; i++)
+		if (strcmp(name, walk_skipped[i]) == 0)
 			return true;
 	return false;
 }

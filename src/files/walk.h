@@ -29,5 +29,7 @@ struct walk {
 
 /* Walks the directory FD, and closes it. */
 void walk_run(struct walk *w, int fd);
-/* Returns true for names of directories that the walk leaves out. */
+/* The names of directories that the walk leaves out. The last item is NULL. */
+extern const char *const walk_skipped[];
+/* Returns true for the names in walk_skipped. */
 bool walk_skips(const char *name);

@@ -11,6 +11,7 @@
 #include "files/pattern.h"
 #include "files/walk.h"
 #include "search/regex.h"
+#include "search/stream.h"
 
 #define CUT_MARK "... [truncated]"
 #define MATCH_OVERHEAD_BYTES 48u /* keys, quotes and the line number of one match */
@@ -150,11 +151,18 @@ static bool look_at_text(struct search *s, struct str path, struct str text)
 	return check_time(s, &since) && go_on;
 }
 
+/* Returns how much of the next file is searched. */
+static size_t max_bytes(const struct search *s)
+{
+	size_t left = GREP_TOTAL_MAX_BYTES - s->total_bytes;
+
+	return left < GREP_FILE_MAX_BYTES ? left : GREP_FILE_MAX_BYTES;
+}
+
 /* Reads the file, up to the limits. Returns its size, or -errno. */
 static ssize_t read_text(struct search *s, int fd)
 {
-	size_t left = GREP_TOTAL_MAX_BYTES - s->total_bytes, n = 0;
-	size_t max = left < GREP_FILE_MAX_BYTES ? left : GREP_FILE_MAX_BYTES;
+	size_t max = max_bytes(s), n = 0;
 	ssize_t r = 1;
 
 	while (r != 0 && n <= max) { /* one byte more than MAX tells that there is more */
@@ -171,6 +179,17 @@ static ssize_t read_text(struct search *s, int fd)
 	return (ssize_t)n;
 }
 
+/* Returns false if the limits allow no further file. */
+static bool count_file(struct search *s)
+{
+	if (s->n_files == GREP_FILES_MAX || s->total_bytes == GREP_TOTAL_MAX_BYTES) {
+		s->limit = "scan";
+		return false;
+	}
+	s->n_files++;
+	return true;
+}
+
 /* Returns false if the search shall end. */
 static bool look_at_file(struct search *s, int fd, struct str path)
 {
@@ -179,11 +198,8 @@ static bool look_at_file(struct search *s, int fd, struct str path)
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return true; /* the file was replaced after the directory was read */
-	if (s->n_files == GREP_FILES_MAX || s->total_bytes == GREP_TOTAL_MAX_BYTES) {
-		s->limit = "scan";
+	if (!count_file(s))
 		return false;
-	}
-	s->n_files++;
 	n = read_text(s, fd);
 	return n < 0 || look_at_text(s, path, (struct str){ s->text, (size_t)n });
 }
@@ -199,17 +215,59 @@ static bool on_file(void *arg, int dir, const char *name, struct str path)
 	return fd < 0 || look_at_file(s, fd, path);
 }
 
+/* --- a stream of files ----------------------------------------------------------------------- */
+
+/* Looks at the next file of the stream. Returns false if the search shall end. */
+static bool look_at_next(struct search *s, FILE *in)
+{
+	struct stream_file file;
+	struct str path;
+	size_t n, max;
+
+	if (stream_next(in, &file) != 1)
+		return false;
+	path = str_of(file.path);
+	if (!count_file(s))
+		return false;
+	max = max_bytes(s);
+	n = fread(s->text, 1, file.size < max ? file.size : max, in);
+	for (size_t left = file.size - n; left > 0; left--)
+		if (getc(in) == EOF)
+			break;
+	s->cut_file |= file.size > max;
+	s->total_bytes += n;
+	if (s->included && !pattern_matches(&s->include, path))
+		return true;
+	return look_at_text(s, path, (struct str){ s->text, n });
+}
+
+/* Closes FD. */
+static void look_at_stream(struct search *s, int fd)
+{
+	FILE *in = fdopen(fd, "re");
+
+	if (!in) {
+		close(fd);
+		return;
+	}
+	while (look_at_next(s, in))
+		;
+	fclose(in);
+}
+
 /* --- all ------------------------------------------------------------------------------------- */
 
 static void search(struct search *s, int fd)
 {
 	struct walk walk = { .file = on_file, .arg = s };
-	struct stat st;
+	struct stat st = { 0 };
 
 	json_key(s->w, "matches");
 	json_begin_array(s->w);
 	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
 		walk_run(&walk, fd);
+	} else if (S_ISFIFO(st.st_mode)) {
+		look_at_stream(s, fd);
 	} else {
 		look_at_file(s, fd, STR(""));
 		close(fd);

@@ -17,8 +17,9 @@
 #define GREP_FILE_MAX_BYTES 10485760u
 #define GREP_TOTAL_MAX_BYTES 52428800u
 
-/* Searches FD, a directory or a regular file, and closes it. INCLUDE is a pattern of file names, or "". Writes an object
- * with `matches` and `truncated_by`. A match names its file by the path below FD ("" for FD itself). Fails with
- * ERR_INVALID for a bad expression, and with ERR_TIMEOUT for an expression that takes too long. */
+/* Searches FD and closes it. FD is a directory, a regular file, or a pipe with a stream of files (search/stream.h). INCLUDE
+ * is a pattern of file names, or "". Writes an object with `matches` and `truncated_by`. A match names its file by the path
+ * below FD ("" for FD itself) or by the path in the stream. Fails with ERR_INVALID for a bad expression, and with
+ * ERR_TIMEOUT for an expression that takes too long. */
 MUST_USE int grep_run(int fd, const char *expression, const char *include, struct json_writer *w,
 		      struct err *e);

@@ -215,12 +215,7 @@ static bool is_allowed(const struct service_config *c, const char *path)
 	return c->skills_root && box_path_inside(real, c->skills_root);
 }
 
-void resolve_own_files(const struct service_config *c, struct box_spec *s)
+bool resolve_owns(const struct service_config *c, const char *host_path)
 {
-	if (!c->runtime.shares_filesystem)
-		s->host_path_mode = BOX_MODE_NONE;
-	for (size_t i = 0; i < s->extra_mounts.n; i++)
-		if (!c->runtime.shares_filesystem ||
-		    !is_allowed(c, s->extra_mounts.item[i].host_path))
-			s->extra_mounts.item[i].mode = BOX_MODE_NONE;
+	return c->runtime.shares_filesystem && is_allowed(c, host_path);
 }

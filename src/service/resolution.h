@@ -21,6 +21,7 @@ MUST_USE int resolve_session(const struct service_config *c, const struct query 
 /* Resolves PAYLOAD, a BoxSpec with its own session_id. The forced template does not apply. */
 MUST_USE int resolve_payload(const struct service_config *c, const struct json_value *payload,
 			     struct box_spec *ret, struct fault *f);
-/* Sets mode `none` in S, the spec of a file tool's call: for all directories if they are on another machine, else for
- * extra mounts outside the allowed roots. A Box server names these mounts and must not lead a tool to other files. */
-void resolve_own_files(const struct service_config *c, struct box_spec *s);
+/* Returns true if the tools for files may handle HOST_PATH, a mounted directory, directly: the directory is on this
+ * machine and lies below an allowed root. The runtime names the directories of skills, and a Box server must not lead a
+ * tool to other files of ours. */
+bool resolve_owns(const struct service_config *c, const char *host_path);

@@ -10,6 +10,7 @@
 #include "files/walk.h"
 #include "tool/parameters.h"
 #include "tool/place.h"
+#include "tool/session_tree.h"
 
 #define MATCHES_MAX 100u
 #define KEPT_MAX 1024u /* matches that are collected before the newest are chosen */
@@ -22,6 +23,7 @@ struct match {
 struct search {
 	const struct pattern *pattern;
 	size_t total;
+	bool cut; /* a limit ended the search */
 	size_t n;
 	struct match match[KEPT_MAX];
 };
@@ -45,17 +47,30 @@ static void keep_newest(struct search *s)
 		free(s->match[--s->n].path);
 }
 
+static void add(struct search *s, struct str path, struct timespec changed)
+{
+	s->total++;
+	if (s->n == KEPT_MAX)
+		keep_newest(s);
+	s->match[s->n++] = (struct match){ changed, xstrndup(path.p, path.n) };
+}
+
 static bool on_file(void *arg, int dir, const char *name, struct str path)
 {
 	struct search *s = arg;
 	struct stat st;
 
-	if (!pattern_matches(s->pattern, path) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return true;
-	s->total++;
-	if (s->n == KEPT_MAX)
-		keep_newest(s);
-	s->match[s->n++] = (struct match){ st.st_mtim, xstrndup(path.p, path.n) };
+	if (pattern_matches(s->pattern, path) && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		add(s, path, st.st_mtim);
+	return true;
+}
+
+static bool on_entry(void *arg, const struct entry *x)
+{
+	struct search *s = arg;
+
+	if (pattern_matches(s->pattern, x->path))
+		add(s, x->path, (struct timespec){ .tv_sec = (time_t)x->changed_sec });
 	return true;
 }
 
@@ -82,13 +97,13 @@ static bool write_matches(const struct search *s, const char *top, struct json_w
 	return whole;
 }
 
-static void write_result(const struct search *s, bool cut, const char *top, struct json_writer *w)
+static void write_result(const struct search *s, const char *top, struct json_writer *w)
 {
 	const char *limit;
 
 	json_begin_object(w);
 	json_key_bool(w, "ok", true);
-	limit = !write_matches(s, top, w) ? "bytes" : cut ? "scan" : NULL;
+	limit = !write_matches(s, top, w) ? "bytes" : s->cut ? "scan" : NULL;
 	if (!limit && s->total > MATCHES_MAX)
 		limit = "matches";
 	json_key_int(w, "total", (int64_t)s->total);
@@ -97,16 +112,48 @@ static void write_result(const struct search *s, bool cut, const char *top, stru
 	json_end_object(w);
 }
 
+static int no_directory(struct file_call *c, const struct place *p, struct fault *f)
+{
+	c->hint = "Name the directory that holds this file.";
+	return fault_about(f, FAULT_VALIDATION, "Path is not a directory: ", str_of(p->shown), "");
+}
+
+static int search_directly(struct file_call *c, const struct place *p, struct search *s,
+			   struct fault *f)
+{
+	struct walk walk = { .file = on_file, .arg = s };
+	mode_t kind;
+	int fd = place_open_tree(c, p, &kind, f);
+
+	if (fd < 0)
+		return -1;
+	if (kind != S_IFDIR) {
+		close(fd);
+		return no_directory(c, p, f);
+	}
+	walk_run(&walk, fd);
+	s->cut = walk.cut;
+	return 0;
+}
+
+static int search_in_session(struct file_call *c, const struct place *p, struct search *s,
+			     struct fault *f)
+{
+	struct session_walk walk = { .file = on_entry, .arg = s };
+	int r = session_walk_run(c, p, &walk, f);
+
+	s->cut = walk.cut;
+	return r == 1 ? no_directory(c, p, f) : r;
+}
+
 int file_glob(struct file_call *c, struct fault *f)
 {
 	AUTO_PLACE place = { .top = -1 };
 	AUTO_FREE struct search *s = xcalloc(1, sizeof(*s));
-	struct walk walk = { .file = on_file, .arg = s };
 	struct str path, text;
 	struct parameters p;
 	struct pattern pattern;
-	mode_t kind;
-	int fd;
+	int r;
 
 	parameters_init(&p, c->parameters, f);
 	text = parameters_name(&p, "pattern", NULL);
@@ -114,19 +161,14 @@ int file_glob(struct file_call *c, struct fault *f)
 	if (parameters_end(&p) < 0 || file_pattern(c, text, &pattern, f) < 0 ||
 	    place_find(c, path, &place, f) < 0)
 		return -1;
-	fd = place_open_tree(c, &place, &kind, f);
-	if (fd < 0)
-		return -1;
-	if (kind != S_IFDIR) {
-		close(fd);
-		return fault_about(f, FAULT_VALIDATION,
-				   "Path is not a directory: ", str_of(place.shown), "");
-	}
 	s->pattern = &pattern;
-	walk_run(&walk, fd);
-	keep_newest(s);
-	write_result(s, walk.cut, place.shown, c->w);
+	r = place.in_session ? search_in_session(c, &place, s, f)
+			     : search_directly(c, &place, s, f);
+	if (r == 0) {
+		keep_newest(s);
+		write_result(s, place.shown, c->w);
+	}
 	while (s->n)
 		free(s->match[--s->n].path);
-	return 0;
+	return r;
 }

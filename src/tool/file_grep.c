@@ -1,27 +1,21 @@
-/* The tool `grep`: lines of files that match a regular expression. A confined program, cordon-search, reads the files.
- * A file may hijack cordon-search, so its answer is checked. */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
+/* The tool `grep`: lines of files that match a regular expression. A confined program, cordon-search, matches them. If the
+ * workspace exists in the sandbox only, the files are read there and sent to cordon-search. */
+#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/compat.h"
-#include "base/io.h"
-#include "base/program.h"
-#include "base/spawn.h"
 #include "base/unicode.h"
+#include "tool/found.h"
 #include "tool/parameters.h"
 #include "tool/place.h"
+#include "tool/searcher.h"
+#include "tool/session_tree.h"
 
 #define EXPRESSION_MAX_CHARS 1024u
-#define MATCHES_MAX 200u
-#define ANSWER_MAX_BYTES (1u << 20)
-#define DEADLINE_SEC 10 /* a search may read 50 MiB from a slow disk */
-
-enum { STATUS_INVALID = 2, STATUS_LATE = 3 };
+/* cordon-search has the same limits and reports them */
+#define FILES_MAX 5000u
+#define FILE_MAX_BYTES 10485760u
+#define READ_SEC 20 /* for the files of a sandbox */
 
 struct request {
 	struct str path, pattern, include;
@@ -51,171 +45,109 @@ static int read_request(struct file_call *c, struct request *r, struct fault *f)
 	return 0;
 }
 
-/* --- the program ----------------------------------------------------------------------------- */
+/* --- files of the sandbox -------------------------------------------------------------------- */
 
-static int start(const struct request *r, int fd, int out, struct child *ret, struct err *e)
+struct gathering {
+	const struct pattern *include; /* NULL if all files are searched */
+	size_t n;
+	struct session_want want[FILES_MAX + 1]; /* one more tells that there are too many */
+	struct searcher *searcher;
+};
+
+static void gathering_done(struct gathering *g)
 {
-	AUTO_FREE char *program = NULL, *pattern = xstrndup(r->pattern.p, r->pattern.n);
-	AUTO_FREE char *include = xstrndup(r->include.p, r->include.n);
-	const char *argv[] = { "cordon-search", pattern, include, NULL };
-	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct spawn s = { .argv = argv,
-			   .fd = { { null, 0 }, { out, 1 }, { fd, 3 } },
-			   .n_fds = 3,
-			   .tied = true,
-			   .cwd_fd = -1 };
+	while (g->n)
+		free(g->want[--g->n].path);
+	free(g);
+}
 
-	if (null < 0)
-		return err_sys(e, errno, "open '/dev/null'");
-	if (program_ours("cordon-search", &program, e) < 0)
+static bool on_entry(void *arg, const struct entry *x)
+{
+	struct gathering *g = arg;
+
+	if (g->include && !pattern_matches(g->include, x->path))
+		return true;
+	g->want[g->n++] = (struct session_want){ xstrndup(x->path.p, x->path.n), x->size };
+	return g->n <= FILES_MAX;
+}
+
+static bool on_content(void *arg, const struct session_want *x, struct str content)
+{
+	struct gathering *g = arg;
+
+	return searcher_send(g->searcher, x->path, content);
+}
+
+static int send_files(struct file_call *c, const struct place *p, struct gathering *g,
+		      bool *ret_cut, struct fault *f)
+{
+	struct session_walk walk = { .file = on_entry, .arg = g };
+	uint64_t until = clock_mono_ns() + READ_SEC * NS_PER_SEC;
+	int r = session_walk_run(c, p, &walk, f);
+
+	if (r == 1) /* the place is a file */
+		g->want[g->n++] = (struct session_want){ .path = xstrdup("") };
+	if (r < 0 || session_read_files(c, p, g->want, g->n, FILE_MAX_BYTES, until, on_content, g,
+					ret_cut, f) < 0)
 		return -1;
-	s.path = program;
-	return spawn(&s, ret, e);
-}
-
-/* Reads the answer until it ends. Returns 0, -ETIME at the deadline, or another -errno. */
-static int read_answer(int in, struct buf *answer)
-{
-	uint64_t until = clock_mono_ns() + DEADLINE_SEC * NS_PER_SEC;
-
-	for (;;) {
-		struct pollfd p = { .fd = in, .events = POLLIN };
-		uint64_t now = clock_mono_ns();
-		char *room = buf_room(answer, 65536);
-		ssize_t n;
-
-		if (!room)
-			return -EFBIG;
-		if (now >= until || poll(&p, 1, (int)((until - now) / NS_PER_MS) + 1) == 0)
-			return -ETIME;
-		n = read(in, room, 65536);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n == 0)
-			return 0;
-		answer->n += n > 0 ? (size_t)n : 0;
-	}
-}
-
-/* Runs the search on FD. Returns its exit status, or -1. */
-static int run(const struct request *r, int fd, struct buf *answer, struct fault *f)
-{
-	struct child child = { .pidfd = -1 };
-	struct err e = { 0 };
-	int pipe_fd[2], k, status = 0;
-
-	if (pipe2(pipe_fd, O_CLOEXEC) < 0)
-		return fault_set(f, FAULT_BOX, "The search cannot start: %s.", strerror(errno));
-	k = start(r, fd, pipe_fd[1], &child, &e);
-	close(pipe_fd[1]);
-	if (k < 0) {
-		close(pipe_fd[0]);
-		return fault_set(f, FAULT_BOX, "The search cannot start: %s.", strerror(e.sys));
-	}
-	k = read_answer(pipe_fd[0], answer);
-	close(pipe_fd[0]);
-	if (k < 0)
-		IGNORE(kill(child.pid, SIGKILL)); /* the child is not reaped yet */
-	IGNORE(child_wait(&child, &status));      /* if it fails, STATUS stays 0 */
-	if (k == -ETIME)
-		return STATUS_LATE;
-	if (k < 0 || !WIFEXITED(status))
-		return fault_set(f, FAULT_BOX, "The search failed.");
-	return WEXITSTATUS(status);
-}
-
-/* --- the answer ------------------------------------------------------------------------------ */
-
-/* Writes a match with its path in the sandbox. Returns -1 if the match is not valid. */
-static int write_match(const struct json_value *m, const char *top, struct json_writer *w)
-{
-	const char *file = json_get_str(m, "file", NULL),
-		   *content = json_get_str(m, "content", NULL);
-	int64_t line = json_get_int(m, "line", 0);
-
-	if (!file || !content || line < 1)
-		return -1;
-	json_begin_object(w);
-	json_key(w, "file");
-	{
-		AUTO_FREE char *shown = xasprintf("%s%s%s", top, *file ? "/" : "", file);
-
-		json_str(w, shown);
-	}
-	json_key_int(w, "line", line);
-	json_key_str(w, "content", content);
-	json_end_object(w);
+	*ret_cut |= walk.cut;
 	return 0;
 }
 
-static const char *read_limit(const struct json_value *answer)
+static int search_in_session(struct file_call *c, const struct place *p, const struct request *r,
+			     struct searcher *s, bool *ret_cut, struct fault *f)
 {
-	static const char *const limits[] = { "matches", "bytes", "line", "scan" };
-	const char *limit = json_get_str(answer, "truncated_by", "");
+	struct gathering *g = xcalloc(1, sizeof(*g));
+	struct pattern include;
+	int k;
 
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
-		if (strcmp(limits[i], limit) == 0)
-			return limits[i];
-	return NULL;
+	g->searcher = s;
+	if (r->include.n)
+		g->include = pattern_read(&include, r->include) == 0 ? &include : NULL;
+	k = searcher_start(s, -1, r->pattern, STR(""), f);
+	if (k == 0)
+		k = send_files(c, p, g, ret_cut, f);
+	gathering_done(g);
+	return k;
 }
 
-static int write_result(const struct buf *answer, const char *top, struct json_writer *w)
+static int search_directly(struct file_call *c, const struct place *p, const struct request *r,
+			   struct searcher *s, struct fault *f)
 {
-	AUTO_JSON doc = NULL;
-	const struct json_value *matches;
-	const char *limit;
-	struct err e;
+	mode_t kind;
+	AUTO_FD fd = place_open_tree(c, p, &kind, f);
 
-	if (json_parse(buf_str(answer), answer->n, &doc, &e) < 0)
-		return -1;
-	matches = json_get(json_root(doc), "matches");
-	if (!matches || matches->type != JSON_ARRAY || matches->array.n > MATCHES_MAX)
-		return -1;
-	limit = read_limit(json_root(doc));
-	json_begin_object(w);
-	json_key_bool(w, "ok", true);
-	json_key(w, "matches");
-	json_begin_array(w);
-	for (size_t i = 0; i < matches->array.n; i++)
-		if (write_match(&matches->array.item[i], top, w) < 0)
-			return -1;
-	json_end_array(w);
-	json_key_int(w, "total", (int64_t)matches->array.n);
-	json_key_bool(w, "truncated", limit != NULL);
-	json_key_str(w, "truncated_by", limit);
-	json_end_object(w);
-	return 0;
+	return fd < 0 ? -1 : searcher_start(s, fd, r->pattern, r->include, f);
 }
 
 int file_grep(struct file_call *c, struct fault *f)
 {
-	AUTO_BUF answer = BUF_INIT(ANSWER_MAX_BYTES);
+	AUTO_BUF answer = BUF_INIT(FOUND_ANSWER_MAX_BYTES);
 	AUTO_PLACE place = { .top = -1 };
-	AUTO_FD fd = -1;
+	AUTO_SEARCHER s = SEARCHER_NONE;
 	struct request r;
-	mode_t kind;
+	bool cut = false;
 
 	if (read_request(c, &r, f) < 0 || place_find(c, r.path, &place, f) < 0)
 		return -1;
-	fd = place_open_tree(c, &place, &kind, f);
-	if (fd < 0)
+	if ((place.in_session ? search_in_session(c, &place, &r, &s, &cut, f)
+			      : search_directly(c, &place, &r, &s, f)) < 0)
 		return -1;
-	switch (run(&r, fd, &answer, f)) {
-	case -1:
-		return -1;
-	case 0:
-		return write_result(&answer, place.shown, c->w) < 0
+	switch (searcher_end(&s, &answer, f)) {
+	case SEARCHER_DONE:
+		return found_write((struct str){ buf_str(&answer), answer.n }, place.shown, cut,
+				   c->w) < 0
 			       ? fault_set(f, FAULT_BOX, "The search failed.")
 			       : 0;
-	case STATUS_INVALID:
+	case SEARCHER_INVALID:
 		c->hint = "Correct the expression (PCRE), or escape special characters.";
 		return fault_about(f, FAULT_VALIDATION,
 				   "Invalid regex: ", (struct str){ buf_str(&answer), answer.n },
 				   "");
-	case STATUS_LATE:
+	case SEARCHER_LATE:
 		c->hint = "Use a simpler expression, or name a smaller path or an include.";
 		return fault_set(f, FAULT_VALIDATION, "Regex search timed out");
 	default:
-		return fault_set(f, FAULT_BOX, "The search failed.");
+		return -1;
 	}
 }

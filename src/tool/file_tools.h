@@ -11,14 +11,16 @@
 #include "files/pattern.h"
 #include "service/boxspec.h"
 #include "service/fault.h"
+#include "service/query.h"
 #include "service/way.h"
 
 #define FILE_RESULT_MAX_BYTES 51200u /* text of one result */
 
 struct file_call {
+	const struct service_config *config;
+	const struct query *query;
 	const struct box_spec *spec; /* spec of the session */
 	struct way *way;             /* runs commands in the session */
-	bool shared;                 /* the directories of the session are on this machine */
 	const struct json_value *parameters;
 	struct json_writer *w; /* gets the result, as an object */
 	const char *hint;      /* static text: what the model can do after a failure; or NULL */

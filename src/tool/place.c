@@ -7,6 +7,7 @@
 #include "base/beneath.h"
 #include "base/cleanup.h"
 #include "files/path.h"
+#include "service/resolution.h"
 
 /* A mount: a directory of this machine, and its path in the sandbox. */
 struct mounted {
@@ -74,7 +75,7 @@ int place_find(struct file_call *c, struct str path, struct place *ret, struct f
 		return -1;
 	m = find_mount(c->spec, ret->shown);
 	ret->read_only = m.host_path && m.mode == BOX_MODE_RO;
-	if (!m.host_path || m.mode == BOX_MODE_NONE || !c->shared) {
+	if (!m.host_path || m.mode == BOX_MODE_NONE || !resolve_owns(c->config, m.host_path)) {
 		ret->in_session = true;
 		return 0;
 	}
@@ -87,20 +88,18 @@ int place_find(struct file_call *c, struct str path, struct place *ret, struct f
 	return 0;
 }
 
+int place_no_tree(struct file_call *c, const struct place *p, struct fault *f)
+{
+	c->hint = "Read /workspace to see which directories exist.";
+	return fault_about(f, FAULT_VALIDATION, "Path not found: ", str_of(p->shown), "");
+}
+
 int place_open_tree(struct file_call *c, const struct place *p, mode_t *ret_kind, struct fault *f)
 {
-	int fd;
+	int fd = beneath_open_kind(p->top, p->path, ret_kind);
 
-	if (p->in_session) {
-		c->hint = "Use the tool exec with find or grep.";
-		return fault_set(f, FAULT_VALIDATION,
-				 "The workspace of this session exists in its sandbox only.");
-	}
-	fd = beneath_open_kind(p->top, p->path, ret_kind);
-	if (fd == -ENOENT || fd == -ENOTDIR) {
-		c->hint = "Read /workspace to see which directories exist.";
-		return fault_about(f, FAULT_VALIDATION, "Path not found: ", str_of(p->shown), "");
-	}
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		return place_no_tree(c, p, f);
 	return fd < 0 ? place_error(c, p, fd, f) : fd;
 }
 

@@ -24,7 +24,9 @@ void place_done(struct place *p);
 MUST_USE int place_check_writable(struct file_call *c, const struct place *p, struct fault *f);
 /* Turns ERROR, the -errno of a call on the place, into a message for a model. */
 int place_error(struct file_call *c, const struct place *p, int error, struct fault *f);
-/* Opens the file or directory for a search. Returns a descriptor or -1. */
+/* Sets the fault that there is nothing to search. Returns -1. */
+int place_no_tree(struct file_call *c, const struct place *p, struct fault *f);
+/* Opens the file or directory of this machine for a search. Returns a descriptor or -1. */
 MUST_USE int place_open_tree(struct file_call *c, const struct place *p, mode_t *ret_kind,
 			     struct fault *f);
 /* Sets the fault that PATH leads out of the workspace. Returns -1. */

@@ -233,10 +233,23 @@ static int do_resolve(struct call *c, struct fault *f)
 	return r;
 }
 
+/* Fails if the workspace is full. If the call itself has filled it, also ends the session. */
+static int check_quota(struct call *c, const struct box_spec *s, enum quota_phase phase,
+		       struct fault *f)
+{
+	AUTO_FAULT ignored = { 0 };
+
+	if (quota_check(s, c->config.max_workspace_entries, phase, f) == 0)
+		return 0;
+	c->hint = "The workspace is full. Ask its owner to delete files or to raise the quota.";
+	if (phase == QUOTA_AFTER) /* the fault to report is the quota's */
+		IGNORE(c->way->row->end(c->way, s->session_id, &ignored));
+	return -1;
+}
+
 static int execute(struct call *c, struct fault *f)
 {
 	struct box_spec s = { 0 };
-	AUTO_FAULT ignored = { 0 };
 	struct outcome o;
 	int r;
 
@@ -245,14 +258,11 @@ static int execute(struct call *c, struct fault *f)
 	if (r == 0)
 		r = box_spec_check_command(&s, f);
 	if (r == 0)
-		r = quota_check(&s, c->config.max_workspace_entries, QUOTA_BEFORE, f);
+		r = check_quota(c, &s, QUOTA_BEFORE, f);
 	if (r == 0)
 		r = c->way->row->exec(c->way, &s, &o, f);
-	if (r == 0) {
-		r = quota_check(&s, c->config.max_workspace_entries, QUOTA_AFTER, f);
-		if (r < 0) /* end the session, but report the quota's fault */
-			IGNORE(c->way->row->end(c->way, s.session_id, &ignored));
-	}
+	if (r == 0)
+		r = check_quota(c, &s, QUOTA_AFTER, f);
 	if (r == 0)
 		outcome_write(&o, c->config.output_limit_chars,
 			      strcmp(c->options->group, "tool") == 0, &c->w);
@@ -282,8 +292,9 @@ static int do_exec(struct call *c, struct fault *f)
 static int handle_files(struct call *c, struct fault *f)
 {
 	const struct file_tool *tool = file_tool_find(c->options->verb);
-	struct file_call call = { .way = c->way,
-				  .shared = c->config.runtime.shares_filesystem,
+	struct file_call call = { .config = &c->config,
+				  .query = &c->query,
+				  .way = c->way,
 				  .parameters = argument(c),
 				  .w = &c->w };
 	struct box_spec s = { 0 };
@@ -291,14 +302,16 @@ static int handle_files(struct call *c, struct fault *f)
 
 	if (r == 0) {
 		apply_read_only(c, &s);
-		resolve_own_files(&c->config, &s);
 		call.spec = &s;
 		if (tool->writes)
-			r = quota_check(&s, c->config.max_workspace_entries, QUOTA_BEFORE, f);
+			r = check_quota(c, &s, QUOTA_BEFORE, f);
 	}
-	if (r == 0)
+	if (r == 0) {
 		r = tool->run(&call, f);
-	c->hint = call.hint;
+		c->hint = call.hint;
+	}
+	if (r == 0 && tool->writes)
+		r = check_quota(c, &s, QUOTA_AFTER, f);
 	box_spec_done(&s);
 	return r;
 }

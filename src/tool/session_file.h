@@ -1,16 +1,9 @@
-/*
- * Files of a workspace that exists in the sandbox only. A shell in the session reads and writes them, with programs that
- * every image with a shell has: head, tail, base64, ls, wc, mkdir, tr.
- *
- * A hostile command in the sandbox cannot make the shell harm files of the host, because the shell runs in the same
- * sandbox. The shell's answers are checked, because the sandbox may answer anything.
- */
+/* Reads and writes files of a workspace that exists in the sandbox only. */
 #pragma once
 
-#include "tool/place.h"
+#include "tool/session_script.h"
 
 #define SESSION_READ_MAX_BYTES 2048u /* bytes that one result holds */
-#define SESSION_CHUNK_BYTES 700000u  /* content per command: less than 1 MiB in base64 */
 
 /* Appends up to MAX bytes: lines of a file from line FIRST on, or the names in a directory, one per line. */
 MUST_USE int session_read_lines(struct file_call *c, const struct place *p, int64_t first,

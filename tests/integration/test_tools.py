@@ -7,6 +7,7 @@ import socket
 import subprocess
 import threading
 
+from test_box import PROGRAM, Server
 from test_service import ServiceTest
 
 RESULT_BYTES = 51200
@@ -510,7 +511,209 @@ class InTheSandbox(FileTest):
         self.refused("write", "Not a regular file: /workspace/fifo", path="fifo", content="x")
         self.refused("write", "Path is a directory: /workspace/dir", path="dir", content="x")
         self.refused("read", "Path must be under /workspace.", path="/etc/passwd")
-        self.refused("grep", "The workspace of this session exists in its sandbox only.", pattern="x")
+
+
+class Quota(FileTest):
+    """What write and edit may add to a workspace with a quota of one MiB and ten entries."""
+
+    modes = ("user",)
+
+    def setUp(self):
+        super().setUp()
+        self.work = self.directory("root", "default")
+        self.flags = ("--config", self.config(box={"local": {"host_root": self.directory("root"),
+                                                            "workspace_quota_mb": 1},
+                                                  "limits": {"max_workspace_entries": 10}}))
+
+    def full(self, phase, used, entries=1):
+        return (f"workspace quota exceeded {phase} execution: used={used} bytes limit=1048576 bytes "
+                f"entries={entries} host_path=/workspace session_id=query_unknown")
+
+    def test_a_write_that_fills_the_workspace_ends_the_session(self):
+        self.tool("true", *self.flags)
+        self.assertEqual(len(self.call("service", "sessions")), 1)
+        got = self.refused("write", self.full("after", 1048577), path="big", content="x" * 1048577)
+        self.assertIn("full", got["hint"])
+        self.assertEqual(self.call("service", "sessions"), [])
+        self.assertEqual([e["type"] for e in self.call("service", "errors")], ["BoxValidationError"])
+
+    def test_a_write_up_to_the_quota_passes(self):
+        self.use("write", path="big", content="x" * 1048576)
+
+    def test_an_edit_that_fills_the_workspace_fails(self):
+        self.put("a", "x" * 1000)
+        self.put("big", "a" + "y" * (1048576 - 1002))
+        self.use("edit", path="big", old_string="a", new_string="bb")
+        self.refused("edit", self.full("after", 1048577, 2), path="big", old_string="bb", new_string="bbb")
+
+    def test_a_full_workspace_takes_no_write(self):
+        self.put("big", "x" * 1048577)
+        self.refused("write", self.full("before", 1048577), path="small", content="")
+        self.refused("edit", self.full("before", 1048577), path="big", old_string="x", new_string="")
+        self.assertEqual(os.listdir(self.work), ["big"])
+        self.assertTrue(self.use("read", path="big", limit=1)["ok"])
+        self.assertEqual(self.use("glob", pattern="*")["total"], 1)
+
+    def test_the_number_of_entries_is_limited(self):
+        for i in range(10):
+            self.put(str(i))
+        self.refused("write", "workspace entry limit exceeded after execution: entries>10 host_path=/workspace "
+                              "session_id=query_unknown", path="new", content="")
+
+
+class Inside:
+    """The runtime does not share the file system of the tools, so every tool runs a shell in the sandbox, although the
+    test sees the files. A subclass chooses the runtime."""
+
+    modes = ("root", "user")
+    SERVICE = {"shares_filesystem": False}
+
+    def setUp(self):
+        super().setUp()
+        self.work = self.directory("root", "default")
+        os.chmod(self.work, 0o777)
+        self.flags = ("--config", self.config(
+            box={"local": {"host_root": self.directory("root")}, "runtime": self.runtime()}, service=self.SERVICE))
+
+    def found(self, pattern, **more):
+        return sorted(m.removeprefix("/workspace/") for m in self.use("glob", pattern=pattern, **more)["matches"])
+
+    def test_files_are_read_written_and_edited(self):
+        self.put("sub/a", "one\ntwo\n")
+        self.assertEqual(self.use("read", path="sub/a")["content"], "one\ntwo\n")
+        self.use("write", path="it's new", content="h\u00e9\n")
+        self.use("edit", path="it's new", old_string="\u00e9", new_string="e" * 1000000)
+        self.use("edit", path="it's new", old_string="h", new_string="H")
+        self.assertEqual(self.get("it's new"), b"H" + b"e" * 1000000 + b"\n")
+        self.assertEqual(self.use("read", path="/workspace")["content"], "it's new\nsub")
+
+    def test_patterns_find_files(self):
+        for i, name in enumerate(("a.py", "src/b.py", "src/deep/it's.py", "src/deep/c.txt", "build/x.py", "dist")):
+            self.put(name)
+            os.utime(self.path(name), (i, i))
+        os.symlink("src", self.path("link"))
+        os.mkfifo(self.path("fifo.py"))
+        self.put("line\nfeed.py")
+        got = self.use("glob", pattern="*.py")
+        names = ["/workspace/src/deep/it's.py", "/workspace/src/b.py", "/workspace/a.py"]
+        self.assertEqual(got, {"ok": True, "matches": names, "preview": "\n".join(names), "total": 3,
+                               "truncated": False, "truncated_by": None})
+        self.assertEqual(self.found("*", path="/workspace/src/deep"), ["src/deep/c.txt", "src/deep/it's.py"])
+        self.assertEqual(self.found("dist"), ["dist"])
+        self.assertEqual(self.found("x.py", path="build"), ["build/x.py"])
+        self.refused("glob", "Path not found: /workspace/none", pattern="*", path="none")
+        self.refused("glob", "Path is not a directory: /workspace/a.py", pattern="*", path="a.py")
+
+    def test_the_newest_hundred_files_are_shown(self):
+        for i in range(150):
+            self.put(f"f{i:03}")
+            os.utime(self.path(f"f{i:03}"), (i, i))
+        got = self.use("glob", pattern="f*")
+        self.assertEqual(got["matches"], [f"/workspace/f{i:03}" for i in range(149, 49, -1)])
+        self.assertEqual((got["total"], got["truncated_by"]), (150, "matches"))
+
+    def test_matching_lines_are_shown_with_their_places(self):
+        self.put("a.txt", "one\nneedle\r\nthree needle")
+        self.put("sub/it's.py", "x = 'needle'\n")
+        self.put("empty")
+        self.put("bytes", b"b \xff needle \xc3\xa9\n")
+        self.put("build/hidden", "needle\n")
+        got = self.use("grep", pattern=r"n\w{4}e")
+        got["matches"].sort(key=lambda m: (m["file"], m["line"]))
+        self.assertEqual(got, {"ok": True, "total": 4, "truncated": False, "truncated_by": None, "matches": [
+            {"file": "/workspace/a.txt", "line": 2, "content": "needle"},
+            {"file": "/workspace/a.txt", "line": 3, "content": "three needle"},
+            {"file": "/workspace/bytes", "line": 1, "content": "b \ufffd needle \u00e9"},
+            {"file": "/workspace/sub/it's.py", "line": 1, "content": "x = 'needle'"}]})
+        got = self.use("grep", pattern="needle", include="/workspace/sub/*.py")
+        self.assertEqual([m["file"] for m in got["matches"]], ["/workspace/sub/it's.py"])
+        self.assertEqual([m["line"] for m in self.use("grep", pattern="^n", path="a.txt")["matches"]], [2])
+        self.assertEqual(self.use("grep", pattern="needle", path="sub")["total"], 1)
+        self.assertEqual(self.use("grep", pattern="nowhere")["matches"], [])
+
+    def test_expressions_that_fail_are_named(self):
+        self.put("file", "a" * 40 + "!\n")
+        self.refused("grep", "Regex search timed out", pattern="^(a+)+$")
+        self.assertTrue(self.use("grep", code=1, pattern="(")["error"].startswith("Invalid regex: "))
+        self.refused("grep", "Path not found: /workspace/none", pattern="x", path="none")
+
+    def test_large_files_are_searched_in_pieces(self):
+        self.put("big", b"x" * 1000000 + b"\nneedle\n" + b"y" * 500000 + b"\n")
+        self.put("small", "needle\n")
+        got = self.use("grep", pattern="needle")
+        self.assertEqual(sorted((m["file"], m["line"]) for m in got["matches"]),
+                         [("/workspace/big", 2), ("/workspace/small", 1)])
+        self.put("huge", b"z\n" * 5242880 + b"needle\n")
+        got = self.use("grep", pattern="needle", path="huge")
+        self.assertEqual((got["total"], got["truncated_by"]), (0, "scan"))
+
+    def test_the_number_of_files_and_matches_is_bounded(self):
+        for i in range(5001):
+            self.put(f"{i}", "x\n" if i < 300 else "y\n")
+        got = self.use("grep", pattern="x")
+        self.assertEqual((got["total"], got["truncated_by"]), (200, "matches"))
+        self.assertEqual(self.use("grep", pattern="nothing")["truncated_by"], "scan")
+        os.remove(self.path("0"))
+        self.assertEqual(self.use("grep", pattern="nothing")["truncated_by"], None)
+
+    def test_a_long_listing_is_read_in_pages(self):
+        deep = "/".join(["d" * 200] * 5)
+        for i in range(900):
+            self.put(f"{deep}/{i}")
+        got = self.use("glob", pattern="*")
+        self.assertEqual((got["total"], got["truncated_by"]), (900, "bytes"))
+        self.assertLessEqual(len(got["preview"]), RESULT_BYTES)
+
+
+class InsideInProcess(Inside, FileTest):
+    def runtime(self):
+        return {}
+
+    def test_calls_for_files_use_the_session_of_commands(self):
+        self.tool("echo here > /tmp/kept", *self.flags)
+        self.assertEqual(self.use("grep", pattern="x")["matches"], [])
+        self.assertEqual(self.tool("cat /tmp/kept", *self.flags)["stdout"], "here")
+        self.assertEqual(len(self.call("service", "sessions")), 1)
+
+    def test_files_that_change_while_they_are_read(self):
+        """Whatever changes between the commands of one search, every match is a line of its own file."""
+        for i in range(50):
+            self.put(f"f{i}", f"needle {i}\n" * 10)
+        done = threading.Event()
+
+        def change():
+            k = 0
+            while not done.is_set():
+                k += 1
+                self.put(f"f{k % 50}", f"needle {k % 50}\n" * (k % 30))
+
+        thread = threading.Thread(target=change)
+        thread.start()
+        try:
+            for _ in range(10):
+                for m in self.use("grep", pattern="needle")["matches"]:
+                    self.assertEqual(m["content"], "needle " + m["file"].removeprefix("/workspace/f"))
+        finally:
+            done.set()
+            thread.join()
+
+
+class InsideOverWebSocket(Inside, FileTest):
+    SERVICE = {}  # a server that runs already does not share the file system
+
+    def runtime(self):
+        self.server = Server(self)
+        return {"endpoint": f"ws://127.0.0.1:{self.server.port}"}
+
+    def test_calls_for_files_use_the_session_of_commands(self):
+        self.tool("echo here > /tmp/kept", *self.flags)
+        self.assertEqual(self.use("grep", pattern="x")["matches"], [])
+        self.assertEqual(self.tool("cat /tmp/kept", *self.flags)["stdout"], "here")
+
+
+class InsideOverPipes(Inside, FileTest):
+    def runtime(self):
+        return {"command": [PROGRAM, "--stdio-control", "--host", "127.0.0.1", "--ws-control-port", "0"]}
 
 
 class SwappedDirectories(FileTest):

@@ -1,0 +1,12 @@
+/* The answer of cordon-search, which a file may have hijacked: it is checked, and written as the result of the tool
+ * `grep`. */
+#pragma once
+
+#include "base/err.h"
+#include "base/json.h"
+
+#define FOUND_ANSWER_MAX_BYTES (1u << 20)
+
+/* Writes the result. TOP is the path of the searched directory or file in the sandbox. CUT says that not all files were
+ * searched. Returns -1 if the answer is not valid; W then holds a part of the result. */
+MUST_USE int found_write(struct str answer, const char *top, bool cut, struct json_writer *w);

@@ -1,0 +1,36 @@
+/*
+ * A run of cordon-search, the confined program that matches regular expressions. It reads hostile files, so its answer may
+ * hold anything, and it may stop to read or to answer. Every wait has a deadline.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/spawn.h"
+#include "base/str.h"
+#include "service/fault.h"
+
+struct searcher {
+	struct child child;
+	int answer;  /* -1 before the start and after the end */
+	int stream;  /* the stream of files; -1 if cordon-search reads a directory or a file */
+	bool closed; /* cordon-search wants no more files, or the stream is broken */
+};
+
+enum searcher_end { SEARCHER_DONE, SEARCHER_INVALID, SEARCHER_LATE };
+
+/* Starts a search in FD, a directory or a regular file. If FD is -1, the caller passes the files to searcher_send().
+ * INCLUDE is a pattern of file names, or empty. */
+MUST_USE int searcher_start(struct searcher *s, int fd, struct str expression, struct str include,
+			    struct fault *f);
+/* Sends a file. Returns false if the search wants no more. */
+bool searcher_send(struct searcher *s, const char *path, struct str content);
+/* Waits for the end of the search and appends the answer: a JSON object or, for SEARCHER_INVALID, a reason. Returns the
+ * way in which the search ended, or -1. */
+MUST_USE int searcher_end(struct searcher *s, struct buf *answer, struct fault *f);
+/* Ends the search early. Does nothing after searcher_end(). */
+void searcher_stop(struct searcher *s);
+#define AUTO_SEARCHER __attribute__((cleanup(searcher_stop))) struct searcher
+#define SEARCHER_NONE                                                \
+	{                                                            \
+		.child = { .pidfd = -1 }, .answer = -1, .stream = -1 \
+	}

@@ -1,0 +1,261 @@
+/*
+ * A command prints at most SESSION_CHUNK_BYTES, so a long listing is read in pages. Each page runs the same search and
+ * skips the lines of the pages before.
+ *
+ * One command reads many small files. It prints all their bytes as one text, between two lists of their sizes. If both
+ * lists are the same and agree with the text, the text is cut into files by the sizes. Otherwise a file has changed
+ * meanwhile, and each half of the files is read again by a command of its own.
+ */
+#include "tool/session_tree.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "files/walk.h"
+#include "tool/session_file.h"
+
+#define PAGES_MAX 24u                /* enough for WALK_ENTRIES_MAX paths of 70 bytes */
+#define BATCH_FILES_MAX 512u         /* files that one command reads */
+#define BATCH_NAMES_MAX_BYTES 65536u /* of their paths */
+
+/* --- listing --------------------------------------------------------------------------------- */
+
+static void add_find(struct buf *script)
+{
+	buf_add_str(script, "find . -name '*\n*' -prune -o -type d \\(");
+	for (size_t i = 0; walk_skipped[i]; i++)
+		buf_addf(script, "%s -name %s", i ? " -o" : "", walk_skipped[i]);
+	buf_add_str(script, " \\) -prune -o -type f -exec stat -c '%Y %s %n' {} + 2>/dev/null");
+}
+
+/* Appends one page of the listing, without its first SKIP lines. Returns 1 if P is a regular file. */
+static int read_page(struct file_call *c, const struct place *p, size_t skip, struct buf *page,
+		     struct fault *f)
+{
+	AUTO_BUF script = BUF_INIT(SESSION_SCRIPT_MAX_BYTES);
+	struct outcome o;
+	int r;
+
+	session_begin(&script, p);
+	buf_addf(&script,
+		 "[ -e \"$p\" ] || exit %d\n[ ! -f \"$p\" ] || exit %d\n[ -d \"$p\" ] || exit %d\n"
+		 "cd \"$p\" || exit 1\n",
+		 SESSION_MISSING, SESSION_FILE, SESSION_SPECIAL);
+	add_find(&script);
+	buf_addf(&script, " | tail -n +%zu | head -n %zu | head -c %u | base64 | tr -d '\\n'\n",
+		 skip + 1, WALK_ENTRIES_MAX + 1 - skip, SESSION_CHUNK_BYTES);
+	outcome_init(&o);
+	r = session_run(c, &script, &o, f);
+	if (r == 0 && o.exit_code == SESSION_FILE)
+		r = 1;
+	else if (r == 0 && o.exit_code == SESSION_MISSING)
+		r = place_no_tree(c, p, f);
+	else if (r == 0 && o.exit_code != 0)
+		r = session_fail(c, p, &o, f);
+	if (r == 0)
+		r = session_decode((struct str){ buf_str(&o.out), o.out.n }, SESSION_CHUNK_BYTES,
+				   page, f);
+	outcome_done(&o);
+	return r;
+}
+
+/* Passes on the whole lines of a page. Returns false if the walk ends. */
+static bool take_lines(struct session_walk *w, const struct buf *page, size_t *lines)
+{
+	struct str rest = { buf_str(page), page->n };
+	const char *end;
+
+	while (rest.n && (end = memchr(rest.p, '\n', rest.n))) {
+		struct str line = { rest.p, (size_t)(end - rest.p) };
+		struct entry x;
+
+		rest = (struct str){ end + 1, rest.n - line.n - 1 };
+		if (++*lines > WALK_ENTRIES_MAX) {
+			w->cut = true;
+			return false;
+		}
+		if (entry_read(line, &x) == 0 && !w->file(w->arg, &x))
+			return false;
+	}
+	return true;
+}
+
+int session_walk_run(struct file_call *c, const struct place *p, struct session_walk *w,
+		     struct fault *f)
+{
+	size_t lines = 0;
+
+	for (unsigned i = 0; i < PAGES_MAX; i++) {
+		AUTO_BUF page = BUF_INIT(SESSION_CHUNK_BYTES + 3); /* base64 decodes whole groups */
+		size_t before = lines;
+		int r = read_page(c, p, lines, &page, f);
+
+		if (r != 0)
+			return r;
+		if (!take_lines(w, &page, &lines))
+			return 0;
+		if (page.n < SESSION_CHUNK_BYTES)
+			return 0; /* the listing has ended */
+		if (lines == before)
+			break; /* a path as long as a page: the sandbox lies */
+	}
+	w->cut = true;
+	return 0;
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+struct reading {
+	struct file_call *c;
+	const struct place *p;
+	size_t max;
+	uint64_t until;
+	session_got_fn *got;
+	void *arg;
+	bool cut, enough;
+};
+
+/* Reads a file by commands of its own, in pieces. */
+static int read_alone(struct reading *r, const struct session_want *x, struct fault *f)
+{
+	AUTO_BUF content = BUF_INIT(r->max + 1 + SESSION_CHUNK_BYTES);
+	struct place file = *r->p; /* a shallow copy */
+	AUTO_FREE char *shown = NULL;
+	AUTO_FAULT why = { 0 };
+	int64_t size = 0;
+	size_t before;
+
+	shown = xasprintf("%s%s%s", r->p->shown, *x->path ? "/" : "", x->path);
+	file.shown = shown;
+	do {
+		before = content.n;
+		if (session_read_bytes(r->c, &file, (int64_t)before, SESSION_CHUNK_BYTES, &size,
+				       &content, &why) < 0) {
+			r->c->hint = NULL;
+			if (why.class == FAULT_VALIDATION)
+				return 0; /* it is no regular file any more */
+			fault_move(f, &why);
+			return -1;
+		}
+	} while (content.n > before && content.n <= r->max && (int64_t)content.n < size &&
+		 clock_mono_ns() < r->until);
+	if (content.n > r->max + 1)
+		buf_cut(&content, r->max + 1);
+	r->enough = content.n && !r->got(r->arg, x, (struct str){ buf_str(&content), content.n });
+	return 0;
+}
+
+static int run_batch(struct reading *r, const struct session_want *want, size_t n,
+		     struct outcome *o, struct fault *f)
+{
+	AUTO_BUF script = BUF_INIT(SESSION_SCRIPT_MAX_BYTES);
+
+	session_begin(&script, r->p);
+	buf_add_str(&script, "cd \"$p\" || exit 1\nset --");
+	for (size_t i = 0; i < n; i++) {
+		AUTO_FREE char *path = xasprintf("./%s", want[i].path);
+
+		buf_add_char(&script, ' ');
+		session_add_word(&script, path);
+	}
+	buf_addf(&script,
+		 "\nsizes() { wc -c \"$@\" 2>/dev/null | LC_ALL=C sed 's/^ *\\([0-9]*\\).*/\\1/' |"
+		 " tr '\\n' ' '; }\n"
+		 "before=$(sizes \"$@\")\n"
+		 "cat \"$@\" 2>/dev/null | head -c %u | base64 | tr -d '\\n'\n"
+		 "printf ':%%s:%%s:' \"$before\" \"$(sizes \"$@\")\"\n",
+		 SESSION_CHUNK_BYTES);
+	return session_run(r->c, &script, o, f);
+}
+
+/* Cuts CONTENT by the list of SIZES, which has the sum behind N sizes. Returns false if they do not agree. */
+static bool deliver(struct reading *r, const struct session_want *want, size_t n, struct str sizes,
+		    struct str content)
+{
+	uint64_t size[BATCH_FILES_MAX], sum = 0, total;
+
+	for (size_t i = 0; i < n; i++) {
+		if (parse_u64_str(str_cut(&sizes, ' '), 0, SESSION_CHUNK_BYTES, &size[i]) < 0 ||
+		    !sizes.p)
+			return false;
+		sum += size[i];
+	}
+	if (parse_u64_str(str_cut(&sizes, ' '), 0, SESSION_CHUNK_BYTES, &total) < 0 ||
+	    total != sum || sum != content.n)
+		return false;
+	for (size_t i = 0; i < n && !r->enough; i++) {
+		struct str part = { content.p, (size_t)size[i] };
+
+		content.p += size[i];
+		r->enough = part.n && !r->got(r->arg, &want[i], part);
+	}
+	return true;
+}
+
+static int read_some(struct reading *r, const struct session_want *want, size_t n, struct fault *f);
+
+static int read_batch(struct reading *r, const struct session_want *want, size_t n, struct fault *f)
+{
+	AUTO_BUF content = BUF_INIT(SESSION_CHUNK_BYTES + 3);
+	struct str rest, text, before, after;
+	struct outcome o;
+	bool done = false;
+	int k;
+
+	outcome_init(&o);
+	k = run_batch(r, want, n, &o, f);
+	if (k == 0 && o.exit_code == 0) {
+		rest = (struct str){ buf_str(&o.out), o.out.n };
+		text = str_cut(&rest, ':');
+		before = rest.p ? str_cut(&rest, ':') : (struct str){ 0 };
+		after = rest.p ? str_cut(&rest, ':') : (struct str){ 0 };
+		done = before.n && before.n == after.n && memcmp(before.p, after.p, after.n) == 0 &&
+		       session_decode(text, SESSION_CHUNK_BYTES, &content, f) == 0 &&
+		       deliver(r, want, n, before, (struct str){ buf_str(&content), content.n });
+	}
+	outcome_done(&o);
+	if (k < 0 || done || r->enough)
+		return k;
+	fault_done(f);
+	return read_some(r, want, n / 2, f) < 0 ? -1 : read_some(r, want + n / 2, n - n / 2, f);
+}
+
+static int read_some(struct reading *r, const struct session_want *want, size_t n, struct fault *f)
+{
+	if (r->enough || n == 0)
+		return 0;
+	if (clock_mono_ns() >= r->until) {
+		r->cut = r->enough = true;
+		return 0;
+	}
+	return n == 1 ? read_alone(r, want, f) : read_batch(r, want, n, f);
+}
+
+int session_read_files(struct file_call *c, const struct place *p, const struct session_want *want,
+		       size_t n, size_t max, uint64_t until, session_got_fn *got, void *arg,
+		       bool *ret_cut, struct fault *f)
+{
+	struct reading r = { .c = c, .p = p, .max = max, .until = until, .got = got, .arg = arg };
+	size_t i = 0;
+
+	while (i < n && !r.enough) {
+		uint64_t bytes = 0;
+		size_t k = 0, names = 0;
+
+		while (i + k < n && k < BATCH_FILES_MAX) {
+			bytes += want[i + k].size;
+			names += strlen(want[i + k].path);
+			if (k > 0 && (bytes > SESSION_CHUNK_BYTES || names > BATCH_NAMES_MAX_BYTES))
+				break;
+			k++;
+		}
+		if (read_some(&r, want + i, k, f) < 0)
+			return -1;
+		i += k;
+	}
+	*ret_cut = r.cut;
+	return 0;
+}
