@@ -18,17 +18,17 @@
 #include "logs/show.h"
 
 #define RECORD_FD 3
-#define LOGS_USAGE                                                                               \
-	"usage: cordon-logs [--tail N] [--since NS] [--until NS] [--sources BITS] [--grep "      \
-	"REGEX]\n"                                                                               \
-	"                   [--follow] [--json] [--timestamps] [--show-id] [--color-sessions]\n" \
-	"                   [--raw | --terminal] 3<SANDBOX-DIRECTORY\n"
+#define LOGS_USAGE                                                                            \
+	"usage: cordon-logs [--tail N] [--since NS] [--until NS] [--sources BITS] [--id N]\n" \
+	"                   [--grep REGEX] [--follow] [--json] [--timestamps] [--show-id]\n"  \
+	"                   [--color-sessions] [--raw | --terminal] 3<SANDBOX-DIRECTORY\n"
 
 enum option_id {
 	TAIL = 1,
 	SINCE,
 	UNTIL,
 	SOURCES,
+	ID,
 	GREP,
 	FOLLOW,
 	JSON,
@@ -45,6 +45,7 @@ static const struct option options[] = {
 	{ "since",          required_argument, NULL, SINCE },
 	{ "until",          required_argument, NULL, UNTIL },
 	{ "sources",        required_argument, NULL, SOURCES },
+	{ "id",             required_argument, NULL, ID },
 	{ "grep",           required_argument, NULL, GREP },
 	{ "follow",         no_argument,       NULL, FOLLOW },
 	{ "json",           no_argument,       NULL, JSON },
@@ -78,6 +79,8 @@ static int take(struct show *s, int id, struct err *e)
 			return -1;
 		s->filter.sources = (unsigned)v;
 		return 0;
+	case ID:
+		return number(optarg, UINT64_MAX, &s->filter.id, e);
 	case GREP:
 		return filter_grep(&s->filter, optarg, e);
 	case FOLLOW:

@@ -3,8 +3,64 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/execution.h"
+#include "client/commands.h"
 #include "client/sandbox.h"
 #include "spec/grammar.h"
+
+struct choice {
+	uint64_t wanted; /* the number that the user gave, or 0 */
+	struct command_message found;
+};
+
+/* Returns how well a command suits a user who gave no number: the latest of the best rank is chosen. */
+static unsigned rank(const struct command_message *m)
+{
+	if (!(m->flags & COMMAND_BACKGROUND) || m->flags & COMMAND_ATTACHED)
+		return 0;
+	return m->flags & COMMAND_ENDED ? 1 : m->flags & COMMAND_TERMINAL ? 3 : 2;
+}
+
+static void consider(void *arg, const struct command_message *m)
+{
+	struct choice *c = arg;
+	bool better =
+		rank(m) > rank(&c->found) || (rank(m) == rank(&c->found) && m->id > c->found.id);
+
+	if (c->wanted ? m->id == c->wanted : rank(m) && (!c->found.id || better))
+		c->found = *m;
+}
+
+/* Chooses the command to attach to, so that our terminal becomes raw only for a terminal. */
+static int choose(struct client *c, uint64_t wanted, struct command_message *ret, struct err *e)
+{
+	struct choice choice = { .wanted = wanted };
+
+	if (commands_list(c, consider, &choice, e) < 0)
+		return -1;
+	if (wanted && !choice.found.id)
+		return err_set(e, ERR_NOT_FOUND, "session not found: %llu",
+			       (unsigned long long)wanted);
+	if (!choice.found.id)
+		return err_set(e, ERR_NOT_FOUND, "no detached session");
+	*ret = choice.found;
+	return 0;
+}
+
+static int attach_to(struct client *c, struct execution *x, struct exec_result *result,
+		     struct err *e)
+{
+	struct command_message m = { 0 };
+	int r;
+
+	if (choose(c, x->request.attach_id, &m, e) < 0)
+		return -1;
+	x->request.attach_id = m.id;
+	x->request.message.flags = m.flags & COMMAND_TERMINAL ? EXEC_TTY : 0;
+	x->request.resized = console_begin(m.flags & COMMAND_TERMINAL);
+	r = client_attach(c, &x->request, result, e);
+	console_end(x->request.resized);
+	return r;
+}
 
 static int attach(const struct args *a, const struct home *h, struct execution *x,
 		  struct exec_result *result, struct err *e)
@@ -30,9 +86,7 @@ static int attach(const struct args *a, const struct home *h, struct execution *
 				status_name(record.status));
 	}
 	if (r == 0) {
-		x->request.resized = console_begin(true);
-		r = client_attach(&c, &x->request, result, e);
-		console_end(x->request.resized);
+		r = attach_to(&c, x, result, e);
 		if (r < 0 && (e->code == ERR_NOT_FOUND || e->code == ERR_BUSY))
 			err_wrap(e, "sandbox '%s'", name);
 	}
@@ -47,7 +101,6 @@ int cmd_attach(const struct args *a)
 	struct exec_result result;
 	struct err e = { 0 };
 
-	x.request.message.flags = EXEC_TTY;
 	if (home_open(&home, &e) < 0 || attach(a, &home, &x, &result, &e) < 0)
 		return say_error(&e);
 	return execution_report(&x, &home, a->word.v[0], &result);

@@ -39,15 +39,20 @@ static const struct opt exec_opts[] = {
 	VALUE('u', "user", "USER[:GROUP]", "User, by name or number"),
 	FLAG(0, "stream", "Use plain pipes; a terminal on stdin is an error"),
 	VALUE(0, "detach-keys", "KEYS", "Keys that leave a terminal session (default ctrl-])"),
+	FLAG('d', "detach", "Start the command in the background and print its number",
+	     .more = "The command goes on when this program ends. ps, attach, logs --id and stop --id find it "
+		     "by its number. Its input stays open and empty until somebody attaches. With --tty it "
+		     "has a terminal."),
 	OPT_END
 };
 static const struct opt_set exec_sets[] = {
-	{ NULL, exec_opts }, { NULL, tty_opts }, { NULL, command_opts }, { NULL, quiet_opts },
-	{ NULL, NULL }
+	{ NULL, exec_opts }, { NULL, tty_opts }, { NULL, command_opts }, { NULL, format_opts },
+	{ NULL, quiet_opts }, { NULL, NULL }
 };
 static const char *const exec_conflicts[][2] = {
-	{ "tty", "no-tty" }, { "stream", "tty" }, { NULL, NULL }
+	{ "tty", "no-tty" }, { "stream", "tty" }, { "detach", "stream" }, { NULL, NULL }
 };
+static const char *const exec_requires[][2] = { { "format", "detach" }, { NULL, NULL } };
 
 static const struct opt attach_opts[] = {
 	VALUE(0, "detach-keys", "KEYS", "Keys that leave the session (default ctrl-])"),
@@ -73,9 +78,17 @@ static const struct opt ping_opts[] = {
 static const struct opt_set selection_sets[] = {
 	{ NULL, label_opts }, { NULL, silent_opts }, { NULL, NULL }
 };
-static const struct opt_set stop_sets[] = {
-	{ NULL, stop_opts }, { NULL, label_opts }, { NULL, quiet_opts }, { NULL, NULL }
+static const struct opt stop_one_opts[] = {
+	NUMBER(0, "id", "ID", 1, UINT32_MAX, "Stop only the command with this number, not the sandbox",
+	       .more = "Everything that the command started ends, too."),
+	OPT_END
 };
+static const struct opt_set stop_sets[] = {
+	{ NULL, stop_opts }, { NULL, stop_one_opts }, { NULL, label_opts }, { NULL, format_opts },
+	{ NULL, quiet_opts }, { NULL, NULL }
+};
+static const char *const stop_conflicts[][2] = { { "id", "label" }, { NULL, NULL } };
+static const char *const stop_requires[][2] = { { "format", "id" }, { NULL, NULL } };
 static const struct opt_set restart_sets[] = {
 	{ NULL, stop_opts }, { NULL, label_opts }, { NULL, silent_opts }, { NULL, NULL }
 };
@@ -134,6 +147,8 @@ static const struct opt logs_opts[] = {
 	     .more = "The default is stdout, stderr and output; output holds what terminals and joined "
 		     "streams print. net holds refused names and addresses. One value may hold several "
 		     "streams, separated by commas."),
+	NUMBER(0, "id", "ID", 1, UINT32_MAX, "Only what the command with this number printed",
+	       .more = "The number is that of the sandbox's last start; each start begins with 1."),
 	VALUE(0, "grep", "REGEX", "Only records that match, in PCRE2 syntax"),
 	FLAG(0, "timestamps", "Put the time in front"),
 	FLAG(0, "show-id", "Put the number of the session in front"),
@@ -650,16 +665,20 @@ static const struct command commands[] = {
 			"Runs COMMAND directly, without a shell, and returns its status: 126 when it cannot "
 			"be executed, 127 when it is not found, 128+N when signal N killed it, 124 when "
 			"--timeout killed it. A stopped sandbox is started for COMMAND and stopped again.\n\n"
-			"Everything COMMAND started is killed when this client dies.",
+			"Everything COMMAND started is killed when this client dies, unless COMMAND was started "
+			"with --detach or somebody has attached to it.",
 		.usage = "NAME [-- COMMAND…]", .sets = exec_sets, .min_args = 1, .max_args = 1,
 		.takes_rest = true, .words = WORD_SANDBOX, .conflicts = exec_conflicts,
+		.requires = exec_requires,
 	},
 	{
 		.name = "attach", .group = SANDBOXES, .run = cmd_attach,
-		.summary = "Return to a detached terminal session",
+		.summary = "Return to a detached terminal or background command",
 		.description =
-			"Without ID it returns to the latest detached session. The kept part of what the "
-			"session printed meanwhile is shown first.",
+			"Without ID it returns to the latest terminal without a client, or else to the latest "
+			"background command. The kept part of what the command printed meanwhile is shown first. "
+			"The status is that of the command, also if it has ended already.\n\n"
+			"The command goes on when this program ends, however it ends.",
 		.usage = "NAME [ID]", .sets = attach_sets, .min_args = 1, .max_args = 2,
 		.words = WORD_SANDBOX,
 	},
@@ -676,7 +695,8 @@ static const struct command commands[] = {
 			"Processes get SIGTERM, and SIGKILL two seconds later unless --timeout says "
 			"otherwise. Stopping a stopped sandbox is success.",
 		.usage = "[NAME…]", .sets = stop_sets, .min_args = 1, .max_args = ARGS_MANY,
-		.instead = "label", .words = WORD_SANDBOX,
+		.instead = "label", .words = WORD_SANDBOX, .conflicts = stop_conflicts,
+		.requires = stop_requires,
 	},
 	{
 		.name = "restart", .group = SANDBOXES, .run = cmd_restart,
@@ -701,8 +721,20 @@ static const struct command commands[] = {
 		.sets = list_sets,
 	},
 	{
-		.name = "status", .aliases = "ps", .group = SANDBOXES, .run = cmd_status,
+		.name = "status", .group = SANDBOXES, .run = cmd_status,
 		.summary = "Show what runs, with resources and ports",
+		.usage = "[NAME]", .sets = status_sets, .max_args = 1, .words = WORD_SANDBOX,
+		.conflicts = status_conflicts,
+	},
+	{
+		.name = "ps", .group = SANDBOXES, .run = cmd_ps,
+		.summary = "List the commands of a sandbox",
+		.description =
+			"Shows each command with its number, the time since which it runs, its state, and "
+			"whether it has a terminal and an attached client. A background command that has ended "
+			"is shown until somebody attaches to it, at most 30 minutes. attach, logs --id and "
+			"stop --id take the number.\n\n"
+			"Without NAME this is `status`.",
 		.usage = "[NAME]", .sets = status_sets, .max_args = 1, .words = WORD_SANDBOX,
 		.conflicts = status_conflicts,
 	},

@@ -19,6 +19,7 @@ int cmd_remove(const struct args *a);
 int cmd_list(const struct args *a);
 int cmd_status(const struct args *a);
 int cmd_inspect(const struct args *a);
+int cmd_ps(const struct args *a);
 int cmd_ping(const struct args *a);
 int cmd_touch(const struct args *a);
 int cmd_box_serve(const struct args *a);

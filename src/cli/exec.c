@@ -3,8 +3,50 @@
 #include "cli/commands.h"
 #include "cli/execution.h"
 #include "cli/start.h"
+#include "base/json.h"
+#include "client/commands.h"
 #include "client/sandbox.h"
 #include "client/visit.h"
+
+#define ANSWER_MAX_BYTES 1024u
+
+/* The command does not use our terminal. With --tty it gets its own, for `attach`. */
+static void detach(struct execution *x, const struct args *a)
+{
+	unsigned not = args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED;
+
+	x->request.message.flags &= ~not ;
+	x->request.message.flags |= EXEC_BACKGROUND | EXEC_DETACHED;
+}
+
+/* Runs the command. If pid 1 keeps as many background commands as it can, it forgets one that has ended. */
+static int execute(struct execution *x, struct client *c, struct exec_result *result, struct err *e)
+{
+	int r = execution_run(x, c, result, e);
+
+	if (r < 0 && x->request.message.flags & EXEC_BACKGROUND && e->code == ERR_LIMIT &&
+	    commands_forget_oldest(c))
+		r = execution_run(x, c, result, e);
+	return r;
+}
+
+static int print_number(const struct args *a, uint64_t id)
+{
+	AUTO_BUF b = BUF_INIT(ANSWER_MAX_BYTES);
+	struct json_writer w;
+
+	if (!args_has(a, "format")) {
+		buf_addf(&b, "%llu\n", (unsigned long long)id);
+		return say_output(&b);
+	}
+	json_writer_init(&w, &b, 2);
+	json_begin_object(&w);
+	json_key_int(&w, "id", (int64_t)id);
+	json_key_str(&w, "name", a->word.v[0]);
+	json_end_object(&w);
+	buf_add_char(&b, '\n');
+	return say_output(&b);
+}
 
 /* If the command line has no command, fills RECORD, which then says what to run. */
 static int run(struct execution *x, const struct args *a, const struct home *h,
@@ -20,7 +62,7 @@ static int run(struct execution *x, const struct args *a, const struct home *h,
 	if (r == 0 && execution_command(x, &record->spec, &a->rest, a->rest.n == 0)) {
 		*ret_ran = true;
 		x->request.message.flags |= v.started ? EXEC_QUITS : 0;
-		r = execution_run(x, &v.client, result, e);
+		r = execute(x, &v.client, result, e);
 	}
 	visit_done(&v);
 	return r;
@@ -36,13 +78,19 @@ int cmd_exec(const struct args *a)
 	bool ran;
 	int status;
 
-	if (execution_options(&x, a, &e) < 0)
-		status = say_error(&e);
-	else if (home_open(&home, &e) < 0 || run(&x, a, &home, &record, &result, &ran, &e) < 0)
+	if (execution_options(&x, a, &e) < 0) {
+		execution_done(&x);
+		return say_error(&e);
+	}
+	if (args_has(a, "detach"))
+		detach(&x, a);
+	if (home_open(&home, &e) < 0 || run(&x, a, &home, &record, &result, &ran, &e) < 0)
 		status = say_error(&e);
 	else if (!ran) {
 		say_warn("nothing to run: give a command after --");
 		status = 0;
+	} else if (args_has(a, "detach") && !result.end.failure) {
+		status = print_number(a, result.id);
 	} else {
 		status = execution_report(&x, &home, a->word.v[0], &result);
 	}

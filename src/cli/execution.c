@@ -1,6 +1,7 @@
 #include "cli/execution.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,7 +273,9 @@ int execution_run(struct execution *x, struct client *c, struct exec_result *ret
 {
 	int r;
 
-	x->request.resized = console_begin(x->request.message.flags & EXEC_TTY);
+	unsigned flags = x->request.message.flags;
+
+	x->request.resized = console_begin(flags & EXEC_TTY && !(flags & EXEC_DETACHED));
 	r = client_exec(c, &x->request, ret, e);
 	console_end(x->request.resized);
 	return r;
@@ -288,6 +291,8 @@ int execution_report(const struct execution *x, const struct home *h, const char
 		 r->broken_output ? ", our output is closed" : "");
 	if (r->broken_output)
 		return 0;
+	if (r->hung_up)
+		return 128 + SIGHUP;
 	if (r->detached) {
 		say_note("detached from session %llu; return with: cordon attach %s %llu",
 			 (unsigned long long)r->id, name, (unsigned long long)r->id);

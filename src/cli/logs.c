@@ -92,6 +92,11 @@ static int add_options(struct strv *argv, const struct args *a, struct err *e)
 		text = xasprintf("--tail=%llu", (unsigned long long)args_uint(a, "tail", 0));
 		strv_add(argv, text);
 	}
+	if (args_has(a, "id")) {
+		free_p(&text);
+		text = xasprintf("--id=%llu", (unsigned long long)args_uint(a, "id", 0));
+		strv_add(argv, text);
+	}
 	if (args_has(a, "grep")) {
 		free_p(&text);
 		text = xasprintf("--grep=%s", args_str(a, "grep"));

@@ -178,7 +178,8 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 		/* the command does not use our terminal; with --tty it gets its own, for `attach` */
 		j->x.request.message.flags &=
 			~(unsigned)(args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED);
-		j->x.request.message.flags |= EXEC_DETACHED;
+		/* pid 1 keeps the command for ps, attach and stop --id */
+		j->x.request.message.flags |= EXEC_DETACHED | EXEC_BACKGROUND | EXEC_NO_INPUT;
 	}
 	return exists ? run_existing(j, e) : run_new(j, e);
 }

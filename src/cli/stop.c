@@ -44,5 +44,7 @@ int cmd_stop(const struct args *a)
 
 	if (stop_grace(a, &grace, &e) < 0)
 		return say_error(&e);
+	if (args_has(a, "id"))
+		return stop_command(a, grace);
 	return targets_each(a, stop, &grace, false);
 }

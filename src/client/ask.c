@@ -189,7 +189,7 @@ int ask_signal(struct line *n, uint64_t id, int sig, bool scope, const struct as
 		return err_set(e, ERR_NOT_FOUND, "session not found: 0");
 	if (ask_new(n, o, &a, e) < 0)
 		return -1;
-	call_signal_to(&a->call, id, sig, scope, &b);
+	call_signal_to(&a->call, id, sig, scope ? FRAME_FLAG_SCOPE : 0, &b);
 	return ask_send(a, &b, ret, e);
 }
 

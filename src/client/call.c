@@ -70,9 +70,9 @@ void call_detach(const struct call *c, struct buf *b)
 	frame_put(b, FRAME_DETACH, 0, c->stream, NULL, 0);
 }
 
-static void put_signal(const struct call *c, uint64_t id, int sig, bool scope, struct buf *b)
+static void put_signal(const struct call *c, uint64_t id, int sig, unsigned flags, struct buf *b)
 {
-	size_t at = frame_begin(b, FRAME_SIGNAL, scope ? FRAME_FLAG_SCOPE : 0, c->stream);
+	size_t at = frame_begin(b, FRAME_SIGNAL, flags, c->stream);
 
 	signal_encode(b, &(struct signal_message){ (uint64_t)sig, id });
 	frame_end(b, at);
@@ -80,12 +80,12 @@ static void put_signal(const struct call *c, uint64_t id, int sig, bool scope, s
 
 void call_signal(const struct call *c, int sig, bool scope, struct buf *b)
 {
-	put_signal(c, 0, sig, scope, b);
+	put_signal(c, 0, sig, scope ? FRAME_FLAG_SCOPE : 0, b);
 }
 
-void call_signal_to(const struct call *c, uint64_t id, int sig, bool scope, struct buf *b)
+void call_signal_to(const struct call *c, uint64_t id, int sig, unsigned flags, struct buf *b)
 {
-	put_signal(c, id, sig, scope, b);
+	put_signal(c, id, sig, flags, b);
 }
 
 void call_list(const struct call *c, struct buf *b)

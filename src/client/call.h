@@ -61,8 +61,8 @@ void call_signal(const struct call *c, int sig, bool scope, struct buf *b);
 void call_list(const struct call *c, struct buf *b);
 void call_look(const struct call *c, const struct look_message *m, struct buf *b);
 void call_feed(const struct call *c, const struct feed_message *m, struct buf *b);
-/* Signals the command with the number ID, as call_signal() does. */
-void call_signal_to(const struct call *c, uint64_t id, int sig, bool scope, struct buf *b);
+/* Signals the command with the number ID. FLAGS are FRAME_FLAG_SCOPE and FRAME_FLAG_WHOLE. */
+void call_signal_to(const struct call *c, uint64_t id, int sig, unsigned flags, struct buf *b);
 /* Call this when the owner has disposed of N bytes of output. When enough bytes have come together, grants pid 1 credit
  * for them. Returns true if B has something to send. */
 bool call_took(struct call *c, size_t n, struct buf *b);

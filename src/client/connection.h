@@ -17,10 +17,11 @@ struct client {
 	const char *name;        /* borrowed */
 	int fd;
 	struct buf in;
-	bool greeted; /* we have sent our HELLO */
+	bool greeted;       /* we have sent our HELLO */
+	uint32_t questions; /* how many questions client/commands has asked */
 };
 
-#define CLIENT_STREAM 1u /* one request at a time: one stream is enough */
+#define CLIENT_STREAM 1u /* for the command; each question has a stream of its own above this one */
 
 /* Connects to pid 1. ERR_NOT_RUNNING: pid 1 does not listen. */
 MUST_USE int client_open(struct client *c, const struct home *h, const char *name, struct err *e);

@@ -31,11 +31,15 @@ bool run_wrote(struct run *r, int k)
 static void take_output(struct run *r, const struct frame *f)
 {
 	AUTO_BUF b = BUF_INIT(64);
+	bool is_error = f->flags & FRAME_FLAG_STDERR;
+	enum execlog_source source = is_error                       ? LOG_STDERR
+				     : f->flags & FRAME_FLAG_JOINED ? LOG_OUTPUT
+								    : LOG_STDOUT;
 
-	if (!run_wrote(r, io_write_all(r->q->out, f->body.p, f->body.n)))
+	if (!run_wrote(r, io_write_all(is_error ? r->q->err : r->q->out, f->body.p, f->body.n)))
 		return;
 	if (!(f->flags & FRAME_FLAG_KEPT))
-		tap_add(&r->tap, LOG_OUTPUT, f->body.p, f->body.n);
+		tap_add(&r->tap, source, f->body.p, f->body.n);
 	if (call_took(&r->call, f->body.n, &b))
 		client_send(r->c, &b);
 }
@@ -162,6 +166,7 @@ int client_attach(struct client *c, const struct exec_request *q, struct exec_re
 	int k;
 
 	run_init(&r, c, q, ret, e);
+	r.attached = true;
 	client_greet(c, &b);
 	call_attach(&r.call, &(struct attach_message){ .id = q->attach_id }, &b);
 	k = client_request(c, &b, NULL, 0, e);

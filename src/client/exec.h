@@ -29,11 +29,13 @@ struct exec_result {
 	struct exit_message end;
 	uint64_t id;
 	bool detached;      /* the detach keys were typed */
+	bool hung_up;       /* our own terminal is gone */
 	bool broken_output; /* no process reads our stdout any more */
 };
 
 MUST_USE int client_exec(struct client *c, const struct exec_request *q, struct exec_result *ret,
 			 struct err *e);
-/* Attaches to a command whose terminal was detached. */
+/* Attaches to a command that has no client. If the message has EXEC_TTY, the command has a terminal; otherwise it has
+ * pipes, and its standard error goes to our own. */
 MUST_USE int client_attach(struct client *c, const struct exec_request *q, struct exec_result *ret,
 			   struct err *e);

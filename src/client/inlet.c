@@ -15,6 +15,13 @@ void inlet_done(struct inlet *i)
 	fd_closep(&i->own);
 }
 
+bool inlet_is_null(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == 0x103);
+}
+
 static void look(struct inlet *i)
 {
 	struct stat st;

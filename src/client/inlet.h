@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -18,6 +19,9 @@ struct inlet {
 #define INLET_OF(f) { .fd = (f), .own = -1 }
 // clang-format on
 void inlet_done(struct inlet *i);
+
+/* Returns true if FD is /dev/null, or no descriptor at all. */
+bool inlet_is_null(int fd);
 
 /* Like read(2). */
 ssize_t inlet_read(struct inlet *i, char *p, size_t n);

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -244,13 +243,6 @@ static int copy_until_end(struct piped *p)
 	return 0;
 }
 
-static bool is_dev_null(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == 0x103);
-}
-
 static int start(struct piped *p)
 {
 	struct run *r = p->run;
@@ -261,7 +253,7 @@ static int start(struct piped *p)
 	int k;
 
 	/* if our input is a terminal (--no-tty) or /dev/null, the command's input is empty */
-	r->in_open = q->in >= 0 && !is_dev_null(q->in) && !isatty(q->in);
+	r->in_open = q->in >= 0 && !inlet_is_null(q->in) && !isatty(q->in);
 	k = pipes_open(&made, joined);
 	if (k < 0)
 		return err_sys(r->e, -k, "make pipes");

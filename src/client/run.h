@@ -15,6 +15,7 @@ struct run {
 	struct call call;
 	struct tap tap;
 	struct inlet in;
+	bool attached;           /* the command was started before, perhaps by another client */
 	bool in_open;            /* our own input has not ended, and the command reads it */
 	int output_error;        /* -errno if the output could not be written */
 	const char *output_step; /* what failed with output_error */

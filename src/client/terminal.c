@@ -41,6 +41,12 @@ static void read_keys(struct run *r, struct keys *keys)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	if (n <= 0 && r->q->resized >= 0) {
+		/* A raw terminal has no end of input: its window was closed. The command must not get an end of input, of
+		 * which a shell would die. */
+		r->result->hung_up = true;
+		return;
+	}
 	if (n > 0)
 		leaves = keys_scan(keys, chunk, (size_t)n, &input);
 	else
@@ -60,10 +66,12 @@ int run_terminal(struct run *r)
 {
 	struct keys keys = { .key = r->q->detach_keys, .n = r->q->n_detach_keys };
 
-	r->in_open = r->q->in >= 0;
+	/* a script that attaches with </dev/null must not end the command's input */
+	r->in_open = r->q->in >= 0 && !(r->attached && inlet_is_null(r->q->in));
 	if (r->q->resized >= 0)
 		send_size(r); /* after a detach, the caller may attach from another terminal */
-	while (!r->call.ended && !r->result->detached && !r->result->broken_output) {
+	while (!r->call.ended && !r->result->detached && !r->result->hung_up &&
+	       !r->result->broken_output) {
 		struct pollfd p[] = {
 			{ .fd = r->c->fd, .events = POLLIN },
 			{ .fd = r->in_open && r->call.credit > keys.matched ? r->q->in : -1,

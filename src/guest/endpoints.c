@@ -31,12 +31,13 @@ static int open_pipe(int *ret_read, int *ret_write)
 	return fchmod(fds[1], 0666) < 0 ? -errno : 0;
 }
 
-/* Makes pipes and keeps their other ends for pid 1. A background command has input; a detached command has none. */
+/* Makes pipes and keeps their other ends for pid 1. A background command has input, unless EXEC_NO_INPUT is set; a
+ * detached command has none. */
 static int open_pipes(unsigned flags, struct endpoints *f)
 {
 	int r = 0;
 
-	if (flags & EXEC_BACKGROUND)
+	if (flags & EXEC_BACKGROUND && !(flags & EXEC_NO_INPUT))
 		r = open_pipe(&f->child[0], &f->write_in);
 	else if ((f->child[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
 		r = -errno;

@@ -102,8 +102,10 @@ void inquiry_list(struct connection *c, uint32_t stream)
 /* True if NOW is what the LOOK waits for, or if the LOOK does not wait. */
 static bool is_so(const struct command_message *now, const struct look_message *m)
 {
-	if (now->flags & COMMAND_ENDED || !(now->flags & COMMAND_BACKGROUND) || !(m->flags & UNTIL))
+	if (now->flags & COMMAND_ENDED || !(m->flags & UNTIL))
 		return true;
+	if (!(now->flags & COMMAND_BACKGROUND)) /* pid 1 can tell only the end of such a command */
+		return !(m->flags & LOOK_UNTIL_END);
 	return (m->flags & LOOK_UNTIL_OUTPUT && now->total > m->offset) ||
 	       (m->flags & LOOK_UNTIL_ROOM && (now->room || now->flags & COMMAND_NO_INPUT));
 }
@@ -185,7 +187,7 @@ static bool try_look(struct guest *g, struct look **at)
 	drop_look(g, at);
 	if (there)
 		show(l.connection, l.stream, &l.message, &now);
-	else /* another client has taken the exit status meanwhile */
+	else /* another client has taken the exit status meanwhile, or pid 1 does not keep it */
 		refuse_number(l.connection, l.stream, l.message.id);
 	return true;
 }
@@ -261,7 +263,7 @@ void inquiry_feed(struct connection *c, uint32_t stream, struct str body)
 }
 
 void inquiry_signal(struct connection *c, uint32_t stream, const struct signal_message *m,
-		    bool scope)
+		    unsigned flags)
 {
 	struct session *s = session_by_number(c->guest, m->id);
 	struct command_message now;
@@ -273,6 +275,9 @@ void inquiry_signal(struct connection *c, uint32_t stream, const struct signal_m
 	/* pid 1 answers before it sends the signal, because the signal may end the command */
 	answer(c, stream, &now);
 	connection_flush(c);
-	if (s)
-		session_signal(s, m->signal, scope);
+	if (!s)
+		return;
+	if (flags & FRAME_FLAG_WHOLE)
+		s->flags |= EXEC_WHOLE;
+	session_signal(s, m->signal, flags & FRAME_FLAG_SCOPE);
 }

@@ -14,8 +14,9 @@
 void inquiry_list(struct connection *c, uint32_t stream);
 void inquiry_look(struct connection *c, uint32_t stream, struct str body);
 void inquiry_feed(struct connection *c, uint32_t stream, struct str body);
+/* FLAGS are those of the frame. */
 void inquiry_signal(struct connection *c, uint32_t stream, const struct signal_message *m,
-		    bool scope);
+		    unsigned flags);
 
 /* Call it when something about the command with number ID has changed. Answers the LOOKs that waited for that. */
 void looks_answer(struct guest *g, uint64_t id);

@@ -155,7 +155,7 @@ static void on_signal(struct connection *c, struct session *s, const struct fram
 	if (signal_decode(f->body, &m) < 0)
 		return;
 	if (m.id)
-		inquiry_signal(c, f->stream, &m, f->flags & FRAME_FLAG_SCOPE);
+		inquiry_signal(c, f->stream, &m, f->flags);
 	else if (s)
 		session_signal(s, m.signal, f->flags & FRAME_FLAG_SCOPE);
 }

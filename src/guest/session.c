@@ -161,7 +161,6 @@ static void keep_end(struct session *s)
 	b->taker = s->connection;
 	s->background = NULL;
 	set_expiry(s->guest);
-	looks_answer(s->guest, b->id);
 }
 
 void session_finish(struct session *s)
@@ -170,6 +169,7 @@ void session_finish(struct session *s)
 	session_send_report(s);
 	session_end_reporter(s);
 	keep_end(s);
+	looks_answer(s->guest, s->id);
 	if (s->connection)
 		connection_send_exit(s->connection, s->stream, &s->end);
 	/* if data still waits for a slow client, the sandbox must not end yet: session_free() tells the supervisor */
@@ -357,6 +357,7 @@ struct session *session_new(struct connection *c, uint32_t stream, unsigned flag
 
 	s->guest = c->guest;
 	s->connection = flags & EXEC_DETACHED ? NULL : c;
+	s->outlives = flags & EXEC_DETACHED;
 	s->stream = stream;
 	s->flags = flags;
 	s->id = ++c->guest->next_session;
@@ -586,8 +587,13 @@ void sessions_drop(struct connection *c, bool unread)
 			s->asker = NULL;
 		if (s->connection != c)
 			continue;
-		if (s->background) { /* the command goes on without a client */
-			session_part(s);
+		if (s->outlives) {
+			if (!s->finished) {
+				session_part(s);
+				continue;
+			}
+			s->connection = NULL;
+			session_release(s);
 			continue;
 		}
 		/* the session waits for credit, which no client will grant now */

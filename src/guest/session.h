@@ -33,6 +33,7 @@ struct session {
 	loop_id timer;      /* --timeout */
 	loop_id kill_timer; /* runs the next pass of session_kill() */
 	bool begun;         /* STARTED was sent, or no client waited for it */
+	bool outlives;      /* the command goes on when its client dies */
 	bool timed_out, swept, ended;
 	bool emptying; /* EXEC_WHOLE: the command has ended, and its scope is being killed */
 	bool finished; /* EXIT was sent */
@@ -78,7 +79,7 @@ void session_leave(struct connection *c, const struct frame *f, const int *fds, 
 /* Call it when the client has sent something. The client was alive after pid 1 sent the last EXIT,
  * so all its finished commands ended normally. Releases their sessions. */
 void sessions_release_known(struct connection *c);
-/* Call it when the connection is gone. Kills the client's commands that are not detached. UNREAD
+/* Call it when the connection is gone. Kills the client's commands that do not outlive their client. UNREAD
  * means that the client never read what pid 1 sent last. Then pid 1 also kills the background
  * processes of commands whose EXIT the client did not read. */
 void sessions_drop(struct connection *c, bool unread);
@@ -99,7 +100,7 @@ void session_send_started(const struct session *s, struct connection *c);
  * owns MASTER from here on. */
 void session_relay(struct session *s, int master, bool files);
 /* Passes on the bytes from the pipes of a background command. The session owns the pipes from here
- * on. ERROR may be -1. */
+ * on. IN is -1 if the command has no input; ERROR may be -1. */
 void session_relay_pipes(struct session *s, int in, int out, int error);
 /* Tells the loop which events on its descriptors this session needs now. Output is not watched
  * before the command has begun. */

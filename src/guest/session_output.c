@@ -201,6 +201,9 @@ void session_relay_pipes(struct session *s, int in, int out, int error)
 	set_outlet(s, 0, out);
 	set_outlet(s, 1, error);
 	s->in = in;
+	s->input_closed = in < 0;
+	if (in < 0)
+		return;
 	IGNORE(fcntl(in, F_SETFL, O_NONBLOCK)); /* cannot fail on a pipe */
 	s->in_watch = loop_add_fd(s->guest->loop, in, 0, on_in, s);
 }
@@ -258,6 +261,7 @@ void session_detach(struct session *s)
 {
 	if (s->relay != RELAY_TERMINAL && s->relay != RELAY_PIPES)
 		return;
+	s->outlives = true;
 	session_keep(s);
 	session_part(s);
 }
@@ -293,6 +297,7 @@ static void attach(struct session *s, struct connection *c, uint32_t stream,
 {
 	struct background *b = s->background;
 
+	s->outlives = true;
 	s->connection = c;
 	s->stream = stream;
 	s->credit = FRAME_CREDIT_BYTES;

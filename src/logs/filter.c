@@ -62,6 +62,8 @@ int filter_passes(const struct filter *f, const struct entry *x, struct err *e)
 
 	if (!(f->sources & 1u << x->source) || x->t_ns < f->since_ns || x->t_ns >= f->until_ns)
 		return 0;
+	if (f->id && x->id != f->id)
+		return 0;
 	if (!f->grep)
 		return 1;
 	r = pcre2_match(f->grep->code, (PCRE2_SPTR)(x->body.p ? x->body.p : ""), x->body.n, 0, 0,

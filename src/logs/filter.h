@@ -11,7 +11,8 @@
 struct filter {
 	unsigned sources;            /* bit per enum execlog_source */
 	uint64_t since_ns, until_ns; /* [since, until) */
-	struct grep *grep;           /* the expression, or NULL */
+	uint64_t id;       /* only records of this command, since the sandbox last started; or 0 */
+	struct grep *grep; /* the expression, or NULL */
 };
 
 #define FILTER_SOURCES_DEFAULT (1u << LOG_STDOUT | 1u << LOG_STDERR | 1u << LOG_OUTPUT)

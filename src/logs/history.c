@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -46,6 +47,33 @@ static void open_files(struct history *h, int dir)
 	h->fd[TEXT_FILE] = open_log(dir, RUNTIME_LOG_FILE);
 }
 
+static bool is_note(const struct entry *x, const char *text)
+{
+	return x->source == LOG_SYSTEM && x->body.n >= strlen(text) &&
+	       memcmp(x->body.p, text, strlen(text)) == 0;
+}
+
+/* Notes between which records the sandbox was down. The numbers of commands begin anew with each start. The first output of
+ * a command may come before the note of the start, so the end before that start counts. */
+static void note_boot(struct history *h, const struct entry *x)
+{
+	if (is_note(x, "--- sandbox stopped") || is_note(x, "--- sandbox crashed"))
+		h->stop_ns = x->t_ns;
+	else if (is_note(x, "--- sandbox started"))
+		h->boot_ns = h->stop_ns;
+}
+
+/* Drops the records that are older than the last start. The index is sorted. */
+static void drop_older(struct history *h)
+{
+	const struct spot *s = (const struct spot *)h->index.p;
+	size_t n = 0;
+
+	while (n < history_count(h) && s[n].t_ns < h->boot_ns)
+		n++;
+	buf_drop(&h->index, n * sizeof(*s));
+}
+
 static int index_file(struct history *h, unsigned file, const struct filter *f, struct err *e)
 {
 	struct lines l;
@@ -61,6 +89,7 @@ static int index_file(struct history *h, unsigned file, const struct filter *f, 
 			entry_from_text(&x, line, h->text_ns);
 		else if (entry_parse(&x, line) < 0)
 			continue;
+		note_boot(h, &x);
 		pass = filter_passes(f, &x, e);
 		if (pass > 0) {
 			struct spot s = { x.t_ns, offset, (uint32_t)line.n, file };
@@ -106,6 +135,8 @@ int history_load(struct history *h, int logs_dir, const struct filter *f, struct
 		return err_set(e, ERR_LIMIT, "the log has more records than fit in memory");
 	if (h->index.n)
 		qsort(h->index.p, history_count(h), sizeof(struct spot), older_first);
+	if (f->id)
+		drop_older(h);
 	return 0;
 }
 

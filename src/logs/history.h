@@ -13,7 +13,10 @@ struct history {
 	int fd[HISTORY_FILES]; /* -1 if the file is missing; exec.log is the last but one */
 	uint64_t text_ns;      /* when runtime.log was last written: the time of its lines */
 	struct buf index;
-	uint64_t end; /* offset in exec.log of the first record that is not indexed */
+	uint64_t end;     /* offset in exec.log of the first record that is not indexed */
+	uint64_t stop_ns; /* when the sandbox last ended */
+	uint64_t
+		boot_ns; /* when it had ended before it last started; earlier records have other numbers */
 };
 #define HISTORY_LIVE_FILE (HISTORY_FILES - 2)
 

@@ -95,6 +95,8 @@ enum frame_flag {
 	/* 1 << 3 and 1 << 4 are taken: clients before version 0.1 read them in an ERROR that answers EXEC */
 	FRAME_FLAG_KEPT = 1 << 5,  /* OUTPUT: already in the log, because no client was attached */
 	FRAME_FLAG_SCOPE = 1 << 6, /* SIGNAL: to everything that the command started */
+	/* SIGNAL by number: when the command ends, pid 1 kills the processes that it left behind */
+	FRAME_FLAG_WHOLE = 1 << 7,
 };
 
 struct frame {

@@ -44,9 +44,9 @@ enum exec_flag {
 	EXEC_BACKGROUND = 1 << 8,
 	/* the command's own process may send a report before it ends (protocol 2); see FRAME_REPORT */
 	EXEC_REPORTS = 1 << 9,
-	/* there is no input: pid 1 gives the command /dev/null instead of the pipe that the client sent. Programs such
-	 * as ripgrep read a pipe on stdin instead of the current directory. An older pid 1 keeps the pipe, which is
-	 * at its end */
+	/* there is no input: pid 1 gives the command /dev/null instead of the pipe that the client sent, or that pid 1
+	 * would hold open for a background command. Programs such as ripgrep read a pipe on stdin instead of the current
+	 * directory. An older pid 1 keeps the pipe: the client's is at its end, its own stays open */
 	EXEC_NO_INPUT = 1 << 10,
 };
 

@@ -257,7 +257,7 @@ static void questions_name_their_command(void)
 	T_INT(sent(&feed, &f), FRAME_FEED);
 	T_INT(feed_decode(f.body, &d), 0);
 	T_TRUE(d.id == 5 && !d.end && str_eq(d.data, "yes\n"));
-	call_signal_to(&call, 5, 15, true, &kill);
+	call_signal_to(&call, 5, 15, FRAME_FLAG_SCOPE, &kill);
 	T_INT(sent(&kill, &f), FRAME_SIGNAL);
 	T_INT(f.flags, FRAME_FLAG_SCOPE);
 	T_INT(signal_decode(f.body, &s), 0);

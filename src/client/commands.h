@@ -1,0 +1,26 @@
+/*
+ * Questions about the commands of a sandbox, for a caller that waits for the answer, as the command line does. A
+ * server asks with client/ask.
+ *
+ * A question uses a connection that has no request under way. Pid 1 is not trusted: client/call bounds every answer.
+ */
+#pragma once
+
+#include "client/connection.h"
+#include "wire/background.h"
+
+/* Called for each command. M is borrowed for the call. */
+typedef void commands_fn(void *arg, const struct command_message *m);
+
+/* Calls FN for each command that pid 1 runs or keeps. Fails with ERR_UNSUPPORTED if pid 1 speaks protocol 1, or with
+ * ERR_TIMEOUT if pid 1 does not answer. */
+MUST_USE int commands_list(struct client *c, commands_fn *fn, void *arg, struct err *e);
+/* Signals the command with the number ID. FLAGS are FRAME_FLAG_SCOPE and FRAME_FLAG_WHOLE. Fails with ERR_NOT_FOUND if
+ * there is no such command. */
+MUST_USE int commands_signal(struct client *c, uint64_t id, int sig, unsigned flags, struct err *e);
+/* Waits until the command ends, or until the time UNTIL_NS. Returns 1 if it has ended, 0 if it has not, or -1. *RET is
+ * how it ended; RET_KNOWN tells whether pid 1 keeps that. */
+MUST_USE int commands_await_end(struct client *c, uint64_t id, uint64_t until_ns,
+				struct exit_message *ret, bool *ret_known, struct err *e);
+/* Forgets the command that ended first, so that there is room for another one. Returns true if there was one. */
+bool commands_forget_oldest(struct client *c);
