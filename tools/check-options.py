@@ -113,6 +113,8 @@ def parser_knows_the_tables():
             forms = ["--" + o["name"]] + (["--" + o["alias"]] if o["alias"] else []) + (
                 ["-" + o["letter"]] if o["letter"] else [])
             for form in forms:
+                if o["bare"]:
+                    continue  # both ways are right
                 if o["kind"] == "flag":
                     r, want = run(CORDON, *path, form + "=x"), "--%s takes no value" % o["name"]
                 else:

@@ -41,7 +41,9 @@ def option(o):
     names = ["\\fB%s\\fR" % roff(n) for n in
              (["-" + o["letter"]] if o["letter"] else []) + ["--" + o["name"]]]
     head = ", ".join(names)
-    if o["kind"] != "flag":
+    if o["bare"]:
+        head += "[=\\fI%s\\fR]" % roff(o["value"])
+    elif o["kind"] != "flag":
         head += " \\fI%s\\fR" % roff(o["value"])
     body = [roff(sentence(o["help"]))]
     if o["choices"]:

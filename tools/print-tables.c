@@ -65,6 +65,7 @@ static void write_opts(struct json_writer *w, const struct opt_set *sets)
 			write_words(w, "choices", o->choices);
 			json_key_bool(w, "number", o->max > 0);
 			json_key_bool(w, "hidden", o->marks & OPT_HIDDEN);
+			json_key_bool(w, "bare", o->marks & OPT_BARE);
 			json_key_bool(w, "unsupported", o->marks & OPT_UNSUPPORTED);
 			json_end_object(w);
 		}

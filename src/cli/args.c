@@ -18,6 +18,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/say.h"
+#include "cli/habits.h"
 #include "cli/help.h"
 #include "spec/cpus.h"
 
@@ -48,6 +49,7 @@ struct value {
 	const struct opt *opt;
 	struct strv v; /* borrowed strings; empty for a flag */
 	uint64_t number;
+	bool bare; /* given without a value, too */
 };
 
 struct args_values {
@@ -164,6 +166,13 @@ bool args_as_msb(const struct args *a)
 	return strcmp(a->program, "msb") == 0;
 }
 
+bool args_bare(const struct args *a, const char *name)
+{
+	const struct value *v = lookup(a, name);
+
+	return v && v->bare;
+}
+
 const char *args_str(const struct args *a, const char *name)
 {
 	const struct value *v = lookup(a, name);
@@ -235,8 +244,8 @@ static void consider(const char *word, const char *candidate, unsigned *best, co
 static int fail_unknown_command(struct parser *p, const char *word)
 {
 	AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
-	const char *near = NULL;
-	unsigned best = SUGGEST_DISTANCE + 1;
+	const char *near = p->path.n == 1 ? habit_command(word) : NULL;
+	unsigned best = near ? 0 : SUGGEST_DISTANCE + 1;
 
 	for (const struct command *c = command_path_end(&p->path)->sub; c->name; c++)
 		if (!c->hidden)
@@ -252,9 +261,13 @@ static int fail_unknown_opt(struct parser *p, struct str name)
 	AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
 	AUTO_FREE char *word = xstrndup(name.p, name.n);
 	struct opt_iter it = { .set = command_path_end(&p->path)->sets };
-	const char *near = NULL;
+	const char *near = habit_option(word);
 	unsigned best = SUGGEST_DISTANCE + 1;
 
+	if (near && !find_opt(command_path_end(&p->path), str_of(near), 0))
+		near = NULL; /* another command has that option */
+	if (near)
+		best = 0;
 	for (const struct opt *o; (o = args_next_opt(&it));)
 		consider(word, o->name, &best, &near);
 	shown(&b, word);
@@ -339,8 +352,10 @@ static int take(struct parser *p, const struct opt *o, const char *s)
 		return fail(p, "--%s was given twice", o->name);
 	if (!v)
 		v = value_add(&p->values, o);
-	if (!s)
+	if (!s) {
+		v->bare = true;
 		return 0;
+	}
 	if (!utf8_valid(s, strlen(s)))
 		return fail(p, "--%s: the value is not UTF-8", o->name);
 	push(&p->values.line_names, o->name);
@@ -415,6 +430,8 @@ static int parse_long(struct parser *p, const char *word)
 
 	if (!o)
 		return fail_unknown_opt(p, name);
+	if (!rest.p && (o->marks & OPT_BARE) && !args_as_msb(&p->args))
+		return take(p, o, NULL);
 	if (o->kind != OPT_FLAG)
 		return rest.p ? take(p, o, rest.p) : take_next(p, o);
 	if (rest.p)
@@ -449,6 +466,12 @@ static int parse_letters(struct parser *p, const char *word)
 	return 0;
 }
 
+/* A lone '-' is a word. */
+static bool is_option(const char *word)
+{
+	return word[0] == '-' && word[1];
+}
+
 static int parse_word(struct parser *p, const char *word)
 {
 	const struct command *c = command_path_end(&p->path);
@@ -470,6 +493,16 @@ static int parse_word(struct parser *p, const char *word)
 	return 0;
 }
 
+/* Called as cordon, the first bare word behind the image or the name begins the command. The command is WORD and all
+ * later words, even if they look like options. Called as msb, a command comes only after '--'. */
+static bool begins_command(const struct parser *p, const char *word)
+{
+	const struct command *c = command_path_end(&p->path);
+
+	return c->takes_rest && p->args.word.n == c->max_args && !is_option(word) &&
+	       !args_as_msb(&p->args);
+}
+
 static int parse_line(struct parser *p)
 {
 	bool options = true;
@@ -478,6 +511,11 @@ static int parse_line(struct parser *p)
 		const char *word = p->argv[p->at];
 		int r = 0;
 
+		if (begins_command(p, word)) {
+			p->args.has_rest = true;
+			p->at--; /* WORD itself belongs to the command */
+			break;
+		}
 		if (options && strcmp(word, "--") == 0) {
 			options = false;
 			p->args.has_rest = command_path_end(&p->path)->takes_rest;
@@ -485,7 +523,7 @@ static int parse_line(struct parser *p)
 				break;
 		} else if (options && starts_with(word, "--")) {
 			r = parse_long(p, word);
-		} else if (options && word[0] == '-' && word[1]) {
+		} else if (options && is_option(word)) {
 			r = parse_letters(p, word);
 		} else {
 			r = parse_word(p, word);

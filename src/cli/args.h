@@ -32,6 +32,9 @@ enum opt_mark {
 	OPT_UNSUPPORTED = 1 << 1, /* refused with "--x is not supported yet", exit 1 */
 	OPT_DASH_VALUE = 1 << 2,  /* the value may start with '-' (--init-arg) */
 	OPT_COMMA = 1 << 3, /* OPT_LIST: a word may hold several values, separated by commas */
+	OPT_BARE =
+		1
+		<< 4, /* called as cordon, the value is written only with '='; without it the option is a flag */
 };
 
 struct opt {
@@ -100,6 +103,8 @@ struct args {
 bool args_has(const struct args *a, const char *name);
 /* Returns true if the program was called as msb, so that it must behave exactly as msb does. */
 bool args_as_msb(const struct args *a);
+/* Returns true if the option NAME, which is marked OPT_BARE, was given without a value. */
+bool args_bare(const struct args *a, const char *name);
 const char *args_str(const struct args *a, const char *name); /* NULL when absent */
 uint64_t args_uint(const struct args *a, const char *name, uint64_t fallback);
 const struct strv *args_list(const struct args *a, const char *name); /* never NULL */

@@ -35,6 +35,7 @@ static const char *const run_conflicts[][2] = {
 static const struct opt exec_opts[] = {
 	LIST('e', "env", "K=V", "Set a variable for this command",
 	     .more = "A bare K copies the value from your environment; an unset variable is an error."),
+	ENV_FILE,
 	VALUE('w', "workdir", "DIR", "Working directory"),
 	VALUE('u', "user", "USER[:GROUP]", "User, by name or number"),
 	FLAG(0, "stream", "Use plain pipes; a terminal on stdin is an error"),
@@ -476,7 +477,7 @@ static const char *const ssh_authorize_conflicts[][2] = {
 	{ "file", "key" }, { "file", "stdin" }, { "key", "stdin" }, { NULL, NULL }
 };
 #define SSH_ROW \
-	.run = cmd_ssh, .usage = "[NAME] [-- COMMAND…]", .sets = ssh_sets, .max_args = 1, \
+	.run = cmd_ssh, .usage = "[NAME] [[--] COMMAND…]", .sets = ssh_sets, .max_args = 1, \
 	.takes_rest = true, .words = WORD_SANDBOX, .conflicts = ssh_conflicts
 
 static const struct command ssh_commands[] = {
@@ -655,7 +656,7 @@ static const struct command commands[] = {
 			"sandbox is deleted afterwards. If --name names an existing sandbox, COMMAND runs "
 			"there and creation options are ignored.\n\n"
 			"Without COMMAND the image's command is run, or a shell if stdin is a terminal.",
-		.usage = "[IMAGE] [-- COMMAND…]", .sets = run_sets, .max_args = 1, .takes_rest = true,
+		.usage = "[IMAGE] [[--] COMMAND…]", .sets = run_sets, .max_args = 1, .takes_rest = true,
 		.words = WORD_IMAGE, .conflicts = run_conflicts, .requires = create_requires,
 	},
 	{
@@ -667,7 +668,7 @@ static const struct command commands[] = {
 			"--timeout killed it. A stopped sandbox is started for COMMAND and stopped again.\n\n"
 			"Everything COMMAND started is killed when this client dies, unless COMMAND was started "
 			"with --detach or somebody has attached to it.",
-		.usage = "NAME [-- COMMAND…]", .sets = exec_sets, .min_args = 1, .max_args = 1,
+		.usage = "NAME [[--] COMMAND…]", .sets = exec_sets, .min_args = 1, .max_args = 1,
 		.takes_rest = true, .words = WORD_SANDBOX, .conflicts = exec_conflicts,
 		.requires = exec_requires,
 	},
@@ -819,7 +820,7 @@ static const struct command commands[] = {
 		.description =
 			"Writes a small script to the bin directory of the state directory. The script runs "
 			"COMMAND, or the image's command, in a sandbox made from IMAGE.",
-		.usage = "[IMAGE] [-- COMMAND…]", .sets = install_sets, .max_args = 1, .takes_rest = true,
+		.usage = "[IMAGE] [[--] COMMAND…]", .sets = install_sets, .max_args = 1, .takes_rest = true,
 		.words = WORD_IMAGE,
 	},
 	{

@@ -14,6 +14,7 @@
 #include "client/sandbox.h"
 #include "client/stop.h"
 #include "spec/cpus.h"
+#include "spec/env_file.h"
 #include "spec/grammar.h"
 
 #define REPLACE_GRACE_MS 10000
@@ -112,9 +113,12 @@ static int set_resources(struct spec *s, const struct args *a, struct err *e)
 
 static int set_runtime(struct spec *s, const struct args *a, struct err *e)
 {
-	const struct strv *env = args_list(a, "env");
+	const struct strv *env = args_list(a, "env"), *files = args_list(a, "env-file");
 	const char *v;
 
+	for (size_t i = 0; i < files->n; i++)
+		if (env_file_read(&s->env, &s->n_env, "--env-file", files->v[i], e) < 0)
+			return -1;
 	for (size_t i = 0; i < env->n; i++)
 		if (spec_add_env(&s->env, &s->n_env, "--env", env->v[i], e) < 0)
 			return -1;
@@ -263,6 +267,7 @@ int creation_spec(const struct args *a, const struct home *h, struct spec *s, st
 	if (name && spec_check_name("--name", name, e) < 0)
 		return -1;
 	s->name = name ? xstrdup(name) : spec_random_name();
+	s->ephemeral = args_bare(a, "rm");
 	r = files_apply(a, h, s, &x, e);
 	if (r == 0)
 		r = apply_flags(s, a, &x, e);

@@ -15,6 +15,7 @@
 #include "cli/console.h"
 #include "client/call.h"
 #include "client/sandbox.h"
+#include "spec/env_file.h"
 #include "spec/grammar.h"
 
 #define DEFAULT_DETACH_KEYS "ctrl-]"
@@ -30,11 +31,13 @@ static bool same_file(int a, int b)
 
 static int add_env(struct execution *x, const struct args *a, struct err *e)
 {
-	const struct strv *l = args_list(a, "env");
+	const struct strv *l = args_list(a, "env"), *files = args_list(a, "env-file");
 	struct spec_env *env = NULL;
 	size_t n = 0;
 	int r = 0;
 
+	for (size_t i = 0; r == 0 && i < files->n; i++)
+		r = env_file_read(&env, &n, "--env-file", files->v[i], e);
 	for (size_t i = 0; r == 0 && i < l->n; i++)
 		r = spec_add_env(&env, &n, "--env", l->v[i], e);
 	for (size_t i = 0; i < n; i++) {
@@ -88,6 +91,12 @@ static void set_terminal(struct exec_message *m)
 	}
 }
 
+/* Returns false if the command gets no terminal although stdin is one. */
+static bool wants_terminal(const struct args *a)
+{
+	return !args_has(a, "no-tty") && (args_has(a, "tty") || !args_has(a, "interactive"));
+}
+
 int execution_options(struct execution *x, const struct args *a, struct err *e)
 {
 	struct exec_message *m = &x->request.message;
@@ -95,7 +104,7 @@ int execution_options(struct execution *x, const struct args *a, struct err *e)
 	const char *user = NULL;
 
 	*x = (struct execution){ .request = { .in = 0, .out = 1, .err = 2, .log = true } };
-	x->interactive = isatty(0) && !args_has(a, "no-tty");
+	x->interactive = isatty(0) && wants_terminal(a);
 	if (add_limits(m, a, e) < 0)
 		return -1;
 	if (parse_detach_keys(keys ? keys : DEFAULT_DETACH_KEYS, x->request.detach_keys,

@@ -87,7 +87,9 @@ static void add_opt(struct buf *out, const struct opt *o, bool long_form)
 		buf_addf(&left, "  -%c, --%s", o->letter, o->name);
 	else
 		buf_addf(&left, "      --%s", o->name);
-	if (o->kind != OPT_FLAG)
+	if (o->marks & OPT_BARE)
+		buf_addf(&left, "[=%s]", o->value);
+	else if (o->kind != OPT_FLAG)
 		buf_addf(&left, " %s", o->value);
 	buf_add_str(&text, o->help);
 	add_opt_marks(&text, o);

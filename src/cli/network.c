@@ -1,5 +1,7 @@
 #include "cli/network.h"
 
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "base/say.h"
 #include "policy/options.h"
@@ -28,8 +30,9 @@ static struct policy_options rule_options(const struct args *a)
 static struct policy_options options_from_args(const struct args *a)
 {
 	struct policy_options o = rule_options(a);
+	const char *network = args_str(a, "network");
 
-	o.no_net = args_has(a, "no-net");
+	o.no_net = args_has(a, "no-net") || (network && strcmp(network, "none") == 0);
 	o.strict = args_has(a, "net-strict");
 	o.no_rebind_protection = args_has(a, "no-dns-rebind-protection");
 	o.nameservers = strings(args_list(a, "dns-nameserver"));

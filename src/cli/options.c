@@ -10,6 +10,7 @@ static const char *const security_choices[] = { "default", "restricted", NULL };
 static const char *const engine_choices[] = { "auto", "process", "vm", NULL };
 static const char *const profile_choices[] = { "single-tenant", "multi-tenant", NULL };
 static const char *const placement_choices[] = { "inherit", "auto", "spread", "compact", NULL };
+static const char *const network_choices[] = { "none", "bridge", NULL };
 static const char *const thp_choices[] = { "always", "madvise", "never", NULL };
 
 const struct opt quiet_opts[] = {
@@ -49,6 +50,8 @@ const struct opt command_opts[] = {
 };
 
 const struct opt tty_opts[] = {
+	FLAG('i', "interactive", "Pass standard input on; without -t the command gets no terminal",
+	     .more = "Standard input is passed on in any case. -it is the same as -t."),
 	FLAG('t', "tty", "Give the command a terminal"),
 	FLAG(0, "no-tty", "Give the command no terminal, even if stdin is one"),
 	OPT_END
@@ -132,7 +135,10 @@ const struct opt storage_opts[] = {
 	LIST(0, "copy-file", "SRC:DST", "Like --copy, for files only"),
 	LIST(0, "copy-dir", "SRC:DST", "Like --copy, for directories only"),
 	LIST(0, "mkdir", "PATH", "Make a directory before the first start"),
-	LIST(0, "rm", "PATH", "Remove a path before the first start"),
+	LIST(0, "rm", "PATH", "Delete the sandbox when it ends, or only PATH before its start",
+	     .marks = OPT_BARE,
+	     .more = "--rm deletes the sandbox when it ends, even if it has a name. --rm=PATH removes a path before the "
+		     "first start; msb writes this as --rm PATH."),
 	OPT_END
 };
 
@@ -141,6 +147,7 @@ const struct opt runtime_opts[] = {
 	VALUE(0, "shell", "PROGRAM", "Interactive shell (default /bin/sh)"),
 	LIST('e', "env", "K=V", "Set a variable for all commands",
 	     .more = "A bare K copies the value from your environment; an unset variable is an error."),
+	ENV_FILE,
 	VALUE(0, "entrypoint", "PROGRAM", "Replace the image's entrypoint"),
 	VALUE('H', "hostname", "NAME", "Host name inside (default: from the name)"),
 	VALUE('u', "user", "USER[:GROUP]", "User of commands, by name or number",
@@ -160,6 +167,7 @@ const struct opt script_opts[] = {
 
 const struct opt network_opts[] = {
 	FLAG(0, "no-net", "No network but loopback (also --no-network)", .alias = "no-network"),
+	VALUE(0, "network", "MODE", "No network (none), or the default (bridge)", .choices = network_choices),
 	LIST(0, "net", "PROFILE", "What may be reached: public, private, host, all, none",
 	     .more = "Profiles combine as a comma list, except all and none."),
 	LIST('p', "port", "[ADDR:]HOST:GUEST[/PROTO]", "Publish a port on the host"),

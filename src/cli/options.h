@@ -10,6 +10,9 @@
 #define NUMBER(l, n, v, lo, hi, h, ...) { .name = n, .letter = l, .kind = OPT_UINT, .value = v, .min = lo, .max = hi, .help = h, __VA_ARGS__ }
 #define CPUS(l, n, h, ...)             { .name = n, .letter = l, .kind = OPT_CPUS, .value = "N", .max = SPEC_CPUS_MAX, .help = h, __VA_ARGS__ }
 #define OPT_END                        { .name = NULL }
+#define ENV_FILE                       LIST(0, "env-file", "FILE", "Set the variables of a file", \
+	.more = "Each line is K=V, or K to copy the value from your environment if it has one. Empty lines and lines " \
+		"that begin with '#' have no meaning. Nothing is quoted. --env overrides a file.")
 #define NOT_YET                        .marks = OPT_UNSUPPORTED
 // clang-format on
 
@@ -45,6 +48,8 @@ extern const struct opt conf_opts[];
 
 #define CREATION_CONFLICTS                                                                    \
 	{ "oci-upper-size", "root-disk" }, { "net", "no-net" }, { "net", "net-default" },     \
+		{ "network", "net" }, { "network", "no-net" }, { "network", "net-default" },  \
+		{ "network", "net-default-egress" }, { "network", "net-default-ingress" },    \
 		{ "net", "net-default-egress" }, { "net", "net-default-ingress" },            \
 		{ "no-net", "net-default" }, { "no-net", "net-default-egress" },              \
 		{ "no-net", "net-default-ingress" }, { "net-default", "net-default-egress" }, \

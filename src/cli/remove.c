@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/say.h"
 #include "cli/commands.h"

@@ -165,7 +165,7 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 	if (!exists && creation_spec(a, &j->home, &j->spec, e) < 0)
 		return -1;
 	*ret_name = name ? name : j->spec.name;
-	j->spec.ephemeral = !name;
+	j->spec.ephemeral |= !name;
 	j->x.request.log = exists || name; /* the log of an ephemeral sandbox is erased with it */
 	if (!execution_command(&j->x, exists ? &j->record.spec : &j->spec, &a->rest, true)) {
 		say_warn("nothing to run: give a command after --");

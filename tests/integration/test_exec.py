@@ -76,10 +76,6 @@ class Status(CordonTest):
         self.assertEqual((got.code, got.out), (1, b""), got)
         self.assertEqual(got.errtext, "error: sandbox not found: nosuch\n")
 
-    def test_a_second_bare_word_is_a_usage_error(self):
-        box = self.create()
-        self.assertEqual(self.cordon("exec", box.name, "true").code, 2)
-
     def test_without_command_and_terminal_it_warns_and_ends_with_0(self):
         box = self.create()
         got = self.cordon("exec", box.name)

@@ -25,6 +25,7 @@ static const struct opt plain[] = {
 	{ .name = "arg", .kind = OPT_LIST, .value = "ARG", .help = "a", .marks = OPT_DASH_VALUE },
 	{ .name = "no-net", .alias = "no-network", .help = "n" },
 	{ .name = "secret", .kind = OPT_LIST, .value = "S", .help = "s", .marks = OPT_UNSUPPORTED },
+	{ .name = "bare", .kind = OPT_LIST, .value = "B", .help = "b", .marks = OPT_BARE },
 	{ .name = "old", .kind = OPT_STR, .value = "S", .help = "o", .marks = OPT_HIDDEN },
 	{ .name = NULL },
 };
@@ -63,6 +64,8 @@ static int probe(const struct args *a)
 		} else {
 			for (size_t i = 0; i < args_list(a, o->name)->n; i++)
 				see(o->name, args_list(a, o->name)->v[i]);
+			if (args_bare(a, o->name))
+				see(o->name, "");
 		}
 	}
 	if (a->log_level)
@@ -232,9 +235,11 @@ static void unknown_things(void)
 	refused("exce", 2, "error: unknown command 'exce'\n  → did you mean 'exec'?");
 	refused("nothing-like-it", 2,
 		"error: unknown command 'nothing-like-it'\n  → try 'cordon --help'");
+	refused("kill", 2, "unknown command 'kill'\n  → did you mean 'stop'?");
+	refused("exec --mem 1 box", 2, "did you mean '--memory'?");
+	refused("exec --mount 1 box", 2, "unknown option '--mount'\n  → try");
 	refused("hiden", 2, "error: unknown command 'hiden'\n  → try");
 	refused("exec --memroy 1 box", 2, "did you mean '--memory'?");
-	refused("exec --mem 1 box", 2, "unknown option '--mem'");
 	refused("exec --odl 1 box", 2,
 		"error: unknown option '--odl'\n  → try 'cordon exec --help'");
 	refused("exec --version", 2, "unknown option '--version'");
@@ -248,7 +253,18 @@ static void unknown_things(void)
 static void positionals(void)
 {
 	refused("exec", 2, "missing argument NAME");
-	refused("exec box true", 2, "a command goes behind '--'");
+	understood("exec box true", "cmd[exec] word[box] rest[] rest[true]");
+	understood("exec -q box -f true -q --nosuch -- x",
+		   "cmd[exec] word[box] quiet[] force[] rest[] rest[true] rest[-q] rest[--nosuch] "
+		   "rest[--] rest[x]");
+	understood("exec box - -q", "cmd[exec] word[box] rest[] rest[-] rest[-q]");
+	T_INT(run("msb", "exec box true"), 2);
+	T_TRUE(strstr(errors, "a command goes behind '--'") != NULL);
+	understood("exec --bare box", "cmd[exec] word[box] bare[]");
+	understood("exec --bare=x --bare box", "cmd[exec] word[box] bare[x] bare[]");
+	T_INT(run("msb", "exec --bare x box"), 7);
+	T_STR(seen, "cmd[exec] word[box] bare[x]");
+	T_INT(run("msb", "exec box --bare"), 2);
 	refused("exec -- true", 2, "missing argument NAME");
 	refused("rm", 2, "remove needs a name or --env");
 	understood("rm --env A=1", "cmd[remove] env[A=1]");

@@ -1,0 +1,12 @@
+/*
+ * Words that people know from other programs, and what they are called here.
+ *
+ * Only messages about unknown words use them: "unknown command 'kill', did you mean 'stop'?". Unlike a spelling mistake, such
+ * a word has no letters in common with the right one.
+ */
+#pragma once
+
+/* Returns what WORD is called here, such as "stop --force", or NULL. */
+const char *habit_command(const char *word);
+/* Returns the option, without dashes, that other programs call NAME, or NULL. */
+const char *habit_option(const char *name);

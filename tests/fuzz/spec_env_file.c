@@ -1,0 +1,26 @@
+/* A file of variables: no text may crash the parser, and every variable has a name and a value that a program can get. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spec/env_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct spec_env *env = NULL;
+	struct err e = { 0 };
+	size_t n = 0;
+
+	IGNORE(env_file_parse(&env, &n, "--env-file", "f", (struct str){ (const char *)data, size },
+			      &e));
+	for (size_t i = 0; i < n; i++) {
+		if (!*env[i].key || strpbrk(env[i].key, "=\n \t") || strchr(env[i].value, '\n'))
+			abort();
+		free(env[i].key);
+		free(env[i].value);
+	}
+	free(env);
+	return 0;
+}

@@ -1,0 +1,140 @@
+"""What people who know other container programs type by habit."""
+
+import os
+import pathlib
+
+from harness import MSB, CordonTest
+
+
+class WithoutDashes(CordonTest):
+    """The first bare word after the image or the name begins the command."""
+
+    def test_exec_and_run(self):
+        box = self.create()
+        got = self.cordon("exec", box.name, "printf", "%s.", "-q", "--help", "--", "x")
+        self.assertEqual((got.code, got.text), (0, "-q.--help.--.x."), got)
+        got = self.cordon("exec", box.name, "-e", "A=1", "sh", "-c", "echo $A; exit 3")
+        self.assertEqual((got.code, got.text), (3, "1\n"), got)
+        got = self.cordon("run", "host", "sh", "-c", "exit 4")
+        self.assertEqual(got.code, 4, got)
+        got = self.cordon("exec", box.name, "--", "echo", "as", "before")
+        self.assertEqual(got.text, "as before\n", got)
+
+    def test_msb_wants_dashes(self):
+        box = self.create()
+        for words in (("exec", box.name, "true"), ("run", "host", "true")):
+            got = self.cordon(*words, program=MSB)
+            self.assertEqual(got.code, 2, got)
+            self.assertIn("a command goes behind '--'", got.errtext)
+
+
+class Interactive(CordonTest):
+    def test_i_forwards_input(self):
+        box = self.create()
+        got = self.cordon("exec", "-i", box.name, "cat", stdin=b"\0some\xff")
+        self.assertEqual((got.code, got.out), (0, b"\0some\xff"), got)
+
+    def test_i_alone_gives_no_terminal(self):
+        box = self.create()
+        term = self.terminal("exec", "-i", box.name, "sh", "-c", "tty; echo =$?")
+        term.expect("not a tty")
+        self.assertEqual(term.wait(), 0)
+
+    def test_it_gives_a_terminal(self):
+        box = self.create()
+        for words in (("exec", "-it", box.name), ("run", "-it", "host")):
+            term = self.terminal(*words, "sh", "-c", "stty size; tty")
+            term.expect(r"24 80\s+/dev/pts/\d+")
+            self.assertEqual(term.wait(), 0)
+
+
+class Rm(CordonTest):
+    def test_named_sandbox_is_deleted(self):
+        got = self.cordon("run", "--rm", "-n", "gone", "host", "echo", "hi")
+        self.assertEqual((got.code, got.text), (0, "hi\n"), got)
+        self.assertEqual(self.names(), [])
+        got = self.cordon("run", "-n", "stays", "host", "true")
+        self.assertEqual((got.code, self.names()), (0, ["stays"]), got)
+
+    def test_detached(self):
+        box = self.box("back")
+        with self.claiming(box):
+            got = self.cordon("run", "-d", "--rm", "-n", "back", "host", "sleep", "1000")
+        self.assertEqual((got.code, self.names()), (0, ["back"]), got)
+        self.assertEqual(self.cordon("stop", "-t", "0", "back").code, 0)
+        self.eventually(lambda: not self.names())
+
+    def test_create(self):
+        box = self.create("--rm", name="made")
+        self.assertEqual(box.out("echo here"), "here")
+        self.assertEqual(self.cordon("stop", "made").code, 0)
+        self.eventually(lambda: not self.names())
+
+    def test_existing_sandbox_stays(self):
+        box = self.create(name="mine")
+        got = self.cordon("run", "--rm", "-n", "mine", "host", "true")
+        self.assertEqual((got.code, self.names()), (0, ["mine"]), got)
+        self.assertIn("--rm", got.errtext)
+        self.assertEqual(box.out("echo here"), "here")
+
+    def test_with_a_path_it_is_the_patch(self):
+        root = self.make_root()
+        pathlib.Path(root, "etc/old").write_text("x")
+        for program, words in ((None, ("--rm=/etc/old",)), (MSB, ("--rm", "/etc/old"))):
+            extra = {"program": program} if program else {}
+            pathlib.Path(root, "etc/old").write_text("x")
+            got = self.cordon("run", "-n", "kept", "--replace", *words, root, "--", "ls", "/etc", **extra)
+            self.assertEqual(got.code, 0, got)
+            self.assertNotIn("old", got.text.split())
+            self.assertEqual(self.names(), ["kept"])
+
+
+class Network(CordonTest):
+    def test_none(self):
+        got = self.cordon("run", "--network", "none", "host", "cat", "/proc/net/dev")
+        self.assertEqual(got.code, 0, got)
+        names = [line.split(":")[0].strip() for line in got.text.splitlines()[2:]]
+        self.assertEqual(names, ["lo"], got)
+        same = [self.cordon("create", "-q", "-n", name, *words, "host").code
+                for name, words in (("a", ("--network", "bridge")), ("b", ()))]
+        self.assertEqual(same, [0, 0])
+        nets = [self.cordon("inspect", n, "--format", "json").json()["config"]["network"] for n in "ab"]
+        self.assertEqual(nets[0], nets[1])
+
+
+class EnvFile(CordonTest):
+    def file(self, text):
+        path = os.path.join(self.dir, "vars")
+        with open(path, "wb") as handle:
+            handle.write(text)
+        return path
+
+    def test_the_lines_of_docker(self):
+        path = self.file(b"\xef\xbb\xbf# comment\n\nA=1\r\n  B= two = 'x' # y \nFROM_ME\nNOT_SET_HERE\nA=3\nC=\n")
+        show = ("sh", "-c", "echo \"$A|$B|$FROM_ME|${NOT_SET_HERE-unset}|${C-unset}|$D\"")
+        want = "3| two = 'x' # y |here|unset||d\n"
+        box = self.create()
+        words = ("--env-file", path, "-e", "D=d")
+        env = {"FROM_ME": "here"}
+        for got in (self.cordon("exec", *words, box.name, *show, env=env),
+                    self.cordon("run", *words, "host", *show, env=env)):
+            self.assertEqual((got.code, got.text), (0, want), got)
+        got = self.cordon("exec", "-e", "A=option", "--env-file", path, box.name, "sh", "-c", "echo $A")
+        self.assertEqual(got.text, "option\n", got)
+
+    def test_a_pipe_is_a_file(self):
+        got = self.cordon("run", "--env-file", "/dev/stdin", "host", "sh", "-c", "echo $A", stdin=b"A=piped\n")
+        self.assertEqual((got.code, got.text), (0, "piped\n"), got)
+
+    def test_errors_name_the_line_and_not_its_value(self):
+        for text, why in ((b"A=1\nB B=secret\n", "line 2: the name has a blank in it"),
+                          (b"=secret\n", "line 1: the name is empty"),
+                          (b"A=secret\xff\n", "line 1: not UTF-8"), (b"A=secret\0\n", "line 1: a NUL byte")):
+            got = self.cordon("create", "-n", "no", "--env-file", self.file(text), "host")
+            self.assertEqual(got.code, 1, got)
+            self.assertIn(why, got.errtext)
+            self.assertNotIn("secret", got.errtext)
+        got = self.cordon("create", "-n", "no", "--env-file", "/no/such", "host")
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("--env-file: '/no/such'", got.errtext)
+        self.assertEqual(self.names(), [])
