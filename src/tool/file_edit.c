@@ -47,10 +47,12 @@ static int change(struct file_call *c, const struct request *r, struct str text,
 		c->hint = "Read the file and copy the text exactly, with its white space.";
 		return fault_set(f, FAULT_VALIDATION, "old_string not found in file.");
 	}
-	if (n > 1)
+	if (n > 1) {
+		c->hint = "Add the lines before or after the text to old_string.";
 		return fault_set(f, FAULT_VALIDATION,
 				 "old_string matches %zu locations; provide a more unique string.",
 				 n);
+	}
 	change_apply(text, r->old_string, r->new_string, out);
 	return buf_failed(out) ? too_large(c, f) : 0;
 }

@@ -11,6 +11,7 @@
 #include "tool/parameters.h"
 #include "tool/place.h"
 #include "tool/session_tree.h"
+#include "tool/skills.h"
 
 #define MATCHES_MAX 100u
 #define KEPT_MAX 1024u /* matches that are collected before the newest are chosen */
@@ -146,6 +147,19 @@ static int search_in_session(struct file_call *c, const struct place *p, struct 
 	return r == 1 ? no_directory(c, p, f) : r;
 }
 
+/* Skills match by their names. */
+static int search_skills(struct file_call *c, struct search *s)
+{
+	struct skills_list all;
+
+	skills_list(c->spec, &all);
+	for (size_t i = 0; i < all.n; i++)
+		if (pattern_matches(s->pattern, str_of(all.name[i])))
+			add(s, str_of(all.name[i]), (struct timespec){ 0 });
+	skills_list_done(&all);
+	return 0;
+}
+
 int file_glob(struct file_call *c, struct fault *f)
 {
 	AUTO_PLACE place = { .top = -1 };
@@ -162,8 +176,11 @@ int file_glob(struct file_call *c, struct fault *f)
 	    place_find(c, path, &place, f) < 0)
 		return -1;
 	s->pattern = &pattern;
-	r = place.in_session ? search_in_session(c, &place, s, f)
-			     : search_directly(c, &place, s, f);
+	if (place.all_skills)
+		r = search_skills(c, s);
+	else
+		r = place.in_session ? search_in_session(c, &place, s, f)
+				     : search_directly(c, &place, s, f);
 	if (r == 0) {
 		keep_newest(s);
 		write_result(s, place.shown, c->w);

@@ -130,6 +130,12 @@ int file_grep(struct file_call *c, struct fault *f)
 
 	if (read_request(c, &r, f) < 0 || place_find(c, r.path, &place, f) < 0)
 		return -1;
+	if (place.all_skills) {
+		c->hint = "Read /workspace/.skills to see the skills.";
+		return fault_set(
+			f, FAULT_VALIDATION,
+			"Path must include a skill name under /workspace/.skills/<skill-name>.");
+	}
 	if ((place.in_session ? search_in_session(c, &place, &r, &s, &cut, f)
 			      : search_directly(c, &place, &r, &s, f)) < 0)
 		return -1;

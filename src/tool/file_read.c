@@ -11,6 +11,7 @@
 #include "tool/parameters.h"
 #include "tool/place.h"
 #include "tool/session_file.h"
+#include "tool/skills.h"
 
 #define LINES_DEFAULT 2000
 #define LINES_MAX 10000
@@ -278,6 +279,21 @@ static int read_in_session(struct file_call *c, const struct place *p, struct re
 	return 0;
 }
 
+static void list_skills(struct file_call *c)
+{
+	AUTO_BUF text = BUF_INIT(BOX_MOUNTS_MAX * (BOX_SKILL_NAME_MAX * 4 + 1));
+	struct skills_list all;
+
+	skills_list(c->spec, &all);
+	for (size_t i = 0; i < all.n; i++)
+		buf_addf(&text, "%s%s", i ? "\n" : "", all.name[i]);
+	if (text.n > FILE_RESULT_MAX_BYTES)
+		buf_cut(&text, FILE_RESULT_MAX_BYTES); /* the writer replaces a broken character */
+	write_names(c->w, (struct str){ buf_str(&text), text.n }, all.n,
+		    text.n == FILE_RESULT_MAX_BYTES ? "bytes" : NULL);
+	skills_list_done(&all);
+}
+
 int file_read(struct file_call *c, struct fault *f)
 {
 	AUTO_PLACE p = { .top = -1 };
@@ -287,6 +303,10 @@ int file_read(struct file_call *c, struct fault *f)
 
 	if (read_request(c, &r, f) < 0 || place_find(c, r.path, &p, f) < 0)
 		return -1;
+	if (p.all_skills) {
+		list_skills(c);
+		return 0;
+	}
 	if (p.in_session)
 		return read_in_session(c, &p, &r, f);
 	fd = beneath_open_kind(p.top, p.path, &kind);

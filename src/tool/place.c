@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "files/path.h"
 #include "service/resolution.h"
+#include "tool/skills.h"
 
 /* A mount: a directory of this machine, and its path in the sandbox. */
 struct mounted {
@@ -47,8 +48,10 @@ static int read_path(struct file_call *c, struct str path, char **ret, struct fa
 	if (r == -ENAMETOOLONG)
 		return fault_set(f, FAULT_VALIDATION, "path must be at most %u bytes long",
 				 PATH_MAX_BYTES);
-	if (r < 0)
+	if (r < 0) {
+		c->hint = "Only exec can use files outside of " BOX_DEFAULT_PLACE ".";
 		return fault_set(f, FAULT_VALIDATION, "Path must be under " BOX_DEFAULT_PLACE ".");
+	}
 	*ret = xasprintf(BOX_DEFAULT_PLACE "%s%s", below.n ? "/" : "", buf_str(&below));
 	return 0;
 }
@@ -65,14 +68,36 @@ static int open_top(const char *host_path)
 	return beneath_open_unlinked(root, host_path, O_RDONLY | O_DIRECTORY);
 }
 
+static int no_skill(struct file_call *c, struct str name, struct fault *f)
+{
+	AUTO_BUF behind = BUF_INIT(FAULT_TEXT_MAX);
+	struct skills_list all;
+
+	skills_list(c->spec, &all);
+	buf_add_str(&behind, "\" is not available at this path. Visible skills: ");
+	for (size_t i = 0; i < all.n; i++)
+		buf_addf(&behind, "%s%s", i ? ", " : "", all.name[i]);
+	buf_add_str(&behind, all.n ? "." : "none.");
+	skills_list_done(&all);
+	c->hint = "Read /workspace/.skills to see the skills.";
+	return fault_about(f, FAULT_VALIDATION, "Skill \"", name, buf_str(&behind));
+}
+
 int place_find(struct file_call *c, struct str path, struct place *ret, struct fault *f)
 {
 	struct mounted m;
+	struct str skill;
 	const char *rest;
 
 	*ret = (struct place){ .top = -1 };
 	if (read_path(c, path, &ret->shown, f) < 0)
 		return -1;
+	ret->all_skills = skills_is_top(ret->shown);
+	if (ret->all_skills)
+		return 0;
+	skill = skills_name(ret->shown);
+	if (skill.n && !skills_is_visible(c->spec, skill))
+		return no_skill(c, skill, f);
 	m = find_mount(c->spec, ret->shown);
 	ret->read_only = m.host_path && m.mode == BOX_MODE_RO;
 	if (!m.host_path || m.mode == BOX_MODE_NONE || !resolve_owns(c->config, m.host_path)) {
@@ -113,6 +138,15 @@ void place_done(struct place *p)
 
 int place_check_writable(struct file_call *c, const struct place *p, struct fault *f)
 {
+	struct str skill = skills_name(p->shown);
+
+	if (p->all_skills)
+		return place_error(c, p, -EISDIR, f);
+	if (skill.n && !skills_is_activated(c->query, skill)) {
+		c->hint = "Activate the skill, or write below /workspace but outside of .skills.";
+		return fault_about(f, FAULT_PERMISSION, "Skill \"", skill,
+				   "\" must be activated before its files can be changed.");
+	}
 	if (!p->read_only)
 		return 0;
 	c->hint = "This session can only read these files.";

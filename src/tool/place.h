@@ -7,6 +7,7 @@
 #include "tool/file_tools.h"
 
 struct place {
+	bool all_skills; /* the directory of all skills; the other members but SHOWN are not set */
 	bool in_session; /* the file exists in the sandbox only, and TOP and PATH are not set */
 	int top;         /* the mounted directory */
 	bool read_only;
@@ -16,11 +17,11 @@ struct place {
 
 #define AUTO_PLACE __attribute__((cleanup(place_done))) struct place
 
-/* Finds the mount that PATH lies in. If the mount is a directory of this machine, opens it as TOP. Nothing below TOP is
+/* Finds the mount that PATH lies in. Fails for a skill that the session does not show. If the mount is a directory of this machine, opens it as TOP. Nothing below TOP is
  * opened yet. */
 MUST_USE int place_find(struct file_call *c, struct str path, struct place *ret, struct fault *f);
 void place_done(struct place *p);
-/* Fails if the place is read-only. */
+/* Fails if the place is read-only, or lies in a skill that is not activated. */
 MUST_USE int place_check_writable(struct file_call *c, const struct place *p, struct fault *f);
 /* Turns ERROR, the -errno of a call on the place, into a message for a model. */
 int place_error(struct file_call *c, const struct place *p, int error, struct fault *f);

@@ -19,6 +19,7 @@
 #include "tool/file_tools.h"
 #include "tool/status.h"
 #include "tool/text.h"
+#include "tool/veil.h"
 
 #define CONFIG_MAX_BYTES (1u << 20)
 #define ARGUMENT_MAX_BYTES (16u << 20) /* far more than a model writes in one call */
@@ -431,29 +432,26 @@ static int run(struct call *c, struct fault *f)
 	return fault_set(f, FAULT_VALIDATION, "there is no %s '%s'", o->group, o->verb);
 }
 
-/* Appends TEXT. Replaces PATH, the workspace on this machine, by the path in the sandbox, which the model knows. */
-static void hide_path(struct str text, const char *path, struct buf *out)
+/* Returns what a model can do after a failure for which its tool has no advice. */
+static const char *general_hint(enum fault_class class)
 {
-	size_t n = strlen(path);
-	const char *at;
-
-	while (n > 1 && (at = memmem(text.p, text.n, path, n))) {
-		buf_add(out, text.p, (size_t)(at - text.p));
-		buf_add_str(out, BOX_DEFAULT_PLACE);
-		text.n -= (size_t)(at + n - text.p);
-		text.p = at + n;
+	switch (class) {
+	case FAULT_VALIDATION:
+		return "Correct the parameters and call the tool again.";
+	case FAULT_SESSION_CONFLICT:
+		return "The session has other settings. Ask the user to end it first.";
+	default:
+		return "Try again later, or tell the user that the sandbox failed.";
 	}
-	buf_add(out, text.p, text.n);
 }
 
 /* Prints a failure as a result, because a model reads it. */
 static void write_failure(struct call *c, const struct fault *f)
 {
 	AUTO_BUF text = BUF_INIT(2 * FAULT_TEXT_MAX * 4);
-	const char *workspace = c->config.default_workspace;
 
-	if (workspace && strcmp(c->options->group, "tool") == 0)
-		hide_path((struct str){ f->text, f->n }, workspace, &text);
+	if (strcmp(c->options->group, "tool") == 0)
+		veil_write(&c->config, c->options->config, (struct str){ f->text, f->n }, &text);
 	else
 		buf_add(&text, f->text, f->n);
 	buf_clear(&c->out);
@@ -463,8 +461,8 @@ static void write_failure(struct call *c, const struct fault *f)
 	json_key_str(&c->w, "error_type", fault_class_name(f->class));
 	json_key(&c->w, "error");
 	json_strn(&c->w, buf_str(&text), text.n);
-	if (c->hint)
-		json_key_str(&c->w, "hint", c->hint);
+	if (c->hint || strcmp(c->options->group, "tool") == 0)
+		json_key_str(&c->w, "hint", c->hint ? c->hint : general_hint(f->class));
 	json_end_object(&c->w);
 }
 

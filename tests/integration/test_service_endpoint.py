@@ -281,7 +281,10 @@ class Skills(EndpointTest):
             with self.subTest(shares=shares):
                 options = self.write(self.stub("socket", box_list_skills=listed),
                                      service={"shares_filesystem": shares}, local={"host_root": root})
-                self.cordon("tool", *options, "write", call)
+                got = self.call("tool", *options, "write", call, code=1)
+                self.assertEqual(got["error"], 'Skill "x" must be activated before its files can be changed.')
+                self.cordon("tool", *options, "--query", '{"variables": {"_activated_skills": {"x": {}}}}', "write",
+                            call)
                 self.assertEqual(os.listdir(other), [])
         self.call("tool", *options, "read", '{"path": "x"}', code=1)
         self.assertIn("box_exec", self.actions())  # the file is looked for in the sandbox

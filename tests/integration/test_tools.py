@@ -40,13 +40,14 @@ class FileTest(ServiceTest):
         got = self.cordon("tool", *(self.flags if flags is None else flags), tool, "-",
                           stdin=json.dumps(parameters).encode())
         self.assertEqual(got.code, code, got)
+        if code:
+            self.check_failure(got)
         return json.loads(got.text)
 
     def refused(self, tool, error, kind="BoxValidationError", **parameters):
-        """The call fails with this message, and the message names no directory of this machine."""
+        """The call fails with this message."""
         got = self.use(tool, code=1, **parameters)
         self.assertEqual((got["ok"], got["error"], got["error_type"]), (False, error, kind))
-        self.assertNotIn(self.dir, json.dumps(got))
         return got
 
 
@@ -410,8 +411,9 @@ class BadInput(FileTest):
             for path in ("out/secret", "file", "magic" + outside + "/secret", "out/new/deep"):
                 with self.subTest(tool=tool, path=path):
                     shown = "/workspace/" + path
-                    got = self.use(tool, code=1, path=shown, **more)
-                    self.assertEqual(got["error"], f"Path escapes the workspace boundary: {shown}")
+                    got = self.cordon("tool", *self.flags, tool, json.dumps({"path": shown, **more}))
+                    self.assertEqual((got.code, json.loads(got.text)["error"]),
+                                     (1, f"Path escapes the workspace boundary: {shown}"))
         self.assertEqual(os.listdir(outside), ["secret"])
 
     def test_special_files_are_not_opened(self):
@@ -559,6 +561,113 @@ class Quota(FileTest):
             self.put(str(i))
         self.refused("write", "workspace entry limit exceeded after execution: entries>10 host_path=/workspace "
                               "session_id=query_unknown", path="new", content="")
+
+
+class Skills(FileTest):
+    """Packages below /workspace/.skills."""
+
+    PATH = "/workspace/.skills"
+
+    def setUp(self):
+        super().setUp()
+        self.flags = ("--config", self.config(box={"local": {"host_root": self.directory("root")}}))
+        for name in ("csv", "pdf"):
+            self.work = self.directory("root", "skills", name)
+            self.put("SKILL.md", f"---\nname: {name}\ndescription: d\n---\nneedle\n")
+        self.work = self.directory("root", "skills", "csv")
+
+    def query(self, **variables):
+        return (*self.flags, "--query", json.dumps({"variables": variables}))
+
+    def test_visible_skills_are_read_and_searched(self):
+        self.assertEqual(self.use("read", path=self.PATH)["content"], "csv\npdf")
+        self.assertIn("needle", self.use("read", path=f"{self.PATH}/csv/SKILL.md")["content"])
+        self.assertEqual(self.use("glob", pattern="c*", path=self.PATH)["matches"], [f"{self.PATH}/csv"])
+        self.assertEqual(self.use("glob", pattern="*.md", path=f"{self.PATH}/csv")["matches"],
+                         [f"{self.PATH}/csv/SKILL.md"])
+        self.assertEqual(self.use("grep", pattern="needle", path=f"{self.PATH}/pdf")["matches"],
+                         [{"file": f"{self.PATH}/pdf/SKILL.md", "line": 5, "content": "needle"}])
+        self.refused("grep", f"Path must include a skill name under {self.PATH}/<skill-name>.", pattern="x",
+                     path=self.PATH)
+
+    def test_only_activated_skills_are_changed(self):
+        self.refused("write", 'Skill "csv" must be activated before its files can be changed.', "PermissionError",
+                     path=f"{self.PATH}/csv/new", content="x")
+        self.refused("edit", 'Skill "csv" must be activated before its files can be changed.', "PermissionError",
+                     path=f"{self.PATH}/csv/SKILL.md", old_string="needle", new_string="x")
+        for activated in ({"csv": {}}, ["csv"]):
+            flags = self.query(_activated_skills=activated)
+            self.use("write", flags=flags, path=f"{self.PATH}/csv/new", content="x")
+            self.use("edit", flags=flags, path=f"{self.PATH}/csv/new", old_string="x", new_string="y")
+            self.assertEqual(self.get("new"), b"y")
+            self.use("write", code=1, flags=flags, path=f"{self.PATH}/pdf/new", content="x")
+        self.refused("write", f"Path is a directory: {self.PATH}", path=self.PATH, content="x")
+
+    def test_other_skills_are_not_available(self):
+        self.refused("read", 'Skill "none" is not available at this path. Visible skills: csv, pdf.',
+                     path=f"{self.PATH}/none/x")
+        flags = self.query(_pipeline_bound_skills=["pdf"], _activated_skills={"csv": {}})
+        self.assertEqual(self.use("read", flags=flags, path=self.PATH)["content"], "pdf")
+        for tool, more in BadInput.CALLS:
+            got = self.use(tool, code=1, flags=flags, path=f"{self.PATH}/csv/SKILL.md", **more)
+            self.assertEqual(got["error"], 'Skill "csv" is not available at this path. Visible skills: pdf.')
+        self.assertEqual(os.listdir(self.work), ["SKILL.md"])
+
+    def test_a_skill_does_not_lead_to_another(self):
+        os.symlink("../pdf", self.path("link"))
+        for path in ("link/SKILL.md", "../pdf/SKILL.md/../../csv/link/SKILL.md"):
+            got = self.use("read", code=1, path=f"{self.PATH}/csv/{path}")
+            self.assertTrue(got["error"].startswith("Path escapes the workspace boundary: "), got)
+        self.refused("read", "Path escapes the workspace boundary: /workspace/.skills/../../etc",
+                     path="/workspace/.skills/../../etc")
+
+
+class SkillsInside(Skills):
+    """The same with tools that see the packages through the sandbox only."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags = ("--config", self.config(box={"local": {"host_root": self.directory("root")}},
+                                              service={"shares_filesystem": False}))
+
+    def test_a_skill_does_not_lead_to_another(self):
+        pass  # a shell in the sandbox sees all skills anyway
+
+
+class Failures(FileTest):
+    """check_failure() looks at every failure of this file. These are the ones that nothing else causes."""
+
+    def test_no_failure_names_a_path_of_this_machine(self):
+        work = self.directory("root", "default")
+        root = {"local": {"host_root": self.directory("root")}}
+        os.chmod(self.work, 0o777)
+        missing = self.config(box={"local": {**root["local"], "default_workspace": self.work}})
+        self.flags = ("--config", missing)
+        self.assertIn("[host]", self.use("exec", code=1, command="true")["error"])
+        self.flags = ("--config", missing + ".none")
+        self.assertIn("[configuration]", self.use("read", code=1, path="x")["error"])
+        self.flags = ("--config", self.config(box=root), "--workspace", work + "/none")
+        self.use("exec", code=1, command="true")
+        self.use("read", code=1, path="x")
+        self.flags = ("--config", self.config(box={**root, "runtime": {"command": [self.work + "/none"]}}))
+        self.use("read", code=1, path="x")
+        got = self.cordon("tool", "--workspace", work, "exec", '{"command": "true"}', home="/proc/nowhere",
+                          env={"CORDON_HOME": "/proc/nowhere"})
+        self.assertEqual(got.code, 1)
+        self.check_failure(got)
+        self.assertNotIn("/proc/nowhere", got.text)
+
+    def test_a_failure_says_what_to_do(self):
+        self.put("file", "a a")
+        for tool, parameters in (("read", {"path": "none"}), ("read", {"path": "../x"}), ("glob", {"pattern": "/x"}),
+                                 ("edit", {"path": "file", "old_string": "b", "new_string": ""}),
+                                 ("edit", {"path": "file", "old_string": "a", "new_string": ""}),
+                                 ("grep", {"pattern": "("}), ("grep", {"pattern": "x", "path": "none"}),
+                                 ("read", {"path": "/etc/passwd"}), ("read", {}), ("read", {"path": 5}),
+                                 ("exec", {}), ("glob", {"pattern": "*", "path": "file"}),
+                                 ("write", {"path": "file/x", "content": ""})):
+            with self.subTest(tool=tool, **parameters):
+                self.assertTrue(self.use(tool, code=1, **parameters)["hint"])
 
 
 class Inside:
