@@ -11,6 +11,9 @@
  * SAME is the file or directory of the host, as this program sees it; `other` is any other file or
  * directory. The last word is `ended` if the call killed the process. Otherwise the process continues
  * unchanged. The status is 3 if this program may not trace the process.
+ *
+ * With a third argument, `calls`, prints one line instead: CALL=yes|errno for system calls that a reader of files does not
+ * need. Every call has arguments that make it fail with another errno than a filter's if no filter refuses it, or `yes`.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -178,6 +181,39 @@ static void enter_namespace(pid_t pid)
 		fail("enter its user namespace");
 }
 
+static void try_calls(const struct victim *v)
+{
+	long path = way_to(v, "tmp/cordon-hijacked");
+	// clang-format off
+	const struct { const char *name; long number, a, b, c; } calls[] = {
+		{ "socket_inet", SYS_socket, 2, 1, 0 },
+		{ "socket_unix", SYS_socket, 1, 1, 0 },
+		{ "socket_netlink", SYS_socket, 16, 3, 0 },
+		{ "fork", SYS_fork, 0, 0, 0 },
+		{ "execve", SYS_execve, path, 0, 0 },
+		{ "ptrace", SYS_ptrace, PTRACE_ATTACH, 1, 0 },
+		{ "kill", SYS_kill, 1, 0, 0 },
+		{ "open_by_handle_at", SYS_open_by_handle_at, AT_FDCWD, path, 0 },
+		{ "unlinkat", SYS_unlinkat, AT_FDCWD, path, 0 },
+		{ "mkdirat", SYS_mkdirat, AT_FDCWD, path, 0700 },
+		{ "renameat2", SYS_renameat2, AT_FDCWD, path, AT_FDCWD },
+		{ "mount", SYS_mount, path, path, path },
+		{ "unshare", SYS_unshare, CLONE_NEWUSER, 0, 0 },
+		{ "bpf", SYS_bpf, 0, 0, 0 },
+		{ "io_uring_setup", SYS_io_uring_setup, 1, 0, 0 },
+		{ "create", SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_CLOEXEC },
+	};
+	// clang-format on
+
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		long r = call(v, calls[i].number, calls[i].a, calls[i].b, calls[i].c, 0600);
+
+		printf("%s%s=%s", i ? " " : "", calls[i].name,
+		       r < 0 ? strerrorname_np((int)-r) : "yes");
+	}
+	printf("\n");
+}
+
 int main(int argc, char **argv)
 {
 	struct victim v = { .pid = argc > 1 ? atoi(argv[1]) : 0 };
@@ -186,7 +222,7 @@ int main(int argc, char **argv)
 	char path[64];
 	DIR *list;
 
-	if (argc != 3)
+	if (argc != 3 && (argc != 4 || strcmp(argv[3], "calls") != 0))
 		return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	enter_namespace(v.pid);
@@ -213,8 +249,11 @@ int main(int argc, char **argv)
 			fds[n_fds++] = atoi(d->d_name);
 	}
 	closedir(list);
-	climb(&v, AT_FDCWD, "cwd", argv[2]);
-	for (int i = 0; i < n_fds; i++) {
+	if (argc == 4)
+		try_calls(&v);
+	else
+		climb(&v, AT_FDCWD, "cwd", argv[2]);
+	for (int i = 0; argc == 3 && i < n_fds; i++) {
 		snprintf(path, sizeof(path), "%d", fds[i]);
 		climb(&v, fds[i], path, argv[2]);
 	}

@@ -213,6 +213,16 @@ class Helpers(CordonTest):
         self.assertEqual((got.returncode, got.stdout), (0, b"shown\n"), got)
         self.assert_walls(seen)
 
+    def test_the_search_is_confined(self):
+        work = os.path.join(self.dir, "work")
+        os.mkdir(work)
+        with open(os.path.join(work, "file"), "w", encoding="utf-8") as handle:
+            handle.write("needle\n")
+        got, seen = self.walls([CORDON, "tool", "--workspace", work, "grep", '{"pattern": "n.edle"}'])
+        self.assertEqual(got.returncode, 0, got)
+        self.assertIn(b'"line": 1', got.stdout)
+        self.assert_walls(seen, keeps=r"1<<CAP_DAC_READ_SEARCH")
+
     def test_the_skill_worker_is_confined(self):
         ours, theirs = socket.socketpair()
         ours.shutdown(socket.SHUT_WR)

@@ -2106,6 +2106,57 @@ class Hijacked(CordonTest):
 
     test_the_worker_of_skills_leads_to_no_file_but_skills.modes = ("root", "user", "container")
 
+    def searcher(self, place):
+        """Starts cordon-search in the directory WORK as `cordon tool grep` does. It blocks: if PLACE is a pipe, when it
+        reads the stream of files, and otherwise when it writes its answer."""
+        out = os.pipe()
+        for fd in out:
+            self.addCleanup(os.close, fd)
+        os.set_blocking(out[1], False)
+        try:
+            while True:
+                os.write(out[1], b"x" * 4096)
+        except BlockingIOError:
+            os.set_blocking(out[1], True)
+        proc = subprocess.Popen([os.path.join(LIBEXEC, "cordon-search"), "needle", ""], stdin=subprocess.DEVNULL,
+                                stdout=out[1], cwd=self.work, pass_fds=[3], close_fds=True,
+                                preexec_fn=lambda: os.dup2(place, 3))
+        self.addCleanup(proc.wait)
+        self.addCleanup(proc.kill)
+        self.eventually(lambda: Process(proc.pid).status("Seccomp") == ["2"]
+                        and Process(proc.pid).status("State")[0] == "S")
+        return proc
+
+    def test_the_search_leads_to_no_file_but_the_searched_ones(self):
+        """A file hijacks cordon-search while it reads a stream, a directory or a file. It keeps the host's root
+        directory, but Landlock refuses everything outside, and the filter refuses what a reader does not need."""
+        self.work = os.path.join(self.dir, "work")
+        os.mkdir(self.work)
+        with open(os.path.join(self.work, "file"), "w", encoding="utf-8") as handle:
+            handle.write("needle\n")
+        pipe = os.pipe()
+        places = [os.open(self.work, os.O_RDONLY), os.open(os.path.join(self.work, "file"), os.O_RDONLY), pipe[0]]
+        for fd in (*places, pipe[1]):
+            self.addCleanup(os.close, fd)
+        for place in places:
+            proc = self.searcher(place)
+            found = self.reach(proc.pid)
+            self.assertTrue(found or os.geteuid() != 0)
+            for descriptor in found or ():
+                self.assertEqual(descriptor[3:5], ("EACCES", "EACCES"), descriptor)
+                self.assertNotEqual(descriptor[5], "yes", descriptor)
+            if not found:
+                continue
+            got = subprocess.run([os.path.join(compiled("hijack.c"), "hijack"), str(proc.pid), "-", "calls"],
+                                 capture_output=True, text=True, timeout=COMMAND_SECONDS)
+            calls = dict(word.split("=") for word in got.stdout.split())
+            self.assertEqual(calls.pop("create"), "EACCES", got)
+            self.assertEqual(set(calls.values()), {"ENOSYS"}, got)
+            self.assertGreaterEqual(len(calls), 15)
+            self.assertFalse(os.path.exists("/tmp/cordon-hijacked"))
+
+    test_the_search_leads_to_no_file_but_the_searched_ones.modes = ("root", "user", "container")
+
     def box_with_everything(self):
         """A sandbox with a launcher, a gateway and every other process that a sandbox can have."""
         shared = os.path.join(self.dir, "shared")
