@@ -63,6 +63,20 @@ static bool get_text(struct action *a, const char *key, struct str *ret)
 	return false;
 }
 
+/* Gets an id. Ids are kept as C strings, so a NUL would cut the id and name another object. */
+static bool get_id(struct action *a, const char *key, struct str *ret)
+{
+	struct fault f = { 0 };
+
+	if (!get_text(a, key, ret))
+		return false;
+	if (!memchr(ret->p, '\0', ret->n))
+		return true;
+	fault_set(&f, FAULT_VALUE, "%s must not contain NUL", key);
+	fail(a, &f);
+	return false;
+}
+
 /* Returns true if grants are enforced and the action uses a sandbox. */
 static bool is_gated(const struct action *a)
 {
@@ -76,7 +90,7 @@ static bool get_session(struct action *a, char **ret)
 	struct fault f = { 0 };
 	struct str id;
 
-	if (!get_text(a, "session_id", &id))
+	if (!get_id(a, "session_id", &id))
 		return false;
 	if (tenant_clean_id(&a->tenant, id, &clean, &f) < 0) {
 		fail(a, &f);
@@ -317,7 +331,7 @@ static void act_start_process(struct action *a)
 static bool get_process(struct action *a, struct str *ret)
 {
 	*ret = STR("default");
-	return !json_get(a->request.data, "process_id") || get_text(a, "process_id", ret);
+	return !json_get(a->request.data, "process_id") || get_id(a, "process_id", ret);
 }
 
 static void act_get_process(struct action *a)

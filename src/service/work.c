@@ -149,7 +149,9 @@ static void fail_creation(struct work *w, uint64_t mount, const struct err *why)
 
 	if (blame_mount(w, mount, why->code))
 		return;
-	if (why->code == ERR_INVALID || why->code == ERR_DENIED || why->code == ERR_NOT_FOUND) {
+	/* an error about a mount is the caller's: for instance, this account may not look into that directory */
+	if (mount || why->code == ERR_INVALID || why->code == ERR_DENIED ||
+	    why->code == ERR_NOT_FOUND) {
 		fault_set(&w->fault, FAULT_VALIDATION, "%s", why->msg);
 		return;
 	}

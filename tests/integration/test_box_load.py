@@ -17,7 +17,7 @@ import threading
 
 from boxpeer import SECONDS, TEXT, BoxFault, Peer, Socket, WebSocketTransport
 from harness import all_processes, unique_number
-from test_box import INSTANCE, MESSAGE_MAX, BoxTest, Server
+from test_box import INSTANCE, MESSAGE_MAX, BoxTest, Server, placement
 
 MIB = 1 << 20
 IN_FLIGHT = 128  # actions of one connection
@@ -261,6 +261,58 @@ class BadInput(LoadTest):
             got = peer.answer(peer.post("box_start_managed_process", {"session_id": "a", "spec": spec}))
             self.assertRegex(got["message"], "^BoxValidationError: ", spec)
         self.assertEqual(self.sandboxes(), [])
+
+    def test_an_id_with_nul_does_not_name_what_stands_before_the_nul(self):
+        peer = self.server().legacy()
+        peer.call("box_create_session", {"session_id": "a"})
+        peer.call("box_start_managed_process", {"session_id": "a", "spec": {"process_id": "p", "command": "cat"}})
+        for action in ("box_get_session", "box_delete_session"):
+            self.fails("ValueError: session_id must not contain NUL", peer.call, action, {"session_id": "a\0b"})
+        for action in ("box_get_managed_process", "box_stop_managed_process"):
+            for bad, named in ({"session_id": "a\0b", "process_id": "p"}, "session_id"), \
+                              ({"session_id": "a", "process_id": "p\0q"}, "process_id"):
+                self.fails(f"ValueError: {named} must not contain NUL", peer.call, action, bad)
+        self.assertEqual(peer.call("box_get_managed_process", {"session_id": "a", "process_id": "p"})["status"], "running")
+
+    def test_ids_of_ten_kilobytes(self):
+        server = self.server()
+        legacy = server.legacy()
+        for peer in (legacy, server.current()):
+            session, process = "s" * 10000, "ä€\n/" * 2500
+            which = {"session_id": session, "process_id": process}
+            self.assertEqual(peer.exec(session, "echo here")["session_id"], session)
+            peer.call("box_start_managed_process", {"session_id": session, "spec": {
+                "process_id": process, "command": "cat"}})
+            got = peer.call("box_get_managed_process", which)
+            self.assertEqual((got["session_id"], got["process_id"], got["status"]), (session, process, "running"))
+            self.assertEqual(peer.call("box_stop_managed_process", which), {"stopped": process})
+            self.fails(f"BoxManagedProcessNotFoundError: session {session} has no managed process with process_id={process}"
+                       [:4096 + len("BoxManagedProcessNotFoundError: ")] + "... [protocol error truncated]",
+                       peer.call, "box_get_managed_process", which)
+            self.assertEqual(peer.call("box_delete_session", {"session_id": session}), {"deleted": session})
+        name = "s" * 10000
+        peer.call("box_create_session", {"session_id": name})
+        peer.call("box_start_managed_process", {"session_id": name, "spec": {"command": "cat"}})
+        relay = server.relay(f"{placement('w-blue', 1)}-{name}", headers=[
+            f"X-LangBot-Instance-Id: {INSTANCE}", "X-LangBot-Workspace-Id: w-blue", "X-LangBot-Placement-Generation: 1"])
+        relay.send_text("x")
+        self.assertEqual(relay.read_message(), "x")
+
+    def test_an_unreadable_source_is_named(self):
+        """The parent directory lets nobody in, so the server cannot look at the source."""
+        peer = self.server().legacy()
+        closed = os.path.join(self.dir, "closed")
+        os.makedirs(os.path.join(closed, "inner"))
+        os.chmod(closed, 0)
+        self.addCleanup(os.chmod, closed, 0o700)
+        for path in (os.path.join(closed, "inner"), os.path.join(closed, "missing")):
+            for mode in ("ro", "rw"):
+                for spec in ({"host_path": path, "host_path_mode": mode},
+                             {"extra_mounts": [{"host_path": path, "mount_path": "/m", "mode": mode}]}):
+                    with self.subTest(spec), self.assertRaises(BoxFault) as caught:
+                        peer.exec("a", "ls /workspace /m", **spec)
+                    self.assertRegex(str(caught.exception), f"^BoxValidationError: .*{path}.*: Permission denied")
+        self.assertEqual((self.sandboxes(), peer.call("box_get_sessions")["sessions"]), ([], []))
 
     def test_commands_of_a_mebibyte(self):
         peer = self.server().current()
