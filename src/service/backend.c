@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 #define PROBE_SECONDS 5
 #define UNSUPPORTED "not supported yet"
 
-enum backend_state { BACKEND_UNKNOWN, BACKEND_TRYING, BACKEND_WORKS, BACKEND_FAILS };
+enum backend_state { BACKEND_UNKNOWN, BACKEND_WORKS, BACKEND_FAILS };
 
 struct asker {
 	struct asker *next;
@@ -22,7 +23,10 @@ struct backend {
 	struct sessions *sessions;
 	enum backend_name name;
 	enum backend_state state;
-	char *why; /* the reason why the backend does not work, or NULL */
+	uint64_t retry_ns; /* after this time a failure is not remembered any more */
+	bool probing;
+	bool outdated; /* another backend was selected while the probe ran */
+	char *why;     /* the reason why the backend does not work, or NULL */
 	struct asker *askers;
 };
 
@@ -71,6 +75,7 @@ void backend_select(struct backend *b, const char *wanted)
 	bool foreign = strcmp(wanted, "docker") == 0 || strcmp(wanted, "e2b") == 0;
 
 	b->name = backend_parse(wanted);
+	b->outdated = b->probing;
 	set_state(b, b->name == BACKEND_NONE ? BACKEND_FAILS : BACKEND_UNKNOWN,
 		  foreign                   ? UNSUPPORTED
 		  : b->name == BACKEND_NONE ? "no backend has this name"
@@ -106,10 +111,22 @@ static void log_failure(const char *text)
 	log_line(LOG_WARN, "no sandbox can be made: %s", line);
 }
 
+static void probe(struct backend *b);
+
 static void on_probed(void *arg, const struct fault *fault, struct buf *data)
 {
 	struct backend *b = arg;
 
+	b->probing = false;
+	if (b->outdated && b->name != BACKEND_NONE) {
+		probe(b);
+		return;
+	}
+	if (b->outdated) { /* backend_select() has set the reason why this backend does not work */
+		tell_all(b);
+		return;
+	}
+	b->retry_ns = clock_mono_ns() + BACKEND_RETRY_SEC * NS_PER_SEC;
 	set_state(b, fault ? BACKEND_FAILS : BACKEND_WORKS, fault ? fault->text : NULL);
 	if (fault)
 		log_failure(fault->text);
@@ -118,14 +135,30 @@ static void on_probed(void *arg, const struct fault *fault, struct buf *data)
 	tell_all(b);
 }
 
-void backend_ask(struct backend *b, backend_told_fn *fn, void *arg)
+static void probe(struct backend *b)
 {
 	static const struct session_trial trial = { .id = "probe",
 						    .command = "true",
 						    .seconds = PROBE_SECONDS };
+	const struct reply r = { on_probed, b };
+
+	b->probing = true;
+	b->outdated = false;
+	sessions_try(b->sessions, &trial, &r);
+}
+
+/* Returns true if the answer is known without a probe. */
+static bool is_known(const struct backend *b)
+{
+	return b->state == BACKEND_WORKS || b->name == BACKEND_NONE ||
+	       (b->state == BACKEND_FAILS && clock_mono_ns() < b->retry_ns);
+}
+
+void backend_ask(struct backend *b, backend_told_fn *fn, void *arg)
+{
 	struct asker *a;
 
-	if (b->state == BACKEND_WORKS || b->name == BACKEND_NONE) {
+	if (is_known(b)) {
 		fn(arg, b->state == BACKEND_WORKS, b->why ? b->why : "");
 		return;
 	}
@@ -134,12 +167,8 @@ void backend_ask(struct backend *b, backend_told_fn *fn, void *arg)
 	a->arg = arg;
 	a->next = b->askers;
 	b->askers = a;
-	if (b->state != BACKEND_TRYING) {
-		const struct reply r = { on_probed, b };
-
-		set_state(b, BACKEND_TRYING, NULL);
-		sessions_try(b->sessions, &trial, &r);
-	}
+	if (!b->probing)
+		probe(b);
 }
 
 void backend_failed(struct backend *b)

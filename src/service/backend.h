@@ -1,11 +1,14 @@
 /*
  * The backend that makes sandboxes: our own engine, under the name `nsjail` or `cordon`. The backend is available if a
- * probe can make a sandbox and run a command in it. Success is remembered until a sandbox cannot be made. After a
- * failure the next backend_ask() probes again.
+ * probe can make a sandbox and run a command in it. Success is remembered until a sandbox cannot be made. A failure is
+ * remembered for BACKEND_RETRY_SEC: /readyz needs no token, so its callers must not make the server start sandboxes
+ * as fast as they ask. At most one probe runs at a time.
  */
 #pragma once
 
 #include "service/sessions.h"
+
+#define BACKEND_RETRY_SEC 5u /* an operator who repairs the host waits at most this long */
 
 enum backend_name { BACKEND_NONE, BACKEND_NSJAIL, BACKEND_CORDON };
 
@@ -19,7 +22,8 @@ typedef void backend_told_fn(void *arg, bool available, const char *why);
 
 struct backend *backend_new(struct loop *loop, struct sessions *sessions);
 void backend_free(struct backend *b);
-/* Selects the backend that the configuration names in `box.backend`, and forgets the answer of the last probe. */
+/* Selects the backend that the configuration names in `box.backend`, and forgets the answer of the last probe. Callers
+ * that wait for a probe get the answer of a new probe. */
 void backend_select(struct backend *b, const char *wanted);
 const char *backend_shown(const struct backend *b); /* the name for peers, or NULL */
 void backend_ask(struct backend *b, backend_told_fn *fn, void *arg);

@@ -19,6 +19,7 @@
 
 #define HELD_MAX_BYTES (PROCESS_LINE_MAX_BYTES + (2u << 20)) /* a line, a chunk and the pipe */
 #define INPUT_MAX_BYTES (PROCESS_LINE_MAX_BYTES + 1)         /* one message and its newline */
+/* of each process, in the log: a process that floods its standard error must not fill the disk */
 #define EXCERPTS_PER_SECOND 4u
 #define EXCERPT_BYTES 512u
 
@@ -184,9 +185,12 @@ static void keep_errors(struct process *p, const char *text, size_t n)
 	if (second != p->excerpt_second)
 		p->excerpts = 0;
 	p->excerpt_second = second;
-	if (p->excerpts++ < EXCERPTS_PER_SECOND)
-		log_line(LOG_DEBUG, "process '%s' says: %.*s", p->spec.process_id,
-			 (int)(n < EXCERPT_BYTES ? n : EXCERPT_BYTES), text);
+	if (p->excerpts++ >= EXCERPTS_PER_SECOND)
+		return;
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	log_line(LOG_INFO, "process '%s' says: %.*s", p->spec.process_id,
+		 (int)(n < EXCERPT_BYTES ? n : EXCERPT_BYTES), text);
 }
 
 static bool on_output(void *arg, enum job_output which, const char *text, size_t n)

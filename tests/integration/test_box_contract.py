@@ -3,15 +3,18 @@ files, what a killed creation leaves, the handshake after which LangBot works.""
 
 import json
 import os
+import re
 import resource
 import select
+import shutil
 import signal
 import socket
 import subprocess
+import time
 
 from boxpeer import SECONDS, Peer, StdioTransport, http_get
 from harness import MODE, unique_number
-from test_box import INSTANCE, BoxTest, Server
+from test_box import INSTANCE, PROGRAM, BoxTest, Server
 
 NULL = r'''
 import os, stat, subprocess
@@ -201,6 +204,112 @@ class Strangers(BoxTest):
             sock.close()
         silent[0].close()
         self.assertEqual(server.legacy().call("__ping"), {})
+
+
+class Connections(BoxTest):
+    modes = ("user",)
+    most = 1024
+
+    def test_at_most_1024_connections_are_open(self):
+        """Further connections are closed without an answer, and existing ones go on."""
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(before[1], 4096), before[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        server = self.server()
+        peers = [server.legacy() for _ in range(self.most)]
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as more:
+                self.assertEqual(more.recv(1), b"")
+        for peer in (peers[0], peers[-1]):
+            self.assertEqual(peer.call("__ping"), {})
+        peers[0].close()
+        self.eventually(lambda: self.answers(server))
+
+    def answers(self, server):
+        try:
+            return http_get(server.port, "/healthz")[0] == 200
+        except (OSError, IndexError):  # closed without an answer
+            return False
+
+
+class Readiness(BoxTest):
+    modes = ("user",)
+
+    def broken(self):
+        """Returns a server that can make no sandbox, and a function that repairs it."""
+        place = os.path.join(self.home, "sandboxes")
+        self.server().stop()  # makes the state directory
+        shutil.rmtree(place)
+        with open(place, "w", encoding="utf-8"):
+            pass
+        return self.server(), lambda: os.unlink(place)
+
+    def test_a_backend_that_fails_is_not_tried_for_every_question(self):
+        """/readyz needs no token, so whoever asks often must not make the server start sandboxes as often."""
+        server, repair = self.broken()
+        began = time.monotonic()
+        for _ in range(40):
+            status, body = http_get(server.port, "/readyz")
+            self.assertEqual((status, json.loads(body)["checks"]), (503, {"backend_available": False}))
+        self.assertIn("sandboxes", json.loads(body)["error"])
+        self.assertLessEqual(server.err.data.count(b"no sandbox can be made"), 2 + (time.monotonic() - began) // 5)
+        repair()
+        self.eventually(lambda: http_get(server.port, "/readyz")[0] == 200, 20, lambda: server.err.data)
+        self.assertEqual(server.legacy().exec("a", "echo here")["stdout"], "here")
+
+    def test_an_init_tries_again_at_once(self):
+        server, repair = self.broken()
+        peer = server.legacy()
+        self.assertEqual(peer.call("box_get_backend_info"), {"name": None, "available": False})
+        repair()
+        peer.call("box_init", {"backend": ""})
+        self.assertEqual(peer.call("box_get_backend_info"), {"name": "nsjail", "available": True})
+
+
+class Excerpts(BoxTest):
+    modes = ("user",)
+
+    def test_few_lines_of_a_process_reach_the_log(self):
+        """At most four in a second, and 512 bytes of each."""
+        server = self.server()
+        peer = server.legacy()
+        peer.call("box_create_session", {"session_id": "a"})
+        peer.call("box_start_managed_process", {"session_id": "a", "spec": {"process_id": "p", "command": "sh", "args": [
+            "-c", "while read -r line; do printf '%01000d\\033[31m\\n' 7 >&2; echo \"$line\"; done"]}})
+        relay, began = server.relay("a", "p"), time.monotonic()
+        for i in range(100):  # after each answer the server has read what the process wrote before it
+            relay.send_text(str(i))
+            self.assertEqual(relay.read_message(), str(i))
+        self.eventually(lambda: peer.call("box_get_managed_process", {"session_id": "a", "process_id": "p"})[
+            "stderr_preview"].endswith("7\033[31m"))
+        said = re.findall(rb"info cordon-box: process 'p' says: (.*)\n", server.err.data)
+        self.assertGreaterEqual(len(said), 1)
+        self.assertLessEqual(len(said), 4 * (2 + int(time.monotonic() - began)))
+        self.assertEqual(set(said), {b"0" * 512})
+
+
+class Quiet(BoxTest):
+    modes = ("root",)  # under strace newuidmap has no privilege
+
+    def test_no_program_of_ours_connects_to_anything(self):
+        """Nothing asks for a newer version, and nothing is fetched for sandboxes of the host's image."""
+        if not shutil.which("strace"):
+            self.not_run("strace is missing")
+        trace = os.path.join(self.dir, "trace")
+        proc = self.spawn("-f", "-qq", "-o", trace, "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-e", "signal=none",
+                          PROGRAM, "--ws-control-port", "0", "-s", program="strace", stdin=subprocess.PIPE)
+        peer = Peer(StdioTransport(proc))
+        peer.call("box_init", {"backend": "", "limits": {}})
+        self.assertEqual(peer.call("box_get_backend_info"), {"name": "nsjail", "available": True})
+        self.assertEqual(peer.exec("a", "echo here", network="on")["stdout"], "here")
+        peer.call("box_create_skill", {"skill": {"name": "s", "instructions": "x"}})
+        peer.call("box_shutdown", within=60)
+        peer.close()
+        self.assertEqual(proc.wait(60), 0, proc.stderr.read())
+        with open(trace, encoding="utf-8", errors="replace") as f:
+            calls = f.read()
+        self.assertIn("connect(", calls)  # to unix sockets of our own
+        self.assertEqual(re.findall(r".*sa_family=AF_INET.*", calls), [])
 
 
 class Command(BoxTest):
