@@ -15,7 +15,18 @@ struct relay {
 	bool over;
 };
 
-static void set_timer(struct relay *r, unsigned ms);
+static void set_timer(struct relay *r, uint64_t ms);
+
+static uint64_t ping_ms(const struct relay *r)
+{
+	return peer_server(r->peer)->ping_ms;
+}
+
+/* The peer must answer a ping within half of the time between two pings. */
+static uint64_t pong_ms(const struct relay *r)
+{
+	return ping_ms(r) / 2;
+}
 
 static void on_timer(void *arg)
 {
@@ -30,10 +41,10 @@ static void on_timer(void *arg)
 	r->waits_for_pong = !r->full;
 	if (r->waits_for_pong)
 		peer_send(r->peer, WEBSOCKET_PING, "", 0);
-	set_timer(r, r->full ? RELAY_PING_MS : RELAY_PONG_MS);
+	set_timer(r, r->full ? ping_ms(r) : pong_ms(r));
 }
 
-static void set_timer(struct relay *r, unsigned ms)
+static void set_timer(struct relay *r, uint64_t ms)
 {
 	struct loop *loop = peer_server(r->peer)->loop;
 
@@ -48,7 +59,7 @@ static void on_pong(void *arg)
 	struct relay *r = arg;
 
 	r->waits_for_pong = false;
-	set_timer(r, RELAY_PING_MS);
+	set_timer(r, ping_ms(r));
 }
 
 /* --- from the process ------------------------------------------------------------------------ */
@@ -135,6 +146,6 @@ void relay_open(struct peer *p, struct process *process)
 	r->attachment =
 		(struct attachment){ .line = on_line, .room = on_room, .over = on_over, .arg = r };
 	peer_upgrade(p, websocket_offers(peer_request(p), "mcp") ? "mcp" : NULL, &protocol);
-	set_timer(r, RELAY_PING_MS);
+	set_timer(r, ping_ms(r));
 	process_attach(process, &r->attachment);
 }

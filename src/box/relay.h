@@ -7,8 +7,5 @@
 #include "box/peer.h"
 #include "service/process.h"
 
-#define RELAY_PING_MS 30000
-#define RELAY_PONG_MS 15000 /* the peer must answer a ping within this time */
-
 /* Upgrades the connection and attaches it to the process. The handshake must have accepted the peer. */
 void relay_open(struct peer *p, struct process *process);

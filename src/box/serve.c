@@ -93,7 +93,8 @@ int serve(struct settings *settings)
 			    .ceiling = &ceiling,
 			    .listener =
 				    fcntl(SERVE_FD_LISTENER, F_GETFD) < 0 ? -1 : SERVE_FD_LISTENER,
-			    .uid = geteuid() };
+			    .uid = geteuid(),
+			    .ping_ms = settings->ping_ms };
 	AUTO_FAULT f = { 0 };
 	AUTO_FREE char *directory = getcwd(NULL, 0);
 	struct runtime_parts parts = { .ceiling = &ceiling,

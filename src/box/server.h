@@ -22,6 +22,7 @@ struct server {
 	struct ceiling *ceiling;
 	int diag; /* descriptor for socket_owner_is(), or -1 */
 	unsigned uid;
+	uint64_t ping_ms; /* time between two pings of a relay */
 	int listener;
 	loop_id listen_watch;
 	loop_id listen_again; /* timer until the server listens again after it ran out of descriptors */

@@ -72,12 +72,20 @@ static int read_trust(struct handshake_trust *t, struct err *e)
 static int read_own(struct settings *s, struct err *e)
 {
 	const char *ttl = getenv("CORDON_BOX_TTL_SEC"), *watch = getenv("CORDON_BOX_WATCH_LOOP");
+	const char *ping = getenv("CORDON_BOX_PING_MS");
 
 	s->ttl_sec = SESSION_TTL_SEC;
+	s->ping_ms = SETTINGS_PING_MS;
 	s->watch_loop = watch && strcmp(watch, "1") == 0;
 	if (ttl && *ttl && parse_u64(ttl, 0, SETTINGS_TTL_MAX_SEC, &s->ttl_sec) < 0)
 		return err_set(e, ERR_INVALID, "CORDON_BOX_TTL_SEC: '%s' is no number of seconds",
 			       ttl);
+	if (ping && *ping &&
+	    parse_u64(ping, SETTINGS_PING_MIN_MS, SETTINGS_PING_MAX_MS, &s->ping_ms) < 0)
+		return err_set(
+			e, ERR_INVALID,
+			"CORDON_BOX_PING_MS: '%s' is no number of milliseconds from %u to %u", ping,
+			SETTINGS_PING_MIN_MS, SETTINGS_PING_MAX_MS);
 	return 0;
 }
 

@@ -6,6 +6,9 @@
 
 #define SETTINGS_PORT 5410
 #define SETTINGS_TTL_MAX_SEC (366 * 86400u) /* a year; a longer time must be a mistake */
+#define SETTINGS_PING_MS 30000u
+#define SETTINGS_PING_MIN_MS 10u       /* shorter times would only burn CPU time */
+#define SETTINGS_PING_MAX_MS 86400000u /* a day; a longer time must be a mistake */
 
 struct settings {
 	const char *host;
@@ -16,6 +19,7 @@ struct settings {
 	bool unsafe_storage;     /* the readiness checks of storage are switched off */
 	bool serve;              /* we are the process that reads peers */
 	uint64_t ttl_sec;        /* idle time after which a session ends; 0 means never */
+	uint64_t ping_ms;        /* time between two pings of a relay */
 	bool watch_loop;         /* log handlers of the loop that blocked */
 	bool help, version;
 };

@@ -4,11 +4,12 @@ files, sessions that write 2 GB."""
 import os
 import random
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "integration"))
 
 import test_box_load  # noqa: E402
-from boxpeer import Peer, WebSocketTransport  # noqa: E402
+from boxpeer import PING, Peer, WebSocketTransport  # noqa: E402
 from test_box import BoxTest  # noqa: E402
 
 SESSIONS = 1000
@@ -82,3 +83,21 @@ class Disk(BoxTest):
                                      "for d in /workspace /tmp /home; do head -c 700000000 /dev/zero > $d/big || exit 1; done; "
                                      "stat -c %s /workspace/big /tmp/big /home/big"}, within=300)
         self.assertEqual((got["stdout"].split(), got["exit_code"]), (["700000000"] * 3, 0), got)
+
+
+class Pings(BoxTest):
+    timeout = 200
+
+    def test_a_relay_is_pinged_every_30_seconds_and_dropped_15_seconds_later(self):
+        """The durations that the Box protocol prescribes. A clock that runs late is no failure, one that runs early is."""
+        server = self.server()
+        peer = server.legacy()
+        peer.call("box_create_session", {"session_id": "a"})
+        peer.call("box_start_managed_process", {"session_id": "a", "spec": {"command": "cat"}})
+        began = time.monotonic()
+        relay = server.relay("a")
+        relay.sock.settimeout(60)
+        self.assertEqual(relay.read_frame(), (PING, b""))
+        self.assertGreater(time.monotonic() - began, 29)
+        self.assertEqual(relay.sock.recv(1), b"")
+        self.assertGreater(time.monotonic() - began, 44)
