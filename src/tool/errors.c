@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "client/sandbox.h"
+#include "service/redaction.h"
 
 #define ERRORS_FILE "service-errors.jsonl"
 #define ERRORS_FILE_MAX_BYTES (4u << 20) /* enough for 50 escaped messages of 4096 characters */
@@ -37,18 +38,19 @@ static int open_file(int *ret, struct err *e)
 
 static void write_record(const struct fault *f, const struct query *q, struct buf *out)
 {
-	AUTO_BUF id = BUF_INIT(4096);
+	AUTO_BUF id = BUF_INIT(4096), message = BUF_INIT(3 * f->n + 1);
 	char when[CLOCK_RFC3339_BYTES];
 	struct json_writer w;
 
 	clock_rfc3339_ms(clock_real_ns(), when);
 	query_id(q, &id);
+	redaction_write((struct str){ f->text, f->n }, &message);
 	json_writer_init(&w, out, 0);
 	json_begin_object(&w);
 	json_key_str(&w, "timestamp", when);
 	json_key_str(&w, "type", fault_class_name(f->class));
 	json_key(&w, "message");
-	json_strn(&w, f->text, f->n);
+	json_strn(&w, buf_str(&message), message.n);
 	json_key(&w, "query_id");
 	json_strn(&w, buf_str(&id), id.n);
 	json_end_object(&w);

@@ -3,8 +3,9 @@
 usage: boxstub.py pipes|socket LOG RULES
 
 RULES is a JSON object: the step at which the server misbehaves, and how. Steps are "accept" and "handshake" of a
-socket, "eof" and "SIGTERM" of a child, and the names of actions. LOG gets a line for everything that the server
-receives. With `socket` the server prints its port, and serves connections one after the other.
+socket, "eof" and "SIGTERM" of a child, and the names of actions. The rule "once" makes a socket misbehave on its first
+connection only. LOG gets a line for everything that the server receives. With `socket` the server prints its port, and
+serves connections one after the other.
 """
 
 import base64
@@ -35,7 +36,11 @@ class Hangup(Exception):
 
 class Pipes:
     def send(self, text):
-        os.write(1, text.encode() + b"\n")
+        self.raw(text.encode() + b"\n")
+
+    def raw(self, data):
+        while data:
+            data = data[os.write(1, data):]
 
     def receive(self):
         line = sys.stdin.readline()
@@ -85,8 +90,11 @@ class WebSocket:
 
     def frame(self, opcode, data):
         n = len(data)
-        head = bytes([0x80 | opcode, n]) if n < 126 else bytes([0x80 | opcode, 126]) + struct.pack(">H", n)
-        self.sock.sendall(head + data)
+        self.raw(bytes([0x80 | opcode]) + (bytes([n]) if n < 126 else b"\x7e" + struct.pack(">H", n) if n < 1 << 16
+                                           else b"\x7f" + struct.pack(">Q", n)) + data)
+
+    def raw(self, data):
+        self.sock.sendall(data)
 
     def send(self, text):
         self.frame(1, text.encode())
@@ -109,6 +117,17 @@ class WebSocket:
                 return data.decode()
 
 
+def flood(transport, how):
+    """Sends without end: one message, a message that promises to be long, or parts of a message."""
+    web = isinstance(transport, WebSocket)
+    if how == "huge" and web:
+        transport.raw(b"\x81\x7f" + struct.pack(">Q", 1 << 40))
+    data, first = b"a" * (1 << 16), True
+    while True:
+        transport.raw((bytes([first]) + b"\x7f" + struct.pack(">Q", len(data)) if how == "parts" and web else b"") + data)
+        first = False
+
+
 def answer(transport, request, rules):
     seq, action = request["seq_id"], request["action"]
     how = rules.get(action)
@@ -120,6 +139,21 @@ def answer(transport, request, rules):
     if how == "garbage":
         transport.send("{\"seq_id\": " + "x" * 100 + "}")
         raise Hangup
+    if how in ("huge", "parts"):
+        flood(transport, how)
+    if how == "trickle":  # a message that never ends, byte by byte
+        transport.raw(b"\x81\x7e\x40\x00" if isinstance(transport, WebSocket) else b"")
+        while True:
+            transport.raw(b"a")
+            time.sleep(0.05)
+    if how == "many":  # answers to nobody
+        for i in range(2000):
+            transport.send(json.dumps({**reply, "seq_id": seq + 1 + i}))
+    if how == "string":
+        reply["seq_id"] = str(seq)
+    if how == "deaf":
+        transport.send(json.dumps(reply))
+        time.sleep(3600)
     if how == "other":
         reply["seq_id"] = seq + 1000
     if how == "shapeless":
@@ -163,7 +197,7 @@ def main():
              "instance": os.environ.get("LANGBOT_BOX_TRUSTED_INSTANCE_UUID")})
         try:
             serve(Pipes(), rules, log)
-        except Hangup:
+        except (Hangup, OSError):
             log({"end": True})
         while rules.get("eof") == "silence":
             time.sleep(3600)
@@ -179,6 +213,8 @@ def main():
                     serve(WebSocket(sock, rules, log), rules, log)
                 except (Hangup, OSError):
                     log({"end": True})
+                if rules.get("once"):
+                    rules = {}
 
 
 main()

@@ -203,6 +203,31 @@ class Status(EndpointTest):
         self.assertEqual(self.cordon("service", "status", *options, "--format", "xml").code, 1)
 
 
+class ErrorList(EndpointTest):
+    modes = ("user",)
+
+    def test_secrets_are_hidden_in_the_list(self):
+        key = "sk-" + "a1b2c3d4e5" * 3
+        text = f"ValueError: OPENAI_API_KEY={key} and ws://me:hunter2@host"
+        got = self.tool("x", *self.write(self.stub("socket", box_exec={"fault": text})), code=1)
+        self.assertIn(key, got["error"])  # the caller sent the key, so it may see the key
+        path = os.path.join(self.home, "service-errors.jsonl")
+        with open(path, encoding="utf-8") as handle:
+            kept = handle.read()
+        self.assertNotIn(key, kept)
+        self.assertNotIn("hunter2", kept)
+        self.assertEqual(self.call("service", "errors")[0]["message"],
+                         f"ValueError: OPENAI_API_KEY={key[:6]}...{key[-4:]} and ws://me:***@host")
+        self.assertEqual(os.stat(path).st_mode & 0o7777, 0o600)
+
+    def test_long_messages_stay_within_the_bounds_of_the_file(self):
+        options = self.write(self.stub("socket", box_exec={"fault": "\u0001" * 20000}))
+        for _ in range(52):
+            self.tool("x", *options, code=1)
+        self.assertEqual(len(self.call("service", "errors")), 50)
+        self.assertLess(os.path.getsize(os.path.join(self.home, "service-errors.jsonl")), 4 << 20)
+
+
 class InProcess(EndpointTest):
     modes = ("root", "user")
 
