@@ -84,9 +84,14 @@ void backend_select(struct backend *b, const char *wanted)
 		log_line(LOG_WARN, "backend '%s': %s", wanted, b->why);
 }
 
+const char *backend_word(enum backend_name name)
+{
+	return name == BACKEND_NONE ? NULL : name == BACKEND_CORDON ? "cordon" : "nsjail";
+}
+
 const char *backend_shown(const struct backend *b)
 {
-	return b->name == BACKEND_NONE ? NULL : b->name == BACKEND_CORDON ? "cordon" : "nsjail";
+	return backend_word(b->name);
 }
 
 static void tell_all(struct backend *b)

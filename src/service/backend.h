@@ -14,6 +14,8 @@ enum backend_name { BACKEND_NONE, BACKEND_NSJAIL, BACKEND_CORDON };
 
 /* Returns the backend that `box.backend` names, or BACKEND_NONE for a name that is not ours. */
 enum backend_name backend_parse(const char *wanted);
+/* Returns the name for peers, or NULL for BACKEND_NONE. */
+const char *backend_word(enum backend_name name);
 
 struct backend;
 

@@ -371,6 +371,11 @@ static int conflict(struct fault *f, struct str id, const char *field, struct st
 	return fault_about(f, FAULT_SESSION_CONFLICT, "Box session ", id, buf_str(&behind));
 }
 
+int box_spec_conflict(struct str id, const char *field, const char *has, struct fault *f)
+{
+	return conflict(f, id, field, str_of(has));
+}
+
 static int compare_text(const char *has, const char *wants, const char *field, struct str id,
 			struct fault *f)
 {

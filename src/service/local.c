@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -26,10 +28,12 @@
 
 #define NAME_PREFIX "box-"
 #define LABEL_SPEC "cordon.box.spec"
-#define BACKEND LOCAL_BACKEND
+#define LABEL_BACKEND "cordon.box.backend"
+#define FIRST_BACKEND "nsjail" /* made the sandboxes that have no label of a backend */
 #define SPEC_TEXT_MAX_BYTES (1u << 20)
 #define WAIT_STEP_MS 20
-#define WAIT_SEC 60 /* how long to wait for a sandbox that another process makes */
+#define WAIT_SEC 60  /* how long to wait for a sandbox that another process makes */
+#define BUSY_SEC 300 /* how long to wait for the commands of other calls */
 
 /* A session that a call uses. */
 struct use {
@@ -37,12 +41,13 @@ struct use {
 	const struct box_spec *spec;
 	struct home home;
 	char *name; /* the sandbox's name */
+	int lock;   /* the locked directory of the record, or -1 */
 	int connection;
 };
 
-static int backend_error(struct fault *f, const struct err *e)
+static int backend_error(struct fault *f, const char *backend, const struct err *e)
 {
-	return fault_set(f, FAULT_BOX, BACKEND " backend error: %s%s%s", e->msg,
+	return fault_set(f, FAULT_BOX, "%s backend error: %s%s%s", backend, e->msg,
 			 e->hint ? ": " : "", e->hint ? e->hint : "");
 }
 
@@ -66,6 +71,13 @@ static const char *find_label(const struct spec *s, const char *key)
 	return NULL;
 }
 
+static const char *backend_of(const struct record *r)
+{
+	const char *word = find_label(&r->spec, LABEL_BACKEND);
+
+	return word ? word : FIRST_BACKEND;
+}
+
 /* Reads the spec that made the sandbox of R. */
 static int read_label(const struct record *r, struct box_spec *ret, struct fault *f)
 {
@@ -78,62 +90,123 @@ static int read_label(const struct record *r, struct box_spec *ret, struct fault
 	return box_spec_decode(json_root(doc), ret, f);
 }
 
-static int compare(const struct use *u, const struct record *r, struct fault *f)
+/* Compares the session of R with what the call wants. *RET_SAME is false if only the extra mounts differ. */
+static int compare(const struct use *u, const struct record *r, bool *ret_same, struct fault *f)
 {
 	struct box_spec has = { 0 };
 	int k = read_label(r, &has, f);
 
+	if (k == 0 && strcmp(backend_of(r), u->rules->backend) != 0)
+		k = box_spec_conflict(str_of(u->spec->session_id), "backend", backend_of(r), f);
 	if (k == 0)
 		k = box_spec_compare(&has, u->spec, str_of(u->spec->session_id), f);
+	*ret_same = k == 0 && box_spec_same_mounts(&has, u->spec);
 	box_spec_done(&has);
 	return k;
 }
 
-/* Connects to the session's sandbox. Returns 1 on success, 0 if there is no sandbox, 2 if it is not ready, or -1. */
-static int find(struct use *u, struct fault *f)
+/* What a look for the session's sandbox found. */
+enum found {
+	FOUND_READY,   /* the call is connected and holds the lock */
+	FOUND_NONE,    /* there is no sandbox */
+	FOUND_UNREADY, /* a sandbox begins or ends */
+	FOUND_BUSY,    /* another call holds the lock */
+};
+
+/* Locks the directory of R. Fails if another call holds the lock, or if the name leads to another sandbox by now. */
+static enum found lock(struct use *u, struct record *r)
 {
-	AUTO_RECORD r = RECORD_NONE;
+	AUTO_FD now = -1;
+	struct stat locked, named;
+	struct err e;
+
+	fd_closep(&u->lock);
+	if (flock(r->dir, LOCK_EX | LOCK_NB) < 0)
+		return FOUND_BUSY;
+	if (record_open(&u->home, u->name, &now, &e) < 0 || fstat(r->dir, &locked) < 0 ||
+	    fstat(now, &named) < 0 || locked.st_ino != named.st_ino)
+		return FOUND_UNREADY;
+	u->lock = fd_take(&r->dir);
+	return FOUND_READY;
+}
+
+/* Connects to the sandbox, which is locked. */
+static int connect_to(struct use *u, enum found *ret, struct fault *f)
+{
 	struct client c;
 	struct err e = { 0 };
 
-	if (record_load(&u->home, u->name, &r, &e) < 0)
-		return e.code == ERR_NOT_FOUND ? 0 : backend_error(f, &e);
-	if (compare(u, &r, f) < 0)
-		return -1;
-	/* erase what a killed supervisor left behind */
-	if (r.status == STATUS_STOPPED || r.status == STATUS_CRASHED)
-		return leftover_sweep(&u->home, u->name) ? 0 : 2;
-	if (!sandbox_is_up(&r))
-		return 2;
+	*ret = FOUND_UNREADY;
 	if (client_open(&c, &u->home, u->name, &e) < 0)
-		return e.code == ERR_NOT_RUNNING ? 2 : backend_error(f, &e);
+		return e.code == ERR_NOT_RUNNING ? 0 : backend_error(f, u->rules->backend, &e);
 	u->connection = fd_take(&c.fd);
 	client_done(&c);
-	return 1;
+	*ret = FOUND_READY;
+	return 0;
+}
+
+/* Removes the sandbox, which is locked, because a sandbox cannot change its mounts. */
+static int replace(struct use *u, enum found *ret, struct fault *f)
+{
+	struct err e = { 0 };
+
+	*ret = FOUND_NONE;
+	if (sandbox_remove(&u->home, u->name, true, &e) < 0 && e.code != ERR_NOT_FOUND)
+		return backend_error(f, u->rules->backend, &e);
+	return 0;
+}
+
+static int find(struct use *u, enum found *ret, struct fault *f)
+{
+	AUTO_RECORD r = RECORD_NONE;
+	struct err e = { 0 };
+	bool same;
+
+	*ret = FOUND_NONE;
+	if (record_load(&u->home, u->name, &r, &e) < 0)
+		return e.code == ERR_NOT_FOUND ? 0 : backend_error(f, u->rules->backend, &e);
+	*ret = FOUND_UNREADY;
+	/* erase what a killed supervisor left behind */
+	if (r.status == STATUS_STOPPED || r.status == STATUS_CRASHED) {
+		*ret = leftover_sweep(&u->home, u->name) ? FOUND_NONE : FOUND_UNREADY;
+		return 0;
+	}
+	if (!sandbox_is_up(&r))
+		return 0;
+	if (compare(u, &r, &same, f) < 0)
+		return -1;
+	*ret = lock(u, &r);
+	if (*ret != FOUND_READY)
+		return 0;
+	return same ? connect_to(u, ret, f) : replace(u, ret, f);
 }
 
 /* --- making ---------------------------------------------------------------------------------- */
+
+static void add_label(const char *key, const char *value, struct spec *s)
+{
+	AUTO_FREE char *label = xasprintf("%s=%s", key, value);
+	struct err ignored;
+
+	IGNORE(spec_add_label(s, label, &ignored)); /* our own label is valid */
+}
 
 static void add_spec_label(const struct box_spec *b, struct spec *s)
 {
 	AUTO_BUF text = BUF_INIT(SPEC_TEXT_MAX_BYTES);
 	struct box_spec lasting = *b; /* the spec without the fields that belong to one command */
 	struct json_writer w;
-	struct err ignored;
 
 	lasting.cmd = "";
 	lasting.env = (struct model_env){ 0 };
 	json_writer_init(&w, &text, 0);
 	box_spec_encode(&lasting, &w);
-	{
-		AUTO_FREE char *label = xasprintf(LABEL_SPEC "=%s", buf_str(&text));
-
-		IGNORE(spec_add_label(s, label, &ignored)); /* our own label is valid */
-	}
+	add_label(LABEL_SPEC, buf_str(&text), s);
 }
 
-static int blame(const struct box_spec *b, size_t mount, const struct err *e, struct fault *f)
+static int blame(const struct use *u, size_t mount, const struct err *e, struct fault *f)
 {
+	const struct box_spec *b = u->spec;
 	bool extra = false;
 	const char *path = mount ? blueprint_mount(b, mount, &extra) : NULL;
 
@@ -144,14 +217,13 @@ static int blame(const struct box_spec *b, size_t mount, const struct err *e, st
 							    : " is blocked for security");
 	if (e->code == ERR_INVALID || e->code == ERR_DENIED || e->code == ERR_NOT_FOUND)
 		return fault_set(f, FAULT_VALIDATION, "%s", e->msg);
-	return backend_error(f, e);
+	return backend_error(f, u->rules->backend, e);
 }
 
 static int launch(struct use *u, const struct spec *s, struct err *e)
 {
 	AUTO_BUF warnings = BUF_INIT(65536);
 	struct launch l = LAUNCH_NONE;
-	struct client c;
 	int r = launch_create(&u->home, s, false, &l, e);
 
 	if (r == 0)
@@ -159,17 +231,12 @@ static int launch(struct use *u, const struct spec *s, struct err *e)
 	if (r == 0)
 		r = launch_settle(&l, s, e);
 	if (r == 0)
-		r = client_open(&c, &u->home, u->name, e);
-	if (r == 0) {
-		u->connection = fd_take(&c.fd);
-		client_done(&c);
 		launch_release(&l);
-	}
 	launch_done(&l);
 	return r;
 }
 
-/* Makes the sandbox. Returns 0 on success, 1 if another process has made the sandbox meanwhile, or -1. */
+/* Makes the sandbox. Another process may have made it meanwhile. */
 static int make(struct use *u, struct fault *f)
 {
 	/* the user of this machine chose the roots, so a root may lie in /root */
@@ -178,10 +245,12 @@ static int make(struct use *u, struct fault *f)
 						    u->rules->n_roots ? 0 : SOURCE_RULES_SYSTEM,
 					    .root = u->rules->root,
 					    .n_roots = u->rules->n_roots };
-	const struct model_texts no_net = { 0 };
-	const struct blueprint plan = {
-		.backend = BACKEND, .image = "host", .net = &no_net, .instance = "local"
-	};
+	const struct cordon_config *cordon = u->rules->cordon;
+	const struct blueprint plan = { .backend = u->rules->backend,
+					.image = cordon->image,
+					.engine = cordon->engine,
+					.net = &cordon->net,
+					.instance = "local" };
 	char hint[IMAGER_HINT_BYTES];
 	size_t mount = 0;
 	const struct preparation p = { .rules = &rules,
@@ -194,31 +263,37 @@ static int make(struct use *u, struct fault *f)
 	r = blueprint_draw(&plan, u->spec, u->name, u->spec->session_id, &s, f);
 	if (r == 0) {
 		add_spec_label(u->spec, &s);
-		s.idle_timeout_s = LOCAL_IDLE_SEC;
+		add_label(LABEL_BACKEND, u->rules->backend, &s);
+		s.idle_timeout_s = u->spec->persistent ? 0 : u->rules->idle_sec;
 		if (places_follow(&u->home, &e) < 0 || prepare(&u->home, &p, &s, &e) < 0 ||
 		    launch(u, &s, &e) < 0)
-			r = e.code == ERR_EXISTS ? 1 : blame(u->spec, mount, &e, f);
+			r = e.code == ERR_EXISTS ? 0 : blame(u, mount, &e, f);
 	}
 	spec_done(&s);
 	return r;
 }
 
-/* Finds the session's sandbox or makes it, and connects to it. */
+/* Finds the session's sandbox or makes it. Locks it and connects to it. */
 static int enter(struct use *u, struct fault *f)
 {
-	uint64_t until = clock_mono_ns() + WAIT_SEC * NS_PER_SEC;
+	uint64_t began = clock_mono_ns();
+	enum found found = FOUND_UNREADY;
 
-	while (clock_mono_ns() < until) {
-		int r = find(u, f);
-
-		if (r == 0)
-			r = make(u, f) == 0 ? 1 : f->text ? -1 : 2;
-		if (r != 2)
-			return r < 0 ? -1 : 0;
-		IGNORE(poll(NULL, 0, WAIT_STEP_MS)); /* only waits */
+	for (;;) {
+		if (find(u, &found, f) < 0)
+			return -1;
+		if (found == FOUND_READY)
+			return 0;
+		if (found == FOUND_NONE && make(u, f) < 0)
+			return -1;
+		if (clock_mono_ns() - began >
+		    (found == FOUND_BUSY ? BUSY_SEC : WAIT_SEC) * NS_PER_SEC)
+			return fault_set(f, FAULT_BOX, "%s backend error: sandbox '%s' %s",
+					 u->rules->backend, u->name,
+					 found == FOUND_BUSY ? "is busy" : "does not come up");
+		if (found != FOUND_NONE)
+			IGNORE(poll(NULL, 0, WAIT_STEP_MS)); /* only waits */
 	}
-	return fault_set(f, FAULT_BOX, BACKEND " backend error: sandbox '%s' does not come up",
-			 u->name);
 }
 
 /* --- running --------------------------------------------------------------------------------- */
@@ -289,13 +364,13 @@ static int report(struct use *u, const struct command *c, struct outcome *ret, s
 	struct err ignored;
 
 	if (c->lost && !c->hung)
-		return backend_error(f, &c->why);
+		return backend_error(f, u->rules->backend, &c->why);
 	ret->timed_out = c->hung || c->end.timed_out;
 	if (!ret->timed_out && c->end.failure)
-		return fault_set(f, FAULT_BOX, BACKEND " backend error: %s",
+		return fault_set(f, FAULT_BOX, "%s backend error: %s", u->rules->backend,
 				 exec_failure_text(c->end.failure));
 	ret->session_id = xstrdup(u->spec->session_id);
-	ret->backend = xstrdup(BACKEND);
+	ret->backend = xstrdup(u->rules->backend);
 	ret->exit_code = ret->timed_out ? 0 : exec_exit_status(&c->end);
 	capture_render(&c->out, 0, &ret->out);
 	capture_render(&c->err, 0, &ret->err);
@@ -311,27 +386,30 @@ int local_exec(const struct local_rules *rules, const struct box_spec *b, struct
 	       struct fault *f)
 {
 	struct ceiling ceiling = { .max = CEILING_DEFAULT_BYTES };
-	struct use u = { .rules = rules, .spec = b, .home = { .fd = -1 }, .connection = -1 };
+	struct use u = {
+		.rules = rules, .spec = b, .home = { .fd = -1 }, .lock = -1, .connection = -1
+	};
 	struct command c = { 0 };
 	struct err e = { 0 };
 	uint64_t began;
 	int r;
 
 	if (home_open(&u.home, &e) < 0)
-		return backend_error(f, &e);
+		return backend_error(f, rules->backend, &e);
 	u.name = sandbox_name(b->session_id);
 	capture_init(&c.out, &ceiling, CAPTURE_LIMIT_BYTES);
 	capture_init(&c.err, &ceiling, CAPTURE_LIMIT_BYTES);
 	r = enter(&u, f);
 	began = clock_mono_ns();
 	if (r == 0 && run_command(&u, &c, &e) < 0)
-		r = backend_error(f, &e);
+		r = backend_error(f, rules->backend, &e);
 	ret->duration_ms = (clock_mono_ns() - began) / NS_PER_MS;
 	if (r == 0)
 		r = report(&u, &c, ret, f);
 	capture_done(&c.out);
 	capture_done(&c.err);
 	fd_closep(&u.connection);
+	fd_closep(&u.lock);
 	free(u.name);
 	home_done(&u.home);
 	return r;
@@ -342,7 +420,7 @@ int local_exec(const struct local_rules *rules, const struct box_spec *b, struct
 static void write_session(const struct record *r, struct json_writer *w)
 {
 	struct box_spec spec = { 0 };
-	struct session_info info = { .backend_name = BACKEND,
+	struct session_info info = { .backend_name = backend_of(r),
 				     .backend_session_id = r->spec.name,
 				     .spec = &spec,
 				     .created_ns = r->created_ns,
@@ -375,7 +453,7 @@ int local_end(const char *session_id, struct fault *f)
 	if (e.code == ERR_NOT_FOUND)
 		return fault_about(f, FAULT_SESSION_NOT_FOUND, "session ", str_of(session_id),
 				   " not found");
-	return backend_error(f, &e);
+	return backend_error(f, FIRST_BACKEND, &e);
 }
 
 int local_list(struct json_writer *w, struct fault *f)
@@ -385,7 +463,7 @@ int local_list(struct json_writer *w, struct fault *f)
 	struct err e = { 0 };
 
 	if (home_open(&home, &e) < 0 || sandbox_list_load(&home, &all, &e) < 0)
-		return backend_error(f, &e);
+		return backend_error(f, FIRST_BACKEND, &e);
 	for (size_t i = all.n; i-- > 0;)
 		if (is_session(&all.item[i]) && sandbox_is_up(&all.item[i]))
 			write_session(&all.item[i], w);
@@ -400,13 +478,13 @@ int local_end_all(size_t *ret_n, struct fault *f)
 
 	*ret_n = 0;
 	if (home_open(&home, &e) < 0 || sandbox_list_load(&home, &all, &e) < 0)
-		return backend_error(f, &e);
+		return backend_error(f, FIRST_BACKEND, &e);
 	for (size_t i = 0; i < all.n; i++) {
 		if (!is_session(&all.item[i]))
 			continue;
 		if (sandbox_remove(&home, all.item[i].spec.name, true, &e) < 0 &&
 		    e.code != ERR_NOT_FOUND)
-			return backend_error(f, &e);
+			return backend_error(f, FIRST_BACKEND, &e);
 		++*ret_n;
 	}
 	return 0;

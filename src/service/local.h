@@ -1,19 +1,26 @@
 /*
  * The runtime in our own process: sandboxes on this machine that outlive the caller.
  *
- * A session is a sandbox whose name is made from the session id, so the next call finds it. A label of the sandbox
- * stores the spec that made it. The sandbox ends by itself after an idle time. The functions block, so they are for
- * programs that make one call.
+ * A session is a sandbox whose name is made from the session id, so the next call finds it. Labels of the sandbox
+ * store the spec and the backend that made it. The sandbox ends by itself after an idle time. The functions block, so
+ * they are for programs that make one call.
+ *
+ * The commands of a session run one at a time: a call holds a lock on the directory of the sandbox's record. The
+ * kernel releases the lock when the caller ends, however it ends.
  */
 #pragma once
 
 #include "service/boxspec.h"
+#include "service/cordon_config.h"
 #include "service/outcome.h"
 
 #define LOCAL_IDLE_SEC 300
-#define LOCAL_BACKEND "nsjail" /* the name of our engine for peers of a Box server */
 
+/* How sandboxes are made. Everything is borrowed. */
 struct local_rules {
+	const char *backend; /* "nsjail" or "cordon" */
+	const struct cordon_config *cordon;
+	uint64_t idle_sec;       /* a session without a command ends after this time; 0: never */
 	const char *const *root; /* mounts must lie in one of these directories */
 	size_t n_roots;
 };

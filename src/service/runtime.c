@@ -12,6 +12,7 @@
 #include "service/backend.h"
 #include "service/blueprint.h"
 #include "service/boxconfig.h"
+#include "service/cordon_config.h"
 
 #define ANSWER_MAX_BYTES (1u << 20)
 #define ROOTS_MAX (HAND_PATHS_MAX - 1)       /* one path is for the skills root */
@@ -28,8 +29,7 @@ struct runtime {
 	struct fence fence;
 	const char *directory, *home;
 	struct model_texts roots; /* mounts must lie in one of these; empty means anywhere */
-	struct model_texts net;
-	enum spec_engine engine;
+	struct cordon_config cordon;
 	char *skills_root;
 	struct workplace workplace;
 	char *workspace_error; /* what is wrong with the default workspace, or NULL */
@@ -48,17 +48,14 @@ static int plan(void *arg, const struct box_spec *b, const char *sandbox, const 
 		struct spec *s, struct fault *f)
 {
 	struct runtime *r = arg;
-	AUTO_FREE char *image = NULL;
-	struct str configured = box_config_text(&r->config, "cordon", "image");
-	struct blueprint p = {
+	const struct blueprint p = {
 		.backend = backend_shown(r->backend),
-		.engine = r->engine,
-		.net = &r->net,
+		.image = r->cordon.image,
+		.engine = r->cordon.engine,
+		.net = &r->cordon.net,
 		.instance = r->instance,
 	};
 
-	image = xstrndup(configured.n ? configured.p : "host", configured.n ? configured.n : 4);
-	p.image = image;
 	return blueprint_draw(&p, b, sandbox, shown, s, f);
 }
 
@@ -136,26 +133,6 @@ static int read_roots(const struct runtime *r, const struct box_config *c, struc
 	return 0;
 }
 
-/* The server process has no access to files, so it cannot write the log of a sandbox. */
-static int refuse_logs(const struct box_config *c, struct fault *f)
-{
-	if (!box_config_flag(c, "cordon", "log_output", false))
-		return 0;
-	return fault_set(f, FAULT_VALUE, "box.cordon.log_output is not supported yet");
-}
-
-static int read_engine(const struct box_config *c, enum spec_engine *ret, struct fault *f)
-{
-	struct str own = box_config_text(c, "cordon", "engine");
-	AUTO_FREE char *word = xstrndup(own.n ? own.p : "auto", own.n ? own.n : 4);
-	int i = word_index(spec_engine_words, word);
-
-	if (i < 0)
-		return fault_set(f, FAULT_VALUE, "box.cordon.engine must be auto, process or vm");
-	*ret = (enum spec_engine)i;
-	return 0;
-}
-
 /* Sets the directories of the skills and of the default workspace. */
 static void read_places(struct runtime *r)
 {
@@ -206,28 +183,27 @@ static int configure(struct runtime *r, const struct json_value *config, struct 
 {
 	struct model_texts roots = { 0 };
 	struct box_config next;
-	enum spec_engine engine = ENGINE_AUTO;
+	struct cordon_config cordon = { 0 };
 	int64_t ceiling_mb;
 
 	box_config_copy(&r->config, &next);
 	if (box_config_merge(&next, config, f) < 0 ||
 	    box_config_int(&next, "cordon", "memory_ceiling_mb", CEILING_DEFAULT_BYTES >> 20, 16,
 			   1 << 20, &ceiling_mb, f) < 0 ||
-	    refuse_logs(&next, f) < 0 || read_engine(&next, &engine, f) < 0 ||
-	    read_roots(r, &next, &roots, f) < 0) {
+	    cordon_config_read(&next, &cordon, f) < 0 || read_roots(r, &next, &roots, f) < 0) {
+		cordon_config_done(&cordon);
 		box_config_done(&next);
 		return -1;
 	}
 	box_config_done(&r->config);
 	r->config = next;
 	fit_limits(r);
-	r->engine = engine;
+	cordon_config_done(&r->cordon);
+	r->cordon = cordon;
 	model_texts_done(&r->roots);
 	r->roots = roots;
 	r->ceiling->max = (size_t)ceiling_mb << 20;
 	read_places(r);
-	model_texts_done(&r->net);
-	box_config_list(&r->config, "cordon", "net", &r->net);
 	r->fence.max = r->admission.max = (size_t)r->config.limits.max_admission_records;
 	gate_configure(r->gate, box_config_get(&r->config, "", "admission"));
 	examiner_forget(r->examiner);
@@ -594,6 +570,7 @@ int runtime_new(const struct runtime_parts *parts, const struct json_value *conf
 	r->home = parts->home;
 	fill_instance(r->instance);
 	box_config_init(&r->config);
+	IGNORE(cordon_config_read(&r->config, &r->cordon, f)); /* defaults cannot fail */
 	r->descriptors = parts->descriptors;
 	if (!config)
 		fit_limits(r);
@@ -623,7 +600,7 @@ void runtime_free(struct runtime *r)
 	sessions_free(r->sessions);
 	fence_done(&r->fence);
 	model_texts_done(&r->roots);
-	model_texts_done(&r->net);
+	cordon_config_done(&r->cordon);
 	workplace_done(&r->workplace);
 	free(r->workspace_error);
 	free(r->skills_root);

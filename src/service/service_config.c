@@ -237,6 +237,8 @@ static int read_box(struct service_config *c, const struct json_value *v, struct
 	box_config_init(&box);
 	r = box_config_merge(&box, v, f);
 	if (r == 0)
+		r = cordon_config_read(&box, &c->cordon, f);
+	if (r == 0)
 		read_places(c, &box);
 	box_config_done(&box);
 	return r;
@@ -288,6 +290,7 @@ void service_config_done(struct service_config *c)
 	free(c->default_workspace);
 	free(c->forced_template);
 	free(c->backend);
+	cordon_config_done(&c->cordon);
 	free(c->skills_root);
 	free(c->runtime.endpoint);
 	free(c->runtime.instance);

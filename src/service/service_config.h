@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "service/cordon_config.h"
 #include "service/model.h"
 #include "service/profile.h"
 
@@ -37,7 +38,8 @@ struct runtime_config {
 struct service_config {
 	bool enabled;
 	struct runtime_config runtime;
-	char *backend;     /* box.backend, may be empty */
+	char *backend; /* box.backend, may be empty */
+	struct cordon_config cordon;
 	char *skills_root; /* real path, or NULL */
 	/* the array of skills that the runtime has, or NULL. The caller sets and owns it. */
 	const struct json_value *skills;

@@ -10,6 +10,7 @@
 
 #define STATUS_MAX_BYTES (1u << 20)
 #define PROBE_SEC 5
+#define IDLE_MAX_SEC (366 * 86400ull)
 
 struct way_local {
 	struct way way;
@@ -20,7 +21,7 @@ struct way_local {
 
 static bool has_backend(const struct way_local *l)
 {
-	return backend_parse(l->config->backend) != BACKEND_NONE;
+	return l->rules.backend;
 }
 
 static int exec(struct way *w, const struct box_spec *s, struct outcome *ret, struct fault *f)
@@ -118,14 +119,14 @@ static int status(struct way *w, struct json_doc **ret, struct fault *f)
 	json_begin_object(&out);
 	json_key(&out, "backend");
 	json_begin_object(&out);
-	json_key_str(&out, "name", has_backend(l) ? LOCAL_BACKEND : NULL);
+	json_key_str(&out, "name", l->rules.backend);
 	json_key_bool(&out, "available", works);
 	if (why.text)
 		json_key_str(&out, "error", why.text);
 	json_end_object(&out);
 	json_key_int(&out, "active_sessions", (int64_t)n);
 	json_key_int(&out, "managed_processes", 0);
-	json_key_int(&out, "session_ttl_sec", LOCAL_IDLE_SEC);
+	json_key_int(&out, "session_ttl_sec", (int64_t)l->rules.idle_sec);
 	json_end_object(&out);
 	return parse(&text, ret, f);
 }
@@ -146,6 +147,15 @@ static int close_local(struct way *w)
 	return 0;
 }
 
+/* Uses the same setting as cordon-box. A value that is no number is ignored. */
+static uint64_t idle_sec(void)
+{
+	const char *word = getenv("CORDON_BOX_TTL_SEC");
+	uint64_t n;
+
+	return word && parse_u64(word, 0, IDLE_MAX_SEC, &n) == 0 ? n : LOCAL_IDLE_SEC;
+}
+
 struct way *way_open_local(const struct service_config *c)
 {
 	static const struct way_row row = { exec, list, end, end_all, status, skills, close_local };
@@ -159,6 +169,10 @@ struct way *way_open_local(const struct service_config *c)
 		l->root[n++] = c->roots.item[i];
 	if (c->skills_root)
 		l->root[n++] = c->skills_root;
-	l->rules = (struct local_rules){ l->root, n };
+	l->rules = (struct local_rules){ .backend = backend_word(backend_parse(c->backend)),
+					 .cordon = &c->cordon,
+					 .idle_sec = idle_sec(),
+					 .root = l->root,
+					 .n_roots = n };
 	return &l->way;
 }

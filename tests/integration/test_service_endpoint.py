@@ -19,11 +19,11 @@ class EndpointTest(ServiceTest):
     def tearDown(self):
         pass  # every runtime of these tests ends with its server
 
-    def write(self, runtime=None, service=None, **box):
+    def write(self, runtime=None, service=None, system=None, **box):
         """Writes a configuration and returns the options that name it."""
         if runtime is not None:
             box["runtime"] = runtime
-        return ("--config", self.config(box=box, service=service or {}))
+        return ("--config", self.config(box=box, service=service or {}, system=system or {}))
 
     def log(self):
         path = os.path.join(self.dir, "stub.log")

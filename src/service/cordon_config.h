@@ -1,0 +1,19 @@
+/*
+ * The section `box.cordon` of a configuration: settings of our backends that LangBot's own backends do not have. The
+ * server and the service in process read the same section.
+ */
+#pragma once
+
+#include "service/boxconfig.h"
+#include "spec/spec.h"
+
+struct cordon_config {
+	char *image;             /* the image that `cordon` uses for BOX_DEFAULT_IMAGE */
+	enum spec_engine engine; /* the engine that `cordon` uses */
+	struct model_texts net;  /* profiles and rules; empty means the public internet */
+};
+
+/* Reads the section. Returns 0, or -1 with a FAULT_VALUE in F and *RET unchanged. */
+MUST_USE int cordon_config_read(const struct box_config *c, struct cordon_config *ret,
+				struct fault *f);
+void cordon_config_done(struct cordon_config *c);
