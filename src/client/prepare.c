@@ -1,9 +1,13 @@
 #include "client/prepare.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "client/owner.h"
 #include "client/sources.h"
+
+#define HOST_BASH "/bin/bash"
 
 /* Checks a flat root disk before anything is fetched. If a flat disk is impossible and only the configuration file asks
  * for one, the sandbox gets a plain layer, as `inspect` shows. */
@@ -29,6 +33,13 @@ static int check_flat(struct spec *s, struct err *e)
 	return image_check_flat("--root-disk", "flat", e);
 }
 
+/* Chooses the shell of the image `host` if the caller has not: the image has the bash of the host, if there is one. */
+static void choose_shell(struct spec *s)
+{
+	if (s->image.kind == IMAGE_HOST && !s->shell && access(HOST_BASH, X_OK) == 0)
+		s->shell = xstrdup(HOST_BASH);
+}
+
 int prepare(const struct home *h, const struct preparation *p, struct spec *s, struct err *e)
 {
 	size_t ignored, *ret_mount = p->ret_mount ? p->ret_mount : &ignored;
@@ -36,6 +47,7 @@ int prepare(const struct home *h, const struct preparation *p, struct spec *s, s
 	if (spec_validate(s, e) < 0 || check_flat(s, e) < 0 ||
 	    sources_hold(s, p->image_word, p->rules, h, ret_mount, e) < 0)
 		return -1;
+	choose_shell(s);
 	/* the image comes last, because fetching it may take long */
 	if (s->image.kind == IMAGE_OCI && image_resolve(h, &p->fetch, s, e) < 0)
 		return -1;

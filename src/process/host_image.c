@@ -1,6 +1,5 @@
 #include "process/host_image.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,13 +14,11 @@
 #include "base/erase.h"
 #include "base/io.h"
 #include "base/sha256.h"
+#include "process/host_etc.h"
 #include "spec/host_users.h"
 
-#define HOST_IMAGE_VERSION 5
+#define HOST_IMAGE_VERSION 6
 #define PLACES "places-2" /* the number changes when the list of places changes */
-/* the largest file that we copy is ca-certificates.crt or ld.so.cache */
-#define COPY_FILE_MAX_BYTES (8u << 20)
-#define COPY_ENTRIES_MAX 4096
 
 static const char *const program_dirs[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
 
@@ -80,14 +77,6 @@ void host_dirs_find(struct host_dirs *ret)
 	find_local_etc(ret);
 }
 
-/* Files and links of the host's /etc without which programs do not run. None is a secret. */
-static const char *const copied_files[] = {
-	"ld.so.cache",     "ld.so.conf",      "localtime",  "timezone",       "mime.types",
-	"services",        "protocols",       "os-release", "debian_version", "inputrc",
-	"ssl/openssl.cnf", "bash_completion", "magic",
-};
-static const char *const copied_dirs[] = { "perl", "python3", "python3.11" };
-
 static void base_key(char out[17])
 {
 	char hex[SHA256_HEX_BYTES];
@@ -102,8 +91,7 @@ static void base_key(char out[17])
 		if (lstat(path, &st) == 0)
 			buf_addf(&b, " %s %o", path, st.st_mode & S_IFMT);
 	}
-	if (stat("/etc/ld.so.cache", &st) == 0)
-		buf_addf(&b, " %lld.%ld", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	host_etc_key(&b);
 	sha256_hex(buf_str(&b), b.n, hex);
 	snprintf(out, 17, "%.16s", hex);
 }
@@ -122,63 +110,6 @@ static int put(int root, const char *path, const char *text, mode_t mode)
 	int r = fd < 0 ? -errno : io_write_all(fd, text, strlen(text));
 
 	return r < 0 ? r : fchmod(fd, mode) < 0 ? -errno : 0;
-}
-
-/* Returns true if FD is a directory that all users may search and list. */
-static bool is_public(int fd)
-{
-	const mode_t wanted = S_IROTH | S_IXOTH;
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & wanted) == wanted;
-}
-
-/* Copies one file or link. Does nothing if it is missing, is a special file, or not all users may read it. */
-static void copy_entry(int from, int to, const char *name)
-{
-	char link[4096];
-	struct stat st;
-	ssize_t n;
-
-	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return;
-	if (S_ISLNK(st.st_mode)) {
-		n = readlinkat(from, name, link, sizeof(link) - 1);
-		if (n > 0) {
-			link[n] = '\0';
-			/* if this fails, the sandbox lacks the link */
-			IGNORE(symlinkat(link, to, name));
-		}
-	} else if (S_ISREG(st.st_mode) && (st.st_mode & S_IROTH)) {
-		AUTO_BUF b = BUF_INIT(COPY_FILE_MAX_BYTES);
-
-		if (io_read_file(from, name, &b) == 0) {
-			AUTO_FD fd =
-				openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-
-			if (fd >= 0 && io_write_all(fd, buf_str(&b), b.n) == 0)
-				IGNORE(fchmod(fd, 0644));
-		}
-	}
-}
-
-static void copy_dir(int etc, int to_etc, const char *path)
-{
-	AUTO_FD from = openat(etc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_FD to = -1;
-	struct dirent *d;
-	unsigned n = 0;
-	DIR *list;
-
-	if (from < 0 || !is_public(from) || make(to_etc, path, 0755) < 0)
-		return;
-	to = openat(to_etc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	list = to < 0 ? NULL : fdopendir(fcntl(from, F_DUPFD_CLOEXEC, 0));
-	while (list && (d = readdir(list)) && n++ < COPY_ENTRIES_MAX)
-		if (d->d_name[0] != '.')
-			copy_entry(from, to, d->d_name);
-	if (list)
-		closedir(list);
 }
 
 static const struct {
@@ -217,13 +148,15 @@ static const struct {
 	  "# >>> sandbox scripts\n"
 	  "PATH=/.msb/scripts:$PATH\n"
 	  "# <<< sandbox scripts\n"
-	  "export PATH\n", 0644 },
+	  "export PATH\n"
+	  "if [ -n \"$BASH\" ] && [ \"$BASH\" != /bin/sh ]; then . /etc/bash.bashrc; fi\n", 0644 },
+	/* the host name is the name of the sandbox */
+	{ "etc/bash.bashrc", "if [ -n \"$PS1\" ]; then PS1='\\u@\\h:\\w\\$ '; fi\n", 0644 },
 	// clang-format on
 };
 
 static int build(int root)
 {
-	AUTO_FD host_etc = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO_FD etc = -1;
 	char target[64];
 	struct stat st;
@@ -261,17 +194,9 @@ static int build(int root)
 	    symlinkat("/proc/self/mounts", root, "etc/mtab") < 0)
 		return -errno;
 	etc = openat(root, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (etc < 0 || host_etc < 0)
+	if (etc < 0)
 		return -errno;
-	for (size_t i = 0; i < ARRAY_SIZE(copied_dirs); i++)
-		copy_dir(host_etc, etc, copied_dirs[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(copied_files); i++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), "/etc/%s", copied_files[i]);
-		if (is_reachable(path))
-			copy_entry(host_etc, etc, copied_files[i]);
-	}
+	host_etc_copy(etc);
 	return 0;
 }
 

@@ -2,9 +2,8 @@
  * The image `host`: the programs of this machine, read-only, over a base of our own.
  *
  * The base is a small directory tree with a synthetic /etc, an empty /root and mount points. It is made
- * once per home and is the lowest layer of the overlay. When the libraries of the host change
- * (ld.so.cache), a new base is made under another name. Only files that every user of the host can read
- * are copied, and nothing that identifies the users of the host.
+ * once per home and is the lowest layer of the overlay. When programs were installed on the host, a new
+ * base is made under another name. process/host_etc.h says what of the host's /etc is copied.
  */
 #pragma once
 

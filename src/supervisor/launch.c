@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,11 +13,26 @@
 #include "state/record_lock.h"
 #include "supervisor/supervisor.h"
 
+/* Returns true if the spec says which characters programs use. */
+static bool has_locale(const struct spec *spec)
+{
+	static const char *const keys[] = { "LANG", "LC_ALL", "LC_CTYPE" };
+
+	for (size_t i = 0; i < spec->n_env; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(keys); k++)
+			if (strcmp(spec->env[i].key, keys[k]) == 0)
+				return true;
+	return false;
+}
+
 const char **supervisor_env(const struct spec *spec, size_t *ret_n)
 {
-	const char **env = xcalloc(spec->image_env.n + spec->n_env + 1, sizeof(*env));
+	const char **env = xcalloc(spec->image_env.n + spec->n_env + 2, sizeof(*env));
 	size_t n = 0;
 
+	/* an OCI image sets this in its configuration if it wants it, the image `host` has none */
+	if (spec->image.kind == IMAGE_HOST && !has_locale(spec))
+		env[n++] = xstrdup("LANG=C.UTF-8");
 	for (size_t i = 0; i < spec->image_env.n; i++)
 		env[n++] = xstrdup(spec->image_env.v[i]);
 	for (size_t i = 0; i < spec->n_env; i++)

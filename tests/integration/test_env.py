@@ -13,16 +13,18 @@ class Environment(CordonTest):
         self.assertEqual(got.code, 0, got)
         return dict(v.split("=", 1) for v in got.text.split("\0") if v)
 
-    def test_a_command_gets_only_path_and_home(self):
+    def test_a_command_gets_only_path_home_and_locale(self):
         self.assertEqual(self.variables(self.create()),
-                         {"PATH": "/.msb/scripts:" + DEFAULT_PATH, "HOME": "/root"})
+                         {"PATH": "/.msb/scripts:" + DEFAULT_PATH, "HOME": "/root",
+                          "LANG": "C.UTF-8"})
 
     def test_the_callers_variables_stay_outside(self):
         hostile = {HOST_SECRET: HOST_SECRET_VALUE, "SSH_AUTH_SOCK": "/s", "AWS_SECRET_KEY": "k",
                    "LD_PRELOAD": "", "MSB_PATH": "/m", "TERM": "xterm", "LANG": "C", "USER": "me",
                    "IFS": "x", "ENV": "/tmp/evil", "BASH_ENV": "/tmp/evil", "PWD": self.dir}
         box = self.create(env=hostile)
-        self.assertEqual(set(self.variables(box, env=hostile)), {"PATH", "HOME"})
+        self.assertEqual(set(self.variables(box, env=hostile)),
+                         {"PATH", "HOME", "LANG"})
 
     def test_pid_1_and_the_supervisor_hold_no_variable_of_the_caller(self):
         box = self.create()
@@ -85,4 +87,4 @@ class Environment(CordonTest):
     def test_run_passes_env_to_its_command(self):
         got = self.cordon("run", "-q", "-e", "A=1", "host", "--", "env")
         self.assertEqual(set(line.split("=")[0] for line in got.text.splitlines()),
-                         {"A", "PATH", "HOME"}, got)
+                         {"A", "PATH", "HOME", "LANG"}, got)

@@ -1,0 +1,424 @@
+/*
+ * Two walks fill the copy: one through /etc for the names in `wanted`, and one through /usr and /etc/alternatives for
+ * links that lead to /etc. Both walks end in copy_path(), which copies one path with the directories above it, and
+ * checks the permissions of each.
+ */
+#include "process/host_etc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/str.h"
+
+/* the largest file that we copy is ld.so.cache or a catalogue of fonts */
+#define FILE_MAX_BYTES (8u << 20)
+#define TOTAL_MAX_BYTES (32u << 20) /* of all files; Debian with Java, Maven and TeX has 3 MiB */
+#define ENTRIES_MAX 8192            /* of files, links and directories in the copy */
+#define DEPTH_MAX 12                /* of directories below /etc, and of links that lead to links */
+/* Directories below /usr are searched for links down to this depth, as in /usr/share/maven/bin. The whole of /usr would
+ * take a second of the first start; what deeper links lead to, as those of Java, is in `wanted`. */
+#define USR_DEPTH_MAX 3
+
+/* Names and patterns in /etc that programs know without a link in /usr. None is a secret. */
+static const char *const wanted[] = {
+	"ld.so.cache",
+	"ld.so.conf",
+	"localtime",
+	"timezone",
+	"mime.types",
+	"mailcap",
+	"services",
+	"protocols",
+	"rpc",
+	"netconfig",
+	"networks",
+	"ethertypes",
+	"gai.conf",
+	"os-release",
+	"debian_version",
+	"*-release",
+	"inputrc",
+	"bash_completion",
+	"magic",
+	"magic.mime",
+	"manpath.config",
+	"man_db.conf",
+	"locale.alias",
+	"terminfo",
+	"login.defs",
+	"mke2fs.conf",
+	"wgetrc",
+	"nanorc",
+	"vim",
+	"emacs",
+	"fonts",
+	"groff",
+	"perl",
+	"python3*",
+	"java",
+	"java-*",
+	"maven",
+	"gradle",
+	"ant.d",
+	"php",
+	"R",
+	"octave*",
+	"texmf",
+	"ghostscript",
+	"ImageMagick-*",
+	"xml",
+	"sgml",
+	"OpenCL",
+	"vulkan",
+	"glvnd",
+	"fpc*.cfg",
+	"gnucobol",
+};
+
+/* Directories with many entries and no configuration of programs. */
+static const char *const unsearched[] = {
+	"/usr/include",   "/usr/src",         "/usr/share/doc",    "/usr/share/man",
+	"/usr/local/etc", "/usr/share/icons", "/usr/share/locale", "/usr/share/zoneinfo",
+};
+
+/* Patterns below /etc that are never copied. `*` also matches slashes. */
+static const char *const unwanted[] = {
+	/* the base has its own of these, or mounts them */
+	"alternatives",
+	"alternatives/*",
+	"ssl/certs",
+	"ssl/certs/*",
+	"mtab",
+	"profile",
+	"shells",
+	"bash.bashrc",
+	"nsswitch.conf",
+	"host.conf",
+	"hosts",
+	"hostname",
+	"resolv.conf",
+	/* these name the users, their passwords, the machine or its disks */
+	"passwd*",
+	"group*",
+	"shadow*",
+	"gshadow*",
+	"subuid*",
+	"subgid*",
+	"sudoers*",
+	"security*",
+	"machine-id",
+	"environment",
+	"fstab",
+	"crypttab",
+	/* these hold keys, or passwords of services */
+	"ssl/private*",
+	"pki/*/private*",
+	"ssh*",
+	"krb5*",
+	"*.key",
+	"*password*",
+	/* editors and package managers leave these */
+	"*.dpkg-*",
+	"*~",
+};
+
+/* The names whose time of change host_etc_key() adds. A package that brings programs changes one of them. */
+static const char *const telling[] = {
+	"ld.so.cache", "alternatives", "fonts/conf.d", "maven", "manpath.config", "perl", "python3",
+};
+
+struct copy {
+	int from, to; /* /etc of the host, and the new /etc */
+	unsigned entries;
+	uint64_t bytes;
+	dev_t usr_dev;
+};
+
+static bool matches(const char *name, const char *const list[], size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (fnmatch(list[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+/* Resolves TEXT, the contents of a link in the directory DIR, without looking at the disk. Returns false if it does
+ * not fit. */
+static bool resolve(const char *dir, const char *text, char ret[PATH_MAX])
+{
+	char whole[2 * PATH_MAX];
+	struct str rest, part;
+	size_t n = 0;
+
+	if (snprintf(whole, sizeof(whole), "%s/%s", *text == '/' ? "" : dir, text) >=
+	    (int)sizeof(whole))
+		return false;
+	rest = str_of(whole);
+	while (rest.p) {
+		part = str_cut(&rest, '/');
+		if (part.n == 0 || (part.n == 1 && part.p[0] == '.'))
+			continue;
+		if (part.n == 2 && memcmp(part.p, "..", 2) == 0) {
+			while (n && ret[--n] != '/')
+				;
+			continue;
+		}
+		if (n + part.n + 2 > PATH_MAX)
+			return false;
+		ret[n++] = '/';
+		memcpy(ret + n, part.p, part.n);
+		n += part.n;
+	}
+	ret[n] = '\0';
+	return n > 0;
+}
+
+static bool is_program_path(const char *path)
+{
+	static const char *const places[] = { "/usr/",   "/bin/",   "/sbin/",  "/lib/",
+					      "/lib32/", "/lib64/", "/libx32/" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+		if (strncmp(path, places[i], strlen(places[i])) == 0)
+			return true;
+	return strcmp(path, "/dev/null") == 0;
+}
+
+/* Returns true if all users may list and enter the directory. */
+static bool is_open_to_all(const struct stat *st)
+{
+	const mode_t needed = S_IROTH | S_IXOTH;
+
+	return S_ISDIR(st->st_mode) && (st->st_mode & needed) == needed;
+}
+
+static void copy_path(struct copy *c, const char *path, unsigned depth);
+
+/* Copies the link NAME in the directory DIR of both sides. PATH is its path below /etc. */
+static void copy_link(struct copy *c, int from, int to, const char *name, const char *path,
+		      unsigned depth)
+{
+	const char *slash = strrchr(path, '/');
+	char text[PATH_MAX], dir[PATH_MAX], target[PATH_MAX];
+	ssize_t n = readlinkat(from, name, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	if (snprintf(dir, sizeof(dir), "/etc/%.*s", slash ? (int)(slash - path) : 0, path) >=
+		    (int)sizeof(dir) ||
+	    !resolve(dir, text, target))
+		return;
+	if (strncmp(target, "/etc/", 5) == 0)
+		copy_path(c, target + 5, depth + 1);
+	else if (!is_program_path(target))
+		return;
+	/* if this fails, the sandbox lacks the link */
+	IGNORE(symlinkat(text, to, name));
+}
+
+static void copy_file(struct copy *c, int from, int to, const char *name, const struct stat *seen)
+{
+	AUTO_FD in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	AUTO_BUF b = BUF_INIT(FILE_MAX_BYTES);
+	AUTO_FD out = -1;
+	struct stat st;
+
+	if (in < 0 || fstat(in, &st) < 0 || st.st_ino != seen->st_ino ||
+	    st.st_dev != seen->st_dev || !(st.st_mode & S_IROTH) || io_read_to_end(in, &b) < 0 ||
+	    c->bytes + b.n > TOTAL_MAX_BYTES)
+		return;
+	out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (out < 0)
+		return; /* the base has a file of its own */
+	c->bytes += b.n;
+	if (io_write_all(out, buf_str(&b), b.n) == 0)
+		IGNORE(fchmod(out, st.st_mode & S_IXOTH ? 0755 : 0644));
+}
+
+/* Opens the directory NAME on both sides, and makes it on our side. Returns false if not all users may read it. */
+static bool open_both(int from, int to, const char *name, int *ret_from, int *ret_to)
+{
+	AUTO_FD in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_FD out = -1;
+	struct stat st;
+
+	if (in < 0 || fstat(in, &st) < 0 || !is_open_to_all(&st))
+		return false;
+	/* mkdirat obeys the umask, so fchmodat sets the mode */
+	if (mkdirat(to, name, 0755) == 0)
+		IGNORE(fchmodat(to, name, 0755, 0));
+	out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (out < 0)
+		return false;
+	*ret_from = fd_take(&in);
+	*ret_to = fd_take(&out);
+	return true;
+}
+
+/* Copies the entry NAME of a directory, with everything below it. PATH is the path of the entry below /etc. */
+static void copy_entry(struct copy *c, int from, int to, const char *name, const char *path,
+		       unsigned depth)
+{
+	AUTO_FD in = -1;
+	AUTO_FD out = -1;
+	struct dirent *d;
+	struct stat st;
+	DIR *list;
+
+	if (depth > DEPTH_MAX || c->entries >= ENTRIES_MAX ||
+	    matches(path, unwanted, ARRAY_SIZE(unwanted)) ||
+	    fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	c->entries++;
+	if (S_ISLNK(st.st_mode))
+		copy_link(c, from, to, name, path, depth);
+	else if (S_ISREG(st.st_mode) && (st.st_mode & S_IROTH))
+		copy_file(c, from, to, name, &st);
+	if (!S_ISDIR(st.st_mode) || !open_both(from, to, name, &in, &out))
+		return;
+	list = fdopendir(fcntl(in, F_DUPFD_CLOEXEC, 0));
+	while (list && (d = readdir(list))) {
+		char below[PATH_MAX];
+
+		if (d->d_name[0] != '.' &&
+		    snprintf(below, sizeof(below), "%s/%s", path, d->d_name) < (int)sizeof(below))
+			copy_entry(c, in, out, d->d_name, below, depth + 1);
+	}
+	if (list)
+		closedir(list);
+}
+
+/* Copies PATH, which is below /etc, with the directories above it and everything below it. */
+static void copy_path(struct copy *c, const char *path, unsigned depth)
+{
+	AUTO_FD from = fcntl(c->from, F_DUPFD_CLOEXEC, 0);
+	AUTO_FD to = fcntl(c->to, F_DUPFD_CLOEXEC, 0);
+	struct stat st;
+
+	if (from < 0 || to < 0 || *path == '\0' || depth > DEPTH_MAX ||
+	    matches(path, unwanted, ARRAY_SIZE(unwanted)))
+		return;
+	for (const char *at = path;;) {
+		const char *slash = strchr(at, '/');
+		char name[NAME_MAX + 1];
+		int in, out;
+
+		if (!slash) {
+			/* a second link to a directory finds the copy that the first one made */
+			if (fstatat(to, at, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode))
+				copy_entry(c, from, to, at, path, depth);
+			return;
+		}
+		if (snprintf(name, sizeof(name), "%.*s", (int)(slash - at), at) >=
+			    (int)sizeof(name) ||
+		    !open_both(from, to, name, &in, &out))
+			return;
+		fd_closep(&from);
+		fd_closep(&to);
+		from = in;
+		to = out;
+		at = slash + 1;
+	}
+}
+
+static void copy_wanted(struct copy *c)
+{
+	DIR *list = fdopendir(fcntl(c->from, F_DUPFD_CLOEXEC, 0));
+	struct dirent *d;
+
+	while (list && (d = readdir(list)))
+		if (matches(d->d_name, wanted, ARRAY_SIZE(wanted)))
+			copy_path(c, d->d_name, 0);
+	if (list)
+		closedir(list);
+	copy_path(c, "ssl/openssl.cnf", 0);
+}
+
+/* Copies what the links below PATH lead to. DIR is the directory PATH; this function closes it. */
+static void copy_linked(struct copy *c, int dir, const char *path, unsigned depth)
+{
+	DIR *list = fdopendir(dir);
+	struct dirent *d;
+	struct stat st;
+
+	if (!list) {
+		fd_closep(&dir);
+		return;
+	}
+	while ((d = readdir(list))) {
+		char below[PATH_MAX], text[PATH_MAX], target[PATH_MAX];
+		unsigned char type = d->d_type;
+		ssize_t n;
+		int fd;
+
+		if (d->d_name[0] == '.' && (!d->d_name[1] || d->d_name[1] == '.'))
+			continue;
+		if (type == DT_UNKNOWN && fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			type = S_ISLNK(st.st_mode) ? DT_LNK : S_ISDIR(st.st_mode) ? DT_DIR : DT_REG;
+		if (type == DT_LNK) {
+			n = readlinkat(dir, d->d_name, text, sizeof(text) - 1);
+			text[n > 0 ? n : 0] = '\0';
+			if (n > 0 && resolve(path, text, target) &&
+			    strncmp(target, "/etc/", 5) == 0)
+				copy_path(c, target + 5, 0);
+			continue;
+		}
+		if (type != DT_DIR || depth >= USR_DEPTH_MAX ||
+		    snprintf(below, sizeof(below), "%s/%s", path, d->d_name) >=
+			    (int)sizeof(below) ||
+		    matches(below, unsearched, ARRAY_SIZE(unsearched)))
+			continue;
+		fd = openat(dir, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		/* another file system may be slow, and belong to somebody else */
+		if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == c->usr_dev)
+			copy_linked(c, fd_take(&fd), below, depth + 1);
+		fd_closep(&fd);
+	}
+	closedir(list);
+}
+
+static void copy_linked_from(struct copy *c, const char *path)
+{
+	AUTO_FD dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (dir < 0 || fstat(dir, &st) < 0)
+		return;
+	c->usr_dev = st.st_dev;
+	copy_linked(c, fd_take(&dir), path, 0);
+}
+
+void host_etc_copy(int to)
+{
+	AUTO_FD from = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct copy c = { .from = from, .to = to };
+	struct stat st;
+
+	if (from < 0 || fstat(from, &st) < 0 || !is_open_to_all(&st))
+		return;
+	copy_wanted(&c);
+	copy_linked_from(&c, "/usr");
+	copy_linked_from(&c, "/etc/alternatives");
+}
+
+void host_etc_key(struct buf *out)
+{
+	AUTO_FD etc = open("/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	for (size_t i = 0; etc >= 0 && i < ARRAY_SIZE(telling); i++)
+		if (fstatat(etc, telling[i], &st, 0) == 0)
+			buf_addf(out, " %zu.%lld.%ld", i, (long long)st.st_mtim.tv_sec,
+				 st.st_mtim.tv_nsec);
+}
