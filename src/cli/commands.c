@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 
 #include "cli/options.h"
+#include "client/project.h"
 
 #define SANDBOXES "Sandboxes"
 #define IMAGES "Images"
@@ -263,6 +264,13 @@ static const struct opt yes_opts[] = {
 	FLAG('y', "yes", "Do not ask"),
 	OPT_END
 };
+static const struct opt allow_opts[] = {
+	FLAG('y', "yes", "Do not ask"),
+	FLAG(0, "forget", "Take the permission back"),
+	OPT_END
+};
+static const struct opt_set allow_sets[] = { { NULL, allow_opts }, { NULL, NULL } };
+static const char *const allow_conflicts[][2] = { { "yes", "forget" }, { NULL, NULL } };
 static const struct opt_set pull_sets[] = { { NULL, pull_opts }, { NULL, quiet_opts }, { NULL, NULL } };
 static const struct opt_set load_sets[] = { { NULL, load_opts }, { NULL, quiet_opts }, { NULL, NULL } };
 static const struct opt_set save_sets[] = { { NULL, save_opts }, { NULL, quiet_opts }, { NULL, NULL } };
@@ -785,6 +793,21 @@ static const struct command commands[] = {
 			"a restart is refused unless --restart or --next-start says when.",
 		.usage = "NAME", .sets = modify_sets, .min_args = 1, .max_args = 1, .words = WORD_SANDBOX,
 		.conflicts = modify_conflicts,
+	},
+	{
+		.name = "init", .group = SANDBOXES, .run = cmd_init,
+		.summary = "Write a project file, " PROJECT_FILE ", with comments",
+		.description =
+			"Writes " PROJECT_FILE " into the current directory. 'run', 'create' and 'shell' without an "
+			"image use the project file of the current directory, or of the nearest directory above it.",
+	},
+	{
+		.name = "allow", .group = SANDBOXES, .run = cmd_allow,
+		.summary = "Show what the project file grants, and allow it",
+		.description =
+			"A project file has no effect until a person has allowed it. If the file, a file that it "
+			"names, or the directory behind a volume changes, it must be allowed again.",
+		.sets = allow_sets, .conflicts = allow_conflicts,
 	},
 	{
 		.name = "ssh", .group = SANDBOXES, .sub = ssh_commands,

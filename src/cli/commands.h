@@ -8,6 +8,8 @@
 
 extern const struct command cordon_root;
 
+int cmd_init(const struct args *a);
+int cmd_allow(const struct args *a);
 int cmd_create(const struct args *a);
 int cmd_run(const struct args *a);
 int cmd_exec(const struct args *a);

@@ -9,6 +9,7 @@
 #include "cli/files.h"
 #include "cli/mounts.h"
 #include "cli/network.h"
+#include "cli/project.h"
 #include "client/prepare.h"
 #include "client/removal.h"
 #include "client/sandbox.h"
@@ -260,6 +261,7 @@ static int prepare_spec(const struct args *a, const struct home *h, const struct
 int creation_spec(const struct args *a, const struct home *h, struct spec *s, struct err *e)
 {
 	const char *name = args_str(a, "name");
+	struct project project = PROJECT_NONE;
 	struct conf_extra x = { 0 };
 	int r;
 
@@ -269,10 +271,17 @@ int creation_spec(const struct args *a, const struct home *h, struct spec *s, st
 	s->name = name ? xstrdup(name) : spec_random_name();
 	s->ephemeral = args_bare(a, "rm");
 	r = files_apply(a, h, s, &x, e);
+	if (r == 0 && project_is_wanted(a))
+		r = project_apply(a, h, &project, s, &x, e);
 	if (r == 0)
 		r = apply_flags(s, a, &x, e);
+	if (r == 0 && project.dir)
+		r = project_cover(&project, s, e);
 	if (r == 0)
 		r = prepare_spec(a, h, &x, s, e);
+	if (r < 0 && !s->image.reference && project_is_wanted(a) && !project.dir && !e->hint)
+		err_hint(e, "no " PROJECT_FILE " here or above: 'cordon init' writes one");
+	project_done(&project);
 	conf_extra_done(&x);
 	return r;
 }

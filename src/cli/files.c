@@ -70,15 +70,12 @@ static int run_converter(const char *program, int in, struct buf *out, struct bu
 	return r;
 }
 
-static int load_yaml(void *arg, const char *path, struct json_doc **ret, struct err *e)
+int files_convert(int in, const char *path, struct json_doc **ret, struct err *e)
 {
 	AUTO_BUF out = BUF_INIT(JSON_MAX_BYTES), said = BUF_INIT(COMPLAINT_MAX_BYTES);
 	AUTO_FREE char *program = NULL;
-	AUTO_FD in = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	int status = 0;
 
-	if (in < 0)
-		return err_sys(e, errno, "read '%s'", path);
 	log_line(LOG_DEBUG, "read '%s'", path);
 	if (program_ours("cordon-yaml", &program, e) < 0 ||
 	    run_converter(program, in, &out, &said, &status, e) < 0)
@@ -86,6 +83,13 @@ static int load_yaml(void *arg, const char *path, struct json_doc **ret, struct 
 	if (status != 0)
 		return not_converted(path, &said, e);
 	return json_parse(buf_str(&out), out.n, ret, e) < 0 ? err_wrap(e, "%s", path) : 0;
+}
+
+static int load_yaml(void *arg, const char *path, struct json_doc **ret, struct err *e)
+{
+	AUTO_FD in = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	return in < 0 ? err_sys(e, errno, "read '%s'", path) : files_convert(in, path, ret, e);
 }
 
 static int add_conf_files(const struct args *a, struct conf *c, struct err *e)

@@ -1,8 +1,9 @@
 /*
  * A file passes three stages:
  *
- *   expand   replace ${NAME}, make host paths absolute, put the contents of patch files in place of
- *            their names, write a network preset as an object, put scoped files below their key
+ *   expand   replace ${NAME}, make host paths absolute, put the contents of patch files and env_file
+ *            in place of their names, write a network preset as an object, put scoped files below
+ *            their key
  *   check    apply the file to a spec that is thrown away
  *   merge    merge the file into the result of the files before it
  *
@@ -17,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "spec/conf_apply.h"
+#include "spec/env_file.h"
 #include "spec/grammar.h"
 
 #define ALPHA "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
@@ -42,6 +44,7 @@ void conf_extra_done(struct conf_extra *x)
 	free(x->net);
 	strv_done(&x->net_rules);
 	strv_done(&x->nameservers);
+	strv_done(&x->env_file_names);
 	*x = (struct conf_extra){ 0 };
 }
 
@@ -67,14 +70,15 @@ static const char *expand_name(const char *p, const char *place, struct buf *out
 	return p + 2 + n + 1;
 }
 
-static int expand_text(struct str s, const char *place, struct buf *out, struct err *e)
+static int expand_text(struct str s, const char *place, bool verbatim, struct buf *out,
+		       struct err *e)
 {
 	const char *p = s.p;
 
 	if (memchr(s.p, 0, s.n))
 		return err_set(e, ERR_INVALID, "%s: contains a NUL character", place);
 	while (*p) {
-		const char *dollar = strstr(p, "${");
+		const char *dollar = verbatim ? NULL : strstr(p, "${");
 
 		buf_add(out, p, dollar ? (size_t)(dollar - p) : strlen(p));
 		if (!dollar)
@@ -101,6 +105,7 @@ static bool is_host_path(const char *place, bool *ret_only_looking_like)
 		{ "image", true },
 		{ "image.bind", false },
 		{ "image.disk", false },
+		{ "env_file", false },
 		{ "mounts[]",
 		  false }, /* in "./src:/app", the part before the colon is a host path */
 		{ "mounts[].bind", false },
@@ -132,12 +137,39 @@ static int expand_patches(struct expander *x, const struct json_value *v)
 	return expand_value(x, list, "patches");
 }
 
+/* Writes the variables of the file PATH as a list of NAME=VALUE. */
+static int expand_env_file(struct expander *x, const char *path)
+{
+	AUTO_BUF text = BUF_INIT(ENV_FILE_MAX_BYTES);
+	struct spec_env *env = NULL;
+	size_t n = 0;
+	int r;
+
+	if (!x->loader->text)
+		return err_set(x->e, ERR_INVALID, "env_file: not allowed here");
+	if (x->loader->text(x->loader->arg, path, &text, x->e) < 0)
+		return err_wrap(x->e, "env_file");
+	r = env_file_parse(&env, &n, "env_file", path, (struct str){ buf_str(&text), text.n },
+			   ENV_FILE_NO_BARE_NAMES, x->e);
+	json_begin_array(x->w);
+	for (size_t i = 0; i < n; i++) {
+		AUTO_FREE char *variable = xasprintf("%s=%s", env[i].key, env[i].value);
+
+		json_str(x->w, variable);
+		free(env[i].key);
+		free(env[i].value);
+	}
+	json_end_array(x->w);
+	free(env);
+	return r;
+}
+
 static int expand_string(struct expander *x, struct str s, const char *place)
 {
 	AUTO_BUF out = BUF_INIT(CONF_MAX_BYTES);
 	bool only_looking_like;
 
-	if (expand_text(s, place, &out, x->e) < 0)
+	if (expand_text(s, place, x->scope == CONF_PROJECT, &out, x->e) < 0)
 		return -1;
 	if (is_host_path(place, &only_looking_like) && *buf_str(&out) != '/' &&
 	    (!only_looking_like || path_is_host(buf_str(&out)))) {
@@ -148,6 +180,8 @@ static int expand_string(struct expander *x, struct str s, const char *place)
 	}
 	if (strcmp(place, "patch_files[]") == 0)
 		return expand_file(x, buf_str(&out), expand_patches);
+	if (strcmp(place, "env_file") == 0)
+		return expand_env_file(x, buf_str(&out));
 	if (strcmp(place, "network") == 0) {
 		json_begin_object(x->w);
 		json_key_str(x->w, "policy", buf_str(&out));

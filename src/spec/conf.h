@@ -5,6 +5,9 @@
  * lists and scalars replace earlier values. Each file is checked when it is read, so that a message names the file.
  * Relative paths in a file start at its directory, and ${NAME} is replaced from the environment. The merged files are
  * applied to a spec before flags, because flags override files.
+ *
+ * A project file (cordon.yaml) has the keys of --conf, and `env_file`. ${NAME} stays as it is: a project file must not
+ * read the variables of the person who uses it.
  */
 #pragma once
 
@@ -20,12 +23,15 @@ enum conf_scope {
 	CONF_FS,       /* --fs-conf */
 	CONF_SECRET,   /* --secret-conf: the inside of `secrets` */
 	CONF_SCRIPT,   /* --script-conf: the inside of `scripts` */
+	CONF_PROJECT,  /* cordon.yaml */
 };
 
 /* Turns the YAML file PATH into JSON. The caller gives this function, because the program
  * cordon-yaml does the work and spec/ starts no programs. Errors name the file. */
 struct conf_loader {
 	int (*load)(void *arg, const char *path, struct json_doc **ret, struct err *e);
+	/* Appends the contents of PATH, an env_file, to OUT. May be NULL if no file is a project file. */
+	int (*text)(void *arg, const char *path, struct buf *out, struct err *e);
 	void *arg;
 };
 
@@ -44,7 +50,8 @@ struct conf_extra {
 	bool net_allow_list;   /* egress is denied unless a rule allows it, whatever `net` is */
 	struct strv net_rules; /* rules in the syntax of --net-rule, denials first */
 	struct strv nameservers;
-	uint64_t query_timeout_ms; /* 0 if not given */
+	struct strv env_file_names; /* the variables that came from env_file */
+	uint64_t query_timeout_ms;  /* 0 if not given */
 	bool no_rebind_protection;
 	bool trust_host_cas;
 };

@@ -313,6 +313,23 @@ static int apply_env(const struct json_value *v, const char *path, struct conf_t
 	return each_pair(v, path, a, one_env, e);
 }
 
+/* Expansion has replaced the name of the file by a list of its variables. */
+static int apply_env_file(const struct json_value *v, const char *path, struct conf_target *a,
+			  struct err *e)
+{
+	struct strv all = { 0 };
+	int r = conf_texts(v, path, "", &all, e);
+
+	for (size_t i = 0; r == 0 && i < all.n; i++) {
+		AUTO_FREE char *name = xstrndup(all.v[i], strcspn(all.v[i], "="));
+
+		r = one_env(all.v[i], a, e);
+		strv_add(&a->x->env_file_names, name);
+	}
+	strv_done(&all);
+	return r;
+}
+
 static int apply_labels(const struct json_value *v, const char *path, struct conf_target *a,
 			struct err *e)
 {
@@ -370,7 +387,9 @@ static int apply_scripts(const struct json_value *v, const char *path, struct co
 
 static const struct {
 	const char *name;
-	unsigned scopes; /* files that may hold the key, besides the root */
+	/* Files that may hold the key besides the root and the project file. A key of CONF_PROJECT is only
+	 * for the project file. */
+	unsigned scopes;
 	int (*apply)(const struct json_value *v, const char *path, struct conf_target *a,
 		     struct err *e);
 } keys[] = {
@@ -393,6 +412,7 @@ static const struct {
 	{ "seccomp_filters", IN(CONF_RUNTIME), apply_filters },
 	{ "entrypoint",   IN(CONF_RUNTIME),  apply_entrypoint },
 	{ "cmd",          IN(CONF_RUNTIME),  apply_cmd },
+	{ "env_file",     IN(CONF_PROJECT),  apply_env_file },
 	{ "env",          IN(CONF_RUNTIME),  apply_env },
 	{ "labels",       IN(CONF_RUNTIME),  apply_labels },
 	{ "init",         IN(CONF_RUNTIME),  apply_init },
@@ -422,7 +442,8 @@ int conf_check_keys(const struct json_value *v, enum conf_scope scope, struct er
 		for (size_t i = 0; i < CONF_NET_FIELDS; i++)
 			known[n++] = conf_net_fields[i].key;
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (scope == CONF_ROOT || (keys[i].scopes & IN(scope)))
+		if (scope == CONF_PROJECT || (keys[i].scopes & IN(scope)) ||
+		    (scope == CONF_ROOT && keys[i].scopes != IN(CONF_PROJECT)))
 			known[n++] = keys[i].name;
 	return conf_refuse_unknown(v, "", known, e);
 }

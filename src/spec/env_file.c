@@ -26,7 +26,8 @@ static bool has_blank(struct str s)
 }
 
 /* Adds the variable of one line, and returns NULL or what is wrong with the line. */
-static const char *add_line(struct spec_env **list, size_t *n, struct str line)
+static const char *add_line(struct spec_env **list, size_t *n, struct str line,
+			    enum env_file_bare bare)
 {
 	AUTO_FREE char *key = NULL, *value = NULL;
 	struct str rest = line, name;
@@ -41,6 +42,8 @@ static const char *add_line(struct spec_env **list, size_t *n, struct str line)
 		return "the name is empty";
 	if (has_blank(name))
 		return "the name has a blank in it";
+	if (!rest.p && bare == ENV_FILE_NO_BARE_NAMES)
+		return "a name without a value";
 	key = xstrndup(name.p, name.n);
 	if (rest.p)
 		value = xstrndup(rest.p, rest.n);
@@ -51,7 +54,7 @@ static const char *add_line(struct spec_env **list, size_t *n, struct str line)
 }
 
 int env_file_parse(struct spec_env **list, size_t *n, const char *flag, const char *path,
-		   struct str text, struct err *e)
+		   struct str text, enum env_file_bare bare, struct err *e)
 {
 	unsigned number = 0;
 
@@ -73,7 +76,7 @@ int env_file_parse(struct spec_env **list, size_t *n, const char *flag, const ch
 		}
 		if (line.n == 0 || *line.p == '#')
 			continue;
-		why = add_line(list, n, line);
+		why = add_line(list, n, line, bare);
 		if (why) /* the value of a line may be a secret, so the message does not show the line */
 			return err_set(e, ERR_INVALID, "%s: '%s': line %u: %s", flag, path, number,
 				       why);
@@ -94,5 +97,6 @@ int env_file_read(struct spec_env **list, size_t *n, const char *flag, const cha
 			       ENV_FILE_MAX_BYTES >> 10);
 	if (r < 0)
 		return err_sys(e, -r, "%s: '%s'", flag, path);
-	return env_file_parse(list, n, flag, path, (struct str){ buf_str(&text), text.n }, e);
+	return env_file_parse(list, n, flag, path, (struct str){ buf_str(&text), text.n },
+			      ENV_FILE_INHERITS, e);
 }

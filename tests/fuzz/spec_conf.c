@@ -1,5 +1,5 @@
 /* The input is a configuration file as JSON, after a byte that chooses the scope. The first
- * patch file that it names has the same text, and no other exists. */
+ * patch file that it names has the same text, and no other exists. Every env_file has this text, too. */
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -22,10 +22,18 @@ static int load(void *arg, const char *path, struct json_doc **ret, struct err *
 	return json_parse(in->text, in->n, ret, e);
 }
 
+static int load_text(void *arg, const char *path, struct buf *out, struct err *e)
+{
+	struct input *in = arg;
+
+	buf_add(out, in->text, in->n);
+	return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { (const char *)data + (size > 0), size - (size > 0), 0 };
-	struct conf_loader loader = { load, &in };
+	struct conf_loader loader = { .load = load, .text = load_text, .arg = &in };
 	struct conf_extra x = { 0 };
 	struct conf c = { 0 };
 	struct spec s;
@@ -34,9 +42,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0)
 		return 0;
 	spec_init(&s);
-	if (conf_add(&c, data[0] % (CONF_SCRIPT + 1), "/f", &loader, &e) == 0) {
+	if (conf_add(&c, data[0] % (CONF_PROJECT + 1), "/f", &loader, &e) == 0) {
 		in.loads = 0; /* the same file is merged again */
-		IGNORE(conf_add(&c, data[0] % (CONF_SCRIPT + 1), "/f", &loader, &e));
+		IGNORE(conf_add(&c, data[0] % (CONF_PROJECT + 1), "/f", &loader, &e));
 		IGNORE(conf_apply(&c, NULL, &s, &x, &e));
 	}
 	conf_done(&c);

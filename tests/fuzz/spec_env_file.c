@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t n = 0;
 
 	IGNORE(env_file_parse(&env, &n, "--env-file", "f", (struct str){ (const char *)data, size },
-			      &e));
+			      size % 2 ? ENV_FILE_INHERITS : ENV_FILE_NO_BARE_NAMES, &e));
 	for (size_t i = 0; i < n; i++) {
 		if (!*env[i].key || strpbrk(env[i].key, "=\n \t") || strchr(env[i].value, '\n'))
 			abort();

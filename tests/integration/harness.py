@@ -276,7 +276,7 @@ class Reader(threading.Thread):
 class Terminal:
     """A program on a real pseudo-terminal, as a person at a keyboard has it."""
 
-    def __init__(self, test, argv, env, rows=24, cols=80, pass_fds=()):
+    def __init__(self, test, argv, env, rows=24, cols=80, pass_fds=(), cwd=None):
         self.test, self.seen = test, b""
         self.master, self.slave = pty.openpty()
         self.resize(rows, cols, notify=False)
@@ -288,7 +288,7 @@ class Terminal:
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
 
         self.proc = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, env=env,
-                                     preexec_fn=own_terminal, pass_fds=pass_fds)
+                                     preexec_fn=own_terminal, pass_fds=pass_fds, cwd=cwd)
         test.spawned.append(self.proc)
         test.addCleanup(self.close)
 
@@ -521,9 +521,9 @@ class CordonTest(unittest.TestCase):
         self.spawned.append(proc)
         return proc
 
-    def terminal(self, *args, home=None, env=None, rows=24, cols=80):
+    def terminal(self, *args, home=None, env=None, rows=24, cols=80, cwd=None):
         extra = {"TERM": "xterm", **(env or {})}
-        return Terminal(self, [CORDON, *args], self.environment(home, extra), rows, cols)
+        return Terminal(self, [CORDON, *args], self.environment(home, extra), rows, cols, cwd=cwd)
 
     def finish(self, proc, within=COMMAND_SECONDS):
         """Waits for a spawned program and returns its Result."""

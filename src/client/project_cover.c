@@ -1,0 +1,130 @@
+/* Read-only mounts over the files of a project, wherever a sandbox would show them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "client/project.h"
+#include "host/location.h"
+#include "spec/grammar.h"
+#include "spec/spec.h"
+
+/* Every place below one shared directory that shows the file. */
+struct places {
+	struct strv below;
+};
+
+static void note(void *arg, const char *below)
+{
+	strv_add(&((struct places *)arg)->below, below);
+}
+
+/* Returns true if a mount covers the guest path PATH that lies in mount OUTER, or SIZE_MAX for the root. */
+static bool is_covered(const struct spec *s, size_t outer, const char *path)
+{
+	size_t n = outer == SIZE_MAX ? 0 : strlen(s->mount[outer].guest);
+
+	for (size_t i = 0; i < s->n_mounts; i++)
+		if (i != outer && strlen(s->mount[i].guest) > n &&
+		    path_below(s->mount[i].guest, path))
+			return true;
+	return false;
+}
+
+/* Mounts FILE read-only at PATH, with the owners that the directory around it has inside. */
+static int cover_one(const struct project_text *file, struct spec *s, size_t outer,
+		     const char *path, struct err *e)
+{
+	struct spec_mount m = { .kind = MOUNT_BIND, .want = WANT_FILE, .readonly = true };
+	AUTO_FD fd = -1;
+
+	/* the path is canonical: follow no link that somebody put there meanwhile */
+	if (identity_open(file->path, &m.identity, &fd, e) < 0)
+		return -1;
+	if (outer != SIZE_MAX) {
+		const struct spec_mount *o = &s->mount[outer];
+
+		m.has_owner = o->has_owner;
+		m.uid = o->uid;
+		m.gid = o->gid;
+		m.stat_virt = o->stat_virt;
+		m.stat_virt_set = o->stat_virt_set;
+	}
+	m.source = xstrdup(file->path);
+	return spec_take_mount(s, PROJECT_FILE, path, &m, e);
+}
+
+/* Covers FILE below the shared directory FD, which is mount OUTER, or the root if OUTER is SIZE_MAX. */
+static int cover_below(const struct mounts *m, const struct project_text *file,
+		       const struct location *what, struct spec *s, size_t outer, int fd,
+		       struct err *e)
+{
+	AUTO_FREE char *guest = xstrdup(outer == SIZE_MAX ? "" : s->mount[outer].guest);
+	struct places found = { 0 };
+	int r = mounts_find(m, fd, what, note, &found, e);
+
+	for (size_t i = 0; r == 0 && i < found.below.n; i++) {
+		AUTO_FREE char *path = xasprintf("%s%s", guest, found.below.v[i]);
+
+		if (!is_covered(s, outer, path))
+			r = cover_one(file, s, outer, path, e);
+	}
+	strv_done(&found.below);
+	return r;
+}
+
+static int cover_in_mount(const struct mounts *m, const struct project_text *file,
+			  const struct location *what, struct spec *s, size_t i, struct err *e)
+{
+	AUTO_LOCATION here = { 0 };
+	AUTO_FD fd = -1;
+
+	if (identity_open(s->mount[i].source, &s->mount[i].identity, &fd, e) < 0)
+		return -1;
+	if (!s->mount[i].identity.of_parent)
+		return cover_below(m, file, what, s, i, fd, e);
+	if (mounts_locate(m, fd, &here, e) < 0)
+		return -1;
+	if (location_is_within(&here, what)) /* the mount is this very file */
+		s->mount[i].readonly = true;
+	return 0;
+}
+
+static int cover_in_root(const struct mounts *m, const struct project_text *file,
+			 const struct location *what, struct spec *s, struct err *e)
+{
+	AUTO_FD fd = -1;
+
+	if (s->image.kind != IMAGE_DIR)
+		return 0;
+	if (identity_open(s->image.reference, &s->image.identity, &fd, e) < 0)
+		return -1;
+	return cover_below(m, file, what, s, SIZE_MAX, fd, e);
+}
+
+static int cover_file(const struct mounts *m, const struct project_text *file, struct spec *s,
+		      struct err *e)
+{
+	size_t n = s->n_mounts; /* the covers that we add need no cover */
+	AUTO_LOCATION what = { 0 };
+
+	if (mounts_locate(m, file->fd, &what, e) < 0 || cover_in_root(m, file, &what, s, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (s->mount[i].kind == MOUNT_BIND && !s->mount[i].readonly &&
+		    cover_in_mount(m, file, &what, s, i, e) < 0)
+			return -1;
+	return 0;
+}
+
+int project_cover(const struct project *p, struct spec *s, struct err *e)
+{
+	AUTO_MOUNTS mounts = { 0 };
+	size_t ignored;
+
+	if (spec_hold_sources(s, &ignored, e) < 0 || mounts_read(&mounts, e) < 0)
+		return -1;
+	for (size_t i = 0; i < p->n_files; i++)
+		if (cover_file(&mounts, &p->file[i], s, e) < 0)
+			return -1;
+	return spec_hold_sources(s, &ignored, e);
+}
