@@ -579,6 +579,7 @@ static bool may_lack_words(const struct args *a)
 	const struct command *c = a->command;
 
 	return (c->instead && args_has(a, c->instead)) ||
+	       (c->instead_too && args_has(a, c->instead_too)) ||
 	       (c->idle_with && args_has(a, c->idle_with) && !args_as_msb(a));
 }
 

@@ -74,6 +74,7 @@ struct command {
 	const struct opt_set *sets;  /* ended by a NULL opt; or NULL */
 	unsigned min_args, max_args; /* number of positionals before --; another number is exit 2 */
 	const char *instead;         /* option that may replace the positionals, or NULL */
+	const char *instead_too;     /* another such option, or NULL */
 	/* An option with which the command has nothing to do if no positionals are given, or NULL. `msb` asks for
 	 * positionals in any case. */
 	const char *idle_with;

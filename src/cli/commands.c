@@ -33,14 +33,17 @@ static const char *const run_conflicts[][2] = {
 	CREATION_CONFLICTS, { "tty", "no-tty" }, { "IMAGE", "from-snapshot" }, { NULL, NULL }
 };
 
-static const struct opt exec_opts[] = {
+static const struct opt session_opts[] = {
 	LIST('e', "env", "K=V", "Set a variable for this command",
 	     .more = "A bare K copies the value from your environment; an unset variable is an error."),
 	ENV_FILE,
 	VALUE('w', "workdir", "DIR", "Working directory"),
 	VALUE('u', "user", "USER[:GROUP]", "User, by name or number"),
-	FLAG(0, "stream", "Use plain pipes; a terminal on stdin is an error"),
 	VALUE(0, "detach-keys", "KEYS", "Keys that leave a terminal session (default ctrl-])"),
+	OPT_END
+};
+static const struct opt exec_opts[] = {
+	FLAG(0, "stream", "Use plain pipes; a terminal on stdin is an error"),
 	FLAG('d', "detach", "Start the command in the background and print its number",
 	     .more = "The command goes on when this program ends. ps, attach, logs --id and stop --id find it "
 		     "by its number. Its input stays open and empty until somebody attaches. With --tty it "
@@ -48,9 +51,14 @@ static const struct opt exec_opts[] = {
 	OPT_END
 };
 static const struct opt_set exec_sets[] = {
-	{ NULL, exec_opts }, { NULL, tty_opts }, { NULL, command_opts }, { NULL, format_opts },
-	{ NULL, quiet_opts }, { NULL, NULL }
+	{ NULL, session_opts }, { NULL, exec_opts }, { NULL, tty_opts }, { NULL, command_opts },
+	{ NULL, format_opts }, { NULL, quiet_opts }, { NULL, NULL }
 };
+static const struct opt_set shell_sets[] = {
+	{ NULL, session_opts }, { NULL, tty_opts }, { NULL, command_opts }, { NULL, quiet_opts },
+	{ NULL, NULL }
+};
+static const char *const shell_conflicts[][2] = { { "tty", "no-tty" }, { NULL, NULL } };
 static const char *const exec_conflicts[][2] = {
 	{ "tty", "no-tty" }, { "stream", "tty" }, { "detach", "stream" }, { NULL, NULL }
 };
@@ -73,6 +81,13 @@ static const struct opt remove_opts[] = {
 	FLAG('f', "force", "Kill running sandboxes first"),
 	OPT_END
 };
+static const struct opt all_opts[] = {
+	FLAG('a', "all", "Choose all sandboxes"),
+	OPT_END
+};
+static const char *const remove_conflicts[][2] = {
+	{ "NAME", "all" }, { "label", "all" }, { NULL, NULL }
+};
 static const struct opt ping_opts[] = {
 	FLAG(0, "touch", "Also reset the idle clock"),
 	OPT_END
@@ -86,16 +101,20 @@ static const struct opt stop_one_opts[] = {
 	OPT_END
 };
 static const struct opt_set stop_sets[] = {
-	{ NULL, stop_opts }, { NULL, stop_one_opts }, { NULL, label_opts }, { NULL, format_opts },
+	{ NULL, stop_opts }, { NULL, stop_one_opts }, { NULL, all_opts }, { NULL, label_opts },
+	{ NULL, format_opts },
 	{ NULL, quiet_opts }, { NULL, NULL }
 };
-static const char *const stop_conflicts[][2] = { { "id", "label" }, { NULL, NULL } };
+static const char *const stop_conflicts[][2] = {
+	{ "id", "label" }, { "id", "all" }, { "NAME", "all" }, { "label", "all" }, { NULL, NULL }
+};
 static const char *const stop_requires[][2] = { { "format", "id" }, { NULL, NULL } };
 static const struct opt_set restart_sets[] = {
 	{ NULL, stop_opts }, { NULL, label_opts }, { NULL, silent_opts }, { NULL, NULL }
 };
 static const struct opt_set remove_sets[] = {
-	{ NULL, remove_opts }, { NULL, label_opts }, { NULL, silent_opts }, { NULL, NULL }
+	{ NULL, remove_opts }, { NULL, all_opts }, { NULL, label_opts }, { NULL, silent_opts },
+	{ NULL, NULL }
 };
 static const struct opt_set ping_sets[] = {
 	{ NULL, ping_opts }, { NULL, label_opts }, { NULL, silent_opts }, { NULL, NULL }
@@ -663,7 +682,8 @@ static const struct command commands[] = {
 			"Makes a sandbox, runs COMMAND in it and returns its status. Without --name the "
 			"sandbox is deleted afterwards. If --name names an existing sandbox, COMMAND runs "
 			"there and creation options are ignored.\n\n"
-			"Without COMMAND the image's command is run, or a shell if stdin is a terminal.",
+			"Without COMMAND the image's command is run. If it has none, a shell runs, for you at a "
+			"terminal or for a script on standard input.",
 		.usage = "[IMAGE] [[--] COMMAND…]", .sets = run_sets, .max_args = 1, .takes_rest = true,
 		.words = WORD_IMAGE, .conflicts = run_conflicts, .requires = create_requires,
 	},
@@ -679,6 +699,16 @@ static const struct command commands[] = {
 		.usage = "NAME [[--] COMMAND…]", .sets = exec_sets, .min_args = 1, .max_args = 1,
 		.takes_rest = true, .words = WORD_SANDBOX, .conflicts = exec_conflicts,
 		.requires = exec_requires,
+	},
+	{
+		.name = "shell", .group = SANDBOXES, .run = cmd_shell,
+		.summary = "Open a shell in a sandbox",
+		.description =
+			"The shell is the one that the sandbox was made with (--shell), otherwise bash if the sandbox "
+			"has it, otherwise /bin/sh. It also runs a script on standard input. A stopped sandbox is started "
+			"for the shell and stopped again.",
+		.usage = "NAME", .sets = shell_sets, .min_args = 1, .max_args = 1, .words = WORD_SANDBOX,
+		.conflicts = shell_conflicts,
 	},
 	{
 		.name = "attach", .group = SANDBOXES, .run = cmd_attach,
@@ -704,7 +734,7 @@ static const struct command commands[] = {
 			"Processes get SIGTERM, and SIGKILL two seconds later unless --timeout says "
 			"otherwise. Stopping a stopped sandbox is success.",
 		.usage = "[NAME…]", .sets = stop_sets, .min_args = 1, .max_args = ARGS_MANY,
-		.instead = "label", .words = WORD_SANDBOX, .conflicts = stop_conflicts,
+		.instead = "label", .instead_too = "all", .words = WORD_SANDBOX, .conflicts = stop_conflicts,
 		.requires = stop_requires,
 	},
 	{
@@ -722,7 +752,8 @@ static const struct command commands[] = {
 			"With --force a sandbox that does not exist is no error, and no name at all is none "
 			"either, so that a script may remove what `cordon list -q` prints.",
 		.usage = "[NAME…]", .sets = remove_sets, .min_args = 1, .max_args = ARGS_MANY,
-		.instead = "label", .idle_with = "force", .words = WORD_SANDBOX,
+		.instead = "label", .instead_too = "all", .idle_with = "force", .words = WORD_SANDBOX,
+		.conflicts = remove_conflicts,
 	},
 	{
 		.name = "list", .aliases = "ls", .group = SANDBOXES, .run = cmd_list,

@@ -13,6 +13,7 @@ int cmd_allow(const struct args *a);
 int cmd_create(const struct args *a);
 int cmd_run(const struct args *a);
 int cmd_exec(const struct args *a);
+int cmd_shell(const struct args *a);
 int cmd_attach(const struct args *a);
 int cmd_start(const struct args *a);
 int cmd_stop(const struct args *a);

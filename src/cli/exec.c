@@ -15,6 +15,7 @@ static void detach(struct execution *x, const struct args *a)
 {
 	unsigned not = args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED;
 
+	x->scripted = false;
 	x->request.message.flags &= ~not ;
 	x->request.message.flags |= EXEC_BACKGROUND | EXEC_DETACHED;
 }
@@ -53,13 +54,18 @@ static int run(struct execution *x, const struct args *a, const struct home *h,
 	       struct record *record, struct exec_result *result, bool *ret_ran, struct err *e)
 {
 	const char *name = a->word.v[0];
+	bool given = a->rest.n > 0;
 	struct visit v;
-	int r = visit_open(&v, h, name, start_one, e);
+	int r;
 
 	*ret_ran = false;
-	if (r == 0 && a->rest.n == 0)
-		r = record_load(h, name, record, e);
-	if (r == 0 && execution_command(x, &record->spec, &a->rest, a->rest.n == 0)) {
+	if (!given && record_load(h, name, record, e) < 0)
+		return -1;
+	/* a stopped sandbox is not started for nothing, and not before a script on stdin begins */
+	if (!execution_command(x, &record->spec, &a->rest, !given))
+		return 0;
+	r = visit_open(&v, h, name, start_one, e);
+	if (r == 0) {
 		*ret_ran = true;
 		x->request.message.flags |= v.started ? EXEC_QUITS : 0;
 		r = execute(x, &v.client, result, e);
@@ -78,7 +84,9 @@ int cmd_exec(const struct args *a)
 	bool ran;
 	int status;
 
-	if (execution_options(&x, a, &e) < 0) {
+	if (execution_options(&x, a, &e) == 0 && args_has(a, "stream") && x.interactive)
+		err_set(&e, ERR_INVALID, "--stream does not go with a terminal on stdin");
+	if (e.code) {
 		execution_done(&x);
 		return say_error(&e);
 	}
@@ -87,8 +95,7 @@ int cmd_exec(const struct args *a)
 	if (home_open(&home, &e) < 0 || run(&x, a, &home, &record, &result, &ran, &e) < 0)
 		status = say_error(&e);
 	else if (!ran) {
-		say_warn("nothing to run: give a command after --");
-		status = 0;
+		status = execution_nothing(a);
 	} else if (args_has(a, "detach") && !result.end.failure) {
 		status = print_number(a, result.id);
 	} else {

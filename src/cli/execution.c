@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/say.h"
 #include "cli/console.h"
+#include "cli/script.h"
 #include "client/call.h"
 #include "client/sandbox.h"
 #include "spec/env_file.h"
@@ -110,7 +111,8 @@ int execution_options(struct execution *x, const struct args *a, struct err *e)
 	if (parse_detach_keys(keys ? keys : DEFAULT_DETACH_KEYS, x->request.detach_keys,
 			      &x->request.n_detach_keys, e) < 0)
 		return -1;
-	x->shell = strcmp(a->command->name, "exec") == 0;
+	x->scripted = !args_as_msb(a);
+	x->shell = strcmp(a->command->name, "run") != 0;
 	if (x->shell) {
 		/* `run` applies the options below to the sandbox itself */
 		if (add_env(x, a, e) < 0)
@@ -123,9 +125,6 @@ int execution_options(struct execution *x, const struct args *a, struct err *e)
 		if (user && parse_user(user, e) < 0)
 			return -1;
 		m->user = user;
-		if (args_has(a, "stream") && x->interactive)
-			return err_set(e, ERR_INVALID,
-				       "--stream does not go with a terminal on stdin");
 	}
 	m->flags |= EXEC_LAST;
 	m->env = (const char **)x->env.v;
@@ -151,7 +150,8 @@ bool execution_command(struct execution *x, const struct spec *s, const struct s
 	bool nothing = !command->n && !entry && !s->cmd.n;
 	struct exec_message *m = &x->request.message;
 
-	if (x->interactive && (nothing || (x->shell && !command->n))) {
+	if (x->interactive ? nothing || (x->shell && !command->n)
+			   : nothing && x->scripted && script_waits()) {
 		x->argv = xcalloc(2, sizeof(*x->argv));
 		x->argv[m->n_argv++] = s->shell ? s->shell : SPEC_DEFAULT_SHELL;
 	} else if (entry) {
@@ -165,6 +165,15 @@ bool execution_command(struct execution *x, const struct spec *s, const struct s
 	}
 	m->argv = x->argv ? x->argv : (const char **)tail->v;
 	return m->n_argv > 0;
+}
+
+int execution_nothing(const struct args *a)
+{
+	if (!args_as_msb(a))
+		return say_errorf(ERR_INVALID, "nothing to run\n"
+					       "give a command, or a script on standard input");
+	say_warn("nothing to run: give a command after --");
+	return 0;
 }
 
 /* Reports that the memory limit was reached, because the exit status 137 alone does not say so. */

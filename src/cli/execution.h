@@ -11,16 +11,20 @@ struct execution {
 	const char *
 		*argv; /* owned array with borrowed strings; NULL if the caller's words are used */
 	bool interactive;
+	bool scripted; /* if there is no command, the shell may run a script from stdin */
 	bool shell; /* run a shell instead of the image's command: no command was given, and stdin is a terminal */
 };
 
 /* Reads and validates -e, -w, -u, -t, --timeout, --rlimit and the streams. */
 MUST_USE int execution_options(struct execution *x, const struct args *a, struct err *e);
 void execution_done(struct execution *x);
-/* Chooses the words to run: COMMAND, or the command of the spec if COMMAND is empty. If there is no command, an
- * interactive run gets a shell. Returns false if there are no words. */
+/* Chooses the words to run: COMMAND, or the command of the spec if COMMAND is empty. If there is no command, a shell runs
+ * for a person at a terminal or, with X->scripted, for a script on stdin, whose first byte this function waits for.
+ * Returns false if there are no words. */
 bool execution_command(struct execution *x, const struct spec *s, const struct strv *command,
 		       bool with_entrypoint);
+/* Says that there is nothing to run. Returns the exit status: 1, or 0 as msb does. */
+int execution_nothing(const struct args *a);
 /* Runs the command over C, with our terminal and our signals. */
 MUST_USE int execution_run(struct execution *x, struct client *c, struct exec_result *ret,
 			   struct err *e);

@@ -23,5 +23,6 @@ static int remove_one(const struct args *a, const struct home *h, const char *na
 
 int cmd_remove(const struct args *a)
 {
-	return targets_each(a, remove_one, NULL, true);
+	return args_has(a, "all") ? targets_all(a, remove_one, NULL, true, false)
+				  : targets_each(a, remove_one, NULL, true);
 }

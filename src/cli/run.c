@@ -167,10 +167,9 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 	*ret_name = name ? name : j->spec.name;
 	j->spec.ephemeral |= !name;
 	j->x.request.log = exists || name; /* the log of an ephemeral sandbox is erased with it */
-	if (!execution_command(&j->x, exists ? &j->record.spec : &j->spec, &a->rest, true)) {
-		say_warn("nothing to run: give a command after --");
-		return 0;
-	}
+	j->x.scripted &= !args_has(a, "detach");
+	if (!execution_command(&j->x, exists ? &j->record.spec : &j->spec, &a->rest, true))
+		return 0; /* j->ran stays false */
 	/* a sandbox that `run` starts ends with its command, even if this process has ended before */
 	if (!exists || !sandbox_is_up(&j->record))
 		j->x.request.message.flags |= EXEC_MAIN;
@@ -225,6 +224,8 @@ int cmd_run(const struct args *a)
 			status = say_name(name);
 		else
 			status = execution_report(&j.x, &j.home, name, &j.result);
+	} else {
+		status = execution_nothing(a);
 	}
 	if (name)
 		finish(&j, name);

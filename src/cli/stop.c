@@ -46,5 +46,6 @@ int cmd_stop(const struct args *a)
 		return say_error(&e);
 	if (args_has(a, "id"))
 		return stop_command(a, grace);
-	return targets_each(a, stop, &grace, false);
+	return args_has(a, "all") ? targets_all(a, stop, &grace, false, true)
+				  : targets_each(a, stop, &grace, false);
 }

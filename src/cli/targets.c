@@ -36,10 +36,25 @@ static int add_labelled(const struct home *h, const struct strv *labels, struct 
 	return 0;
 }
 
+static int act(const struct args *a, const struct home *h, const struct strv *names, target_fn *fn,
+	       void *data, bool quiet_errors)
+{
+	bool silent = quiet_errors && args_has(a, "quiet");
+	struct err e = { 0 };
+	int status = 0;
+
+	for (size_t i = 0; i < names->n; i++)
+		if (fn(a, h, names->v[i], data, &e) < 0) {
+			status = 1;
+			if (!silent)
+				say_error(&e);
+		}
+	return status;
+}
+
 int targets_each(const struct args *a, target_fn *fn, void *data, bool quiet_errors)
 {
 	const struct strv *labels = args_list(a, "label");
-	bool silent = quiet_errors && args_has(a, "quiet");
 	AUTO_HOME home = { .fd = -1 };
 	struct strv names = { 0 };
 	struct err e = { 0 };
@@ -52,12 +67,25 @@ int targets_each(const struct args *a, target_fn *fn, void *data, bool quiet_err
 			strv_add(&names, a->word.v[i]);
 	if (labels->n && add_labelled(&home, labels, &names, &e) < 0)
 		status = say_error(&e);
-	for (size_t i = 0; i < names.n; i++)
-		if (fn(a, &home, names.v[i], data, &e) < 0) {
-			status = 1;
-			if (!silent)
-				say_error(&e);
-		}
+	status |= act(a, &home, &names, fn, data, quiet_errors);
+	strv_done(&names);
+	return status;
+}
+
+int targets_all(const struct args *a, target_fn *fn, void *data, bool quiet_errors, bool only_up)
+{
+	AUTO_SANDBOX_LIST all = { 0 };
+	AUTO_HOME home = { .fd = -1 };
+	struct strv names = { 0 };
+	struct err e = { 0 };
+	int status;
+
+	if (home_open(&home, &e) < 0 || sandbox_list_load(&home, &all, &e) < 0)
+		return say_error(&e);
+	for (size_t i = 0; i < all.n; i++)
+		if (!only_up || sandbox_is_up(&all.item[i]))
+			strv_add(&names, all.item[i].spec.name);
+	status = act(a, &home, &names, fn, data, quiet_errors);
 	strv_done(&names);
 	return status;
 }

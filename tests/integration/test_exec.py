@@ -76,12 +76,6 @@ class Status(CordonTest):
         self.assertEqual((got.code, got.out), (1, b""), got)
         self.assertEqual(got.errtext, "error: sandbox not found: nosuch\n")
 
-    def test_without_command_and_terminal_it_warns_and_ends_with_0(self):
-        box = self.create()
-        got = self.cordon("exec", box.name)
-        self.assertEqual((got.code, got.out), (0, b""), got)
-        self.assertRegex(got.errtext, r"^warn: ")
-
 
 class Arguments(CordonTest):
     def test_arguments_are_not_split_or_quoted_again(self):

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import subprocess
 
 from harness import MSB, CordonTest
 
@@ -138,3 +139,126 @@ class EnvFile(CordonTest):
         self.assertEqual(got.code, 1, got)
         self.assertIn("--env-file: '/no/such'", got.errtext)
         self.assertEqual(self.names(), [])
+
+
+class Shell(CordonTest):
+    def test_bash_at_a_terminal(self):
+        box = self.create()
+        term = self.terminal("shell", box.name)
+        term.send("echo shell=$0 v=${BASH_VERSION:+yes}; exit 5\n")
+        term.expect(r"shell=bash v=yes")
+        self.assertEqual(term.wait(), 5)
+        self.assertTrue(term.restored())
+
+    def test_sh_where_there_is_no_bash(self):
+        box = self.create(image=self.make_root())
+        term = self.terminal("shell", box.name)
+        term.send("echo shell=$0.; exit 6\n")
+        term.expect(r"shell=/bin/sh\.")
+        self.assertEqual(term.wait(), 6)
+
+    def test_the_shell_of_the_sandbox_comes_first(self):
+        box = self.create("--shell", "/usr/bin/env")
+        term = self.terminal("shell", box.name)
+        term.expect("PATH=")
+        self.assertEqual(term.wait(), 0)
+
+    def test_options_scripts_and_a_stopped_sandbox(self):
+        box = self.create()
+        script = b"echo $A $PWD\nexit 7\n"
+        got = self.cordon("shell", "-e", "A=1", "-w", "/usr", box.name, stdin=script)
+        self.assertEqual((got.code, got.text), (7, "1 /usr\n"), got)
+        self.assertEqual(box.stop().code, 0)
+        got = self.cordon("shell", box.name, stdin=b"echo up\n")
+        self.assertEqual((got.code, got.text), (0, "up\n"), got)
+        self.assertEqual(self.names("--running"), [])
+        got = self.cordon("shell", "nosuch")
+        self.assertEqual((got.code, got.errtext), (1, "error: sandbox not found: nosuch\n"), got)
+
+
+class All(CordonTest):
+    def test_stop_and_remove(self):
+        for name in ("a", "b"):
+            self.create(name=name)
+        self.assertEqual(self.cordon("stop", "b").code, 0)
+        got = self.cordon("rm", "--all")
+        self.assertEqual((got.code, self.names()), (1, ["a"]), got)
+        self.assertIn("sandbox still running: ", got.errtext)
+        got = self.cordon("stop", "--all")
+        self.assertEqual((got.code, self.names("--running")), (0, []), got)
+        self.assertRegex(got.errtext, r"Stopped +a")
+        got = self.cordon("stop", "--all")
+        self.assertEqual((got.code, got.err), (0, b""), got)
+        self.create(name="c")
+        got = self.cordon("rm", "-f", "-a")
+        self.assertEqual((got.code, self.names()), (0, []), got)
+        got = self.cordon("rm", "--all")
+        self.assertEqual((got.code, got.err), (0, b""), got)
+
+    def test_all_and_some_is_a_mistake(self):
+        for words in (("stop", "--all", "a"), ("rm", "--all", "a"), ("rm", "--all", "--label", "x")):
+            self.assertEqual(self.cordon(*words).code, 2)
+
+
+class PipedScript(CordonTest):
+    """Without a command, the shell runs what standard input holds."""
+
+    def test_pipe_and_file(self):
+        box = self.create()
+        script = b"cd /usr\npwd\nfor i in 1 2; do\n  echo $i\ndone\nexit 9\n"
+        want = "/usr\n1\n2\n"
+        path = os.path.join(self.dir, "script")
+        with open(path, "wb") as handle:
+            handle.write(script)
+        for words in (("exec", box.name), ("run", "host"), ("exec", "-i", box.name)):
+            got = self.cordon(*words, stdin=script)
+            self.assertEqual((got.code, got.text), (9, want), got)
+            with open(path, "rb") as handle:
+                got = self.finish(self.spawn(*words, stdin=handle))
+            self.assertEqual((got.code, got.text), (9, want), got)
+
+    def test_a_late_script_starts_a_stopped_sandbox(self):
+        box = self.create()
+        self.assertEqual(box.stop().code, 0)
+        proc = self.spawn("exec", box.name, stdin=subprocess.PIPE)
+        got = self.cordon("list", "--running", "-q")
+        self.assertEqual(got.text, "", "the sandbox was started before the script came")
+        proc.stdin.write(b"echo late\n")
+        got = self.finish(proc)
+        self.assertEqual((got.code, got.text), (0, "late\n"), got)
+        self.assertEqual(self.names("--running"), [])
+
+    def test_the_command_of_the_image_comes_first(self):
+        box = self.create("--entrypoint", "cat")
+        got = self.cordon("exec", box.name, stdin=b"echo text\n")
+        self.assertEqual((got.code, got.text), (0, "echo text\n"), got)
+        got = self.cordon("run", "--entrypoint", "cat", "host", stdin=b"echo text\n")
+        self.assertEqual((got.code, got.text), (0, "echo text\n"), got)
+
+    def test_the_shell_of_the_sandbox(self):
+        got = self.cordon("run", "--shell", "/bin/cat", "host", stdin=b"text")
+        self.assertEqual((got.code, got.text), (0, "text"), got)
+
+
+class NothingToRun(CordonTest):
+    def test_is_an_error(self):
+        box = self.create()
+        empty = os.path.join(self.dir, "empty")
+        with open(empty, "wb"):
+            pass
+        for words in (("exec", box.name), ("run", "-n", "new", "host"), ("run", "-d", "-n", "new", "host"),
+                      ("exec", "-d", box.name)):
+            for stdin in (None, b""):
+                got = self.cordon(*words, stdin=stdin)
+                self.assertEqual((got.code, got.out), (1, b""), got)
+                self.assertRegex(got.errtext, r"^error: nothing to run\n")
+            with open(empty, "rb") as handle:
+                self.assertEqual(self.finish(self.spawn(*words, stdin=handle)).code, 1)
+        self.assertEqual(self.names(), [box.name])
+
+    def test_msb_warns(self):
+        box = self.create()
+        for words in (("exec", box.name), ("run", "host")):
+            got = self.cordon(*words, stdin=b"echo text\n", program=MSB)
+            self.assertEqual((got.code, got.out), (0, b""), got)
+            self.assertRegex(got.errtext, r"^warn: nothing to run")

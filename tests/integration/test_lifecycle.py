@@ -204,11 +204,6 @@ class Run(CordonTest):
         self.assertRegex(got.text, r"^msb-[0-9a-f]{8}\n$")
         self.eventually(lambda: self.names() == [])
 
-    def test_run_without_command_and_terminal(self):
-        got = self.cordon("run", "host")
-        self.assertEqual((got.code, got.out), (0, b""), got)
-        self.assertIn("warn: ", got.errtext)
-
     def test_entrypoint_option(self):
         got = self.cordon("run", "-q", "--entrypoint", "echo", "host", "--", "a", "b")
         self.assertEqual((got.code, got.text), (0, "a b\n"), got)

@@ -1,0 +1,86 @@
+/*
+ * `shell` opens a shell in a sandbox: the shell that the sandbox was made with, otherwise bash, otherwise /bin/sh.
+ *
+ * Only the sandbox knows whether it has bash, so the client first runs bash without input. It cannot try bash with our
+ * input and /bin/sh afterwards, because input that it has read by then would be lost.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/say.h"
+#include "cli/commands.h"
+#include "cli/execution.h"
+#include "cli/start.h"
+#include "client/sandbox.h"
+#include "client/visit.h"
+
+/* Returns true if the sandbox has bash, and the user of X may run it. */
+static bool has_bash(const struct execution *x, struct client *c)
+{
+	const char *words[] = { "bash", "-c", ":", NULL };
+	const struct exec_request probe = {
+		.message = { .flags = EXEC_NO_INPUT,
+			     .argv = words,
+			     .n_argv = 3,
+			     .user = x->request.message.user },
+		.in = -1,
+		.out = -1,
+		.err = -1,
+		.resized = -1,
+	};
+	struct exec_result result;
+	struct err ignored;
+
+	return client_exec(c, &probe, &result, &ignored) == 0 && !result.end.failure;
+}
+
+/* Returns the shell that the sandbox was made with, or NULL if nobody chose one. */
+static const char *chosen_shell(const struct record *r)
+{
+	const char *shell = record_in_force(r)->shell;
+
+	return shell && strcmp(shell, SPEC_DEFAULT_SHELL) != 0 ? shell : NULL;
+}
+
+/* RECORD holds the name of the shell until the caller has reported how the shell ended. */
+static int run(struct execution *x, const struct home *h, const char *name, struct record *record,
+	       struct exec_result *result, struct err *e)
+{
+	struct exec_message *m = &x->request.message;
+	struct visit v;
+	int r = visit_open(&v, h, name, start_one, e);
+
+	if (r == 0)
+		r = record_load(h, name, record, e);
+	if (r == 0) {
+		const char *own = chosen_shell(record);
+
+		x->argv = xcalloc(2, sizeof(*x->argv));
+		x->argv[0] = own ? own : has_bash(x, &v.client) ? "bash" : SPEC_DEFAULT_SHELL;
+		m->argv = x->argv;
+		m->n_argv = 1;
+		m->flags |= v.started ? EXEC_QUITS : 0;
+		r = execution_run(x, &v.client, result, e);
+	}
+	visit_done(&v);
+	return r;
+}
+
+int cmd_shell(const struct args *a)
+{
+	AUTO_HOME home = { .fd = -1 };
+	AUTO_RECORD record = RECORD_NONE;
+	const char *name = a->word.v[0];
+	struct exec_result result;
+	struct execution x;
+	struct err e = { 0 };
+	int status;
+
+	if (execution_options(&x, a, &e) < 0 || home_open(&home, &e) < 0 ||
+	    run(&x, &home, name, &record, &result, &e) < 0)
+		status = say_error(&e);
+	else
+		status = execution_report(&x, &home, name, &result);
+	execution_done(&x);
+	return status;
+}
