@@ -25,10 +25,11 @@ import box
 import images
 import neighbour
 import network
+import service
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 USER = "cordon-bench"
-GROUPS = ("run", "images", "network", "neighbour", "box")  # groups of rows
+GROUPS = ("run", "images", "network", "neighbour", "box", "service")  # groups of rows
 BASE_SOURCES = [ROOT / "src/base" / f"{name}.c" for name in ("buf", "clock", "cleanup", "err", "io", "str")]
 CLIENT_ROOMS = ("client", "state", "spec", "policy", "wire", "loop", "base", "base-plain")  # in the linker's order
 TRUE = "/usr/bin/true"
@@ -741,6 +742,8 @@ def measure_as(bench, who):
         neighbour.row(bench, who)
     if "box" in chosen:
         box.rows(bench, who)
+    if "service" in chosen:
+        service.rows(bench, who)
     if "run" not in chosen:
         return
     bench.row_memory(who)
