@@ -123,25 +123,19 @@ bool python_is_name(struct str s)
 
 #define NUMBER_TEXT_MAX_BYTES 512u /* longer texts are refused */
 
-/* A text that is read as a number, from left to right. DIGITS has what was read, without underscores. */
+/* A number in a text: [sign] whole [. fraction] [e exponent]. Digits may have single underscores between them. */
 struct number_text {
-	struct str rest;
+	struct str rest;     /* what is not read yet */
+	struct str fraction; /* as it stands in the text, with underscores */
+	bool has_exponent;
+	size_t whole; /* the number of digits in front of the point */
 	size_t n;
-	char digits[NUMBER_TEXT_MAX_BYTES + 1];
+	char digits[NUMBER_TEXT_MAX_BYTES + 1]; /* what was read, without underscores and `+` */
 };
 
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
-}
-
-/* Returns false if the text is too long. */
-static bool number_begin(struct number_text *t, struct str s)
-{
-	t->rest = python_trim(s);
-	t->n = 0;
-	t->digits[0] = '\0';
-	return t->rest.n <= NUMBER_TEXT_MAX_BYTES;
 }
 
 /* Skips the character C if it comes next. */
@@ -184,40 +178,25 @@ static size_t take_digits(struct number_text *t)
 	return n;
 }
 
-/* Accepts "45", " 7 ", "+3", "1_000" and "2.0", but not "2.5" and "1e3". */
-static int text_to_int(struct str s, int64_t *ret)
-{
-	struct number_text t;
-	bool negative;
-	uint64_t v;
-
-	if (!number_begin(&t, s))
-		return -EINVAL;
-	take_sign(&t);
-	if (take_digits(&t) == 0)
-		return -EINVAL;
-	if (skip(&t, '.'))
-		while (skip(&t, '0'))
-			;
-	negative = t.digits[0] == '-';
-	if (t.rest.n || parse_u64(t.digits + negative, 0, (uint64_t)INT64_MAX + negative, &v) < 0)
-		return -EINVAL;
-	*ret = negative ? (int64_t)-v : (int64_t)v;
-	return 0;
-}
-
-/* Accepts "1.0", " 2 ", "1e2" and ".5", but not "0x10" and "nan". */
-static bool scan_float(struct number_text *t)
+/* Accepts "1.0", " 2 ", "+1e2", "1_000" and ".5", but not "0x10" and "nan". */
+static bool number_read(struct number_text *t, struct str s)
 {
 	size_t n;
 
+	*t = (struct number_text){ .rest = python_trim(s) };
+	if (t->rest.n > NUMBER_TEXT_MAX_BYTES)
+		return false;
 	take_sign(t);
-	n = take_digits(t);
-	if (take(t, '.'))
+	t->whole = n = take_digits(t);
+	if (take(t, '.')) {
+		t->fraction.p = t->rest.p;
 		n += take_digits(t);
+		t->fraction.n = (size_t)(t->rest.p - t->fraction.p);
+	}
 	if (n == 0)
 		return false;
 	if (take(t, 'e') || take(t, 'E')) {
+		t->has_exponent = true;
 		take_sign(t);
 		if (take_digits(t) == 0)
 			return false;
@@ -225,12 +204,32 @@ static bool scan_float(struct number_text *t)
 	return t->rest.n == 0;
 }
 
+/* Accepts "45", " 7 ", "+3", "1_000" and "2.0", but not "2.5" and "1e3". */
+static int text_to_int(struct str s, int64_t *ret)
+{
+	struct number_text t;
+	bool negative;
+	uint64_t v;
+
+	if (!number_read(&t, s) || t.whole == 0 || t.has_exponent)
+		return -EINVAL;
+	for (size_t i = 0; i < t.fraction.n; i++)
+		if (t.fraction.p[i] != '0')
+			return -EINVAL;
+	negative = t.digits[0] == '-';
+	t.digits[negative + t.whole] = '\0';
+	if (parse_u64(t.digits + negative, 0, (uint64_t)INT64_MAX + negative, &v) < 0)
+		return -EINVAL;
+	*ret = negative ? (int64_t)-v : (int64_t)v;
+	return 0;
+}
+
 static int text_to_float(struct str s, double *ret)
 {
 	struct number_text t;
 	double v;
 
-	if (!number_begin(&t, s) || !scan_float(&t))
+	if (!number_read(&t, s))
 		return -EINVAL;
 	v = strtod(t.digits, NULL);
 	if (!isfinite(v))
