@@ -4,15 +4,13 @@
 
 #include "logs/entry.h"
 
-#define GREP_MATCH_LIMIT 1000000u /* internal steps for one record: some tens of milliseconds */
-#define GREP_DEPTH_LIMIT 10000u   /* nested backtracking points */
-#define GREP_HEAP_LIMIT_KIB (16u << 10) /* memory of one match */
+struct regex;
 
 struct filter {
 	unsigned sources;            /* bit per enum execlog_source */
 	uint64_t since_ns, until_ns; /* [since, until) */
-	uint64_t id;       /* only records of this command, since the sandbox last started; or 0 */
-	struct grep *grep; /* the expression, or NULL */
+	uint64_t id;        /* only records of this command, since the sandbox last started; or 0 */
+	struct regex *grep; /* the expression, or NULL */
 };
 
 #define FILTER_SOURCES_DEFAULT (1u << LOG_STDOUT | 1u << LOG_STDERR | 1u << LOG_OUTPUT)

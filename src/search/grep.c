@@ -10,7 +10,7 @@
 #include "base/unicode.h"
 #include "files/pattern.h"
 #include "files/walk.h"
-#include "search/regex.h"
+#include "regex/regex.h"
 #include "search/stream.h"
 
 #define CUT_MARK "... [truncated]"
@@ -124,7 +124,7 @@ static bool check_time(struct search *s, uint64_t *since)
 
 	s->regex_ns += now - *since;
 	*since = now;
-	s->late |= s->regex_ns > REGEX_TIME_NS;
+	s->late |= s->regex_ns > GREP_REGEX_NS;
 	return !s->late;
 }
 
@@ -290,7 +290,7 @@ int grep_run(int fd, const char *expression, const char *include, struct json_wr
 		return err_set(e, ERR_INVALID, "bad pattern");
 	}
 	s.included = *include != '\0';
-	if (regex_new(expression, &s.regex, e) < 0) {
+	if (regex_new(expression, 0, &s.regex, e) < 0) {
 		close(fd);
 		return -1;
 	}

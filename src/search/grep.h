@@ -16,6 +16,7 @@
 #define GREP_LINE_MAX_BYTES 1048576u /* how much of a line is searched */
 #define GREP_FILE_MAX_BYTES 10485760u
 #define GREP_TOTAL_MAX_BYTES 52428800u
+#define GREP_REGEX_NS 250000000u /* for all matches together */
 
 /* Searches FD and closes it. FD is a directory, a regular file, or a pipe with a stream of files (search/stream.h). INCLUDE
  * is a pattern of file names, or "". Writes an object with `matches` and `truncated_by`. A match names its file by the path

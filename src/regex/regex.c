@@ -1,4 +1,4 @@
-#include "search/regex.h"
+#include "regex/regex.h"
 
 #include <errno.h>
 
@@ -25,9 +25,10 @@ void regex_free(struct regex *r)
 	free(r);
 }
 
-int regex_new(const char *text, struct regex **ret, struct err *e)
+int regex_new(const char *text, unsigned flags, struct regex **ret, struct err *e)
 {
-	const uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C;
+	const uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C |
+				 (flags & REGEX_LINES ? PCRE2_MULTILINE : 0);
 	struct regex *r = xcalloc(1, sizeof(*r));
 	PCRE2_SIZE at = 0;
 	int error = 0;
