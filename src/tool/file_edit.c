@@ -7,10 +7,9 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "files/change.h"
-#include "files/save.h"
 #include "tool/parameters.h"
-#include "tool/place.h"
 #include "tool/session_file.h"
+#include "tool/store.h"
 
 #define EDIT_MAX_BYTES (1u << 20) /* size of the file, before and after the edit */
 
@@ -71,21 +70,8 @@ static int load(struct file_call *c, const struct place *p, struct buf *text, st
 		r = -errno;
 	if (r >= 0)
 		r = io_read_to_end(fd, text);
-	if (r == -EFBIG)
+	if (r == -EFBIG || text->n > EDIT_MAX_BYTES)
 		return too_large(c, f);
-	return r < 0 ? place_error(c, p, r, f) : 0;
-}
-
-static int store(struct file_call *c, const struct place *p, const struct buf *text,
-		 const struct stat *old, struct fault *f)
-{
-	const char *leaf = path_leaf(p->path);
-	AUTO_FREE char *parent = xstrndup(p->path, (size_t)(leaf - p->path));
-	AUTO_FD dir = beneath_open_unlinked(p->top, parent, O_RDONLY | O_DIRECTORY);
-	int r = dir;
-
-	if (dir >= 0)
-		r = save_replace(dir, leaf, (struct str){ buf_str(text), text->n }, old);
 	return r < 0 ? place_error(c, p, r, f) : 0;
 }
 
@@ -109,43 +95,20 @@ static int load_in_session(struct file_call *c, const struct place *p, struct bu
 	return text->n > EDIT_MAX_BYTES ? too_large(c, f) : 0;
 }
 
-static int edit_in_session(struct file_call *c, const struct place *p, const struct request *r,
-			   struct fault *f)
+int file_edit(struct file_call *c, struct fault *f)
 {
 	AUTO_BUF text = BUF_INIT(EDIT_MAX_BYTES + SESSION_CHUNK_BYTES);
 	AUTO_BUF changed = BUF_INIT(EDIT_MAX_BYTES);
-
-	if (load_in_session(c, p, &text, f) < 0 ||
-	    change(c, r, (struct str){ buf_str(&text), text.n }, &changed, f) < 0)
-		return -1;
-	return session_write(c, p, (struct str){ buf_str(&changed), changed.n }, false, f);
-}
-
-static int edit_directly(struct file_call *c, const struct place *p, const struct request *r,
-			 struct fault *f)
-{
-	AUTO_BUF text = BUF_INIT(EDIT_MAX_BYTES), changed = BUF_INIT(EDIT_MAX_BYTES);
-	struct stat st;
-
-	if (load(c, p, &text, &st, f) < 0 ||
-	    change(c, r, (struct str){ buf_str(&text), text.n }, &changed, f) < 0)
-		return -1;
-	return store(c, p, &changed, &st, f);
-}
-
-int file_edit(struct file_call *c, struct fault *f)
-{
 	AUTO_PLACE p = { .top = -1 };
+	struct stat old;
 	struct request r;
 
 	if (read_request(c, &r, f) < 0 || place_find(c, r.path, &p, f) < 0 ||
 	    place_check_writable(c, &p, f) < 0)
 		return -1;
-	if ((p.in_session ? edit_in_session(c, &p, &r, f) : edit_directly(c, &p, &r, f)) < 0)
+	if ((p.in_session ? load_in_session(c, &p, &text, f) : load(c, &p, &text, &old, f)) < 0 ||
+	    change(c, &r, (struct str){ buf_str(&text), text.n }, &changed, f) < 0)
 		return -1;
-	json_begin_object(c->w);
-	json_key_bool(c->w, "ok", true);
-	json_key_str(c->w, "path", p.shown);
-	json_end_object(c->w);
-	return 0;
+	return store_content(c, &p, (struct str){ buf_str(&changed), changed.n }, STORE_REPLACE,
+			     p.in_session ? NULL : &old, f);
 }

@@ -1,0 +1,13 @@
+/* How the tools `write` and `edit` put content into a file, and what they answer. */
+#pragma once
+
+#include <sys/stat.h>
+
+#include "tool/place.h"
+
+enum store_mode { STORE_REPLACE, STORE_APPEND };
+
+/* Writes CONTENT to the file of P and writes the result of the tool. Missing directories are made. If OLD is given, the
+ * file must still be the file OLD, else the call fails. */
+MUST_USE int store_content(struct file_call *c, const struct place *p, struct str content,
+			   enum store_mode mode, const struct stat *old, struct fault *f);
