@@ -1,9 +1,10 @@
 /*
- * cordon-gateway LINK CONTROL [RESOLV-CONF]: the network of one sandbox.
+ * cordon-gateway LINK CONTROL REFUSALS [RESOLV-CONF]: the network of one sandbox.
  *
  * The sandbox's supervisor starts this program. The arguments are the numbers of open descriptors. LINK is a tap or a
- * packet socket. On CONTROL the configuration comes first (gateway/control.h). RESOLV-CONF is the host's list of
- * resolvers, which the program reads if it cannot open that file by name.
+ * packet socket. On CONTROL the configuration comes first (gateway/control.h). REFUSALS is the memory of
+ * wire/refusals.h. RESOLV-CONF is the host's list of resolvers, which the program reads if it cannot open that file by
+ * name.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -39,19 +40,23 @@ int main(int argc, char **argv)
 	struct gateway *g = xcalloc(1, sizeof(*g));
 	struct gateway_config *config = xcalloc(1, sizeof(*config));
 	struct err e = { 0 };
-	uint64_t link_fd, control_fd, list_fd = 0;
+	uint64_t link_fd, control_fd, refusals_fd, list_fd = 0;
 	int r;
 
-	if (argc < 3 || argc > 4 || parse_u64(argv[1], 3, 1 << 20, &link_fd) < 0 ||
+	if (argc < 4 || argc > 5 || parse_u64(argv[1], 3, 1 << 20, &link_fd) < 0 ||
 	    parse_u64(argv[2], 3, 1 << 20, &control_fd) < 0 ||
-	    (argc == 4 && parse_u64(argv[3], 3, 1 << 20, &list_fd) < 0)) {
-		fprintf(stderr, "usage: cordon-gateway LINK-FD CONTROL-FD [RESOLV-CONF-FD] "
-				"(started by cordon-supervisor)\n");
+	    parse_u64(argv[3], 3, 1 << 20, &refusals_fd) < 0 ||
+	    (argc == 5 && parse_u64(argv[4], 3, 1 << 20, &list_fd) < 0)) {
+		fprintf(stderr,
+			"usage: cordon-gateway LINK-FD CONTROL-FD REFUSALS-FD [RESOLV-CONF-FD] "
+			"(started by cordon-supervisor)\n");
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	g->control.fd = (int)control_fd;
-	r = serve(g, config, (int)link_fd, argc == 4 ? (int)list_fd : -1, &e);
+	g->denials.refusals = refusals_map((int)refusals_fd, true); /* NULL: no note for commands */
+	close((int)refusals_fd);
+	r = serve(g, config, (int)link_fd, argc == 5 ? (int)list_fd : -1, &e);
 	if (r < 0)
 		control_send_error(&g->control, &e);
 	/* the kernel frees all of this when the process ends; it is freed here for the leak checker */

@@ -9,7 +9,8 @@
 #include "spec/cpus.h"
 
 #define MOUNT_TEXT_BYTES 8192u
-#define CHANGES_MAX 4096u /* far more than a person writes on one command line */
+#define PORTS_TEXT_BYTES (64u << 10) /* many times the ports that one sandbox publishes */
+#define CHANGES_MAX 4096u            /* far more than a person writes on one command line */
 
 static const char *const kinds[] = {
 	// clang-format off
@@ -24,6 +25,7 @@ static const char *const kinds[] = {
 	[CHANGE_WORKDIR]    = "runtime",
 	[CHANGE_NETWORK]    = "network",
 	[CHANGE_VOLUME]     = "volumes",
+	[CHANGE_PORT]       = "ports",
 	// clang-format on
 };
 
@@ -155,6 +157,37 @@ static int add_mounts(struct changes *c, const struct spec *was, const struct sp
 	return 0;
 }
 
+/* Returns where port PORT inside is published: "127.0.0.1:8080, 127.0.0.1:8081". Returns NULL if it is not. */
+static char *port_text(const struct spec *s, const struct spec_port *port)
+{
+	AUTO_BUF b = BUF_INIT(PORTS_TEXT_BYTES);
+
+	for (size_t i = 0; i < s->n_ports; i++)
+		if (s->port[i].guest_port == port->guest_port && s->port[i].udp == port->udp)
+			buf_addf(&b, "%s%s:%u", b.n ? ", " : "", s->port[i].bind,
+				 s->port[i].host_port);
+	return b.n ? xstrdup(buf_str(&b)) : NULL;
+}
+
+static int add_ports(struct changes *c, const struct spec *was, const struct spec *now,
+		     struct err *e)
+{
+	for (size_t i = 0; i < was->n_ports + now->n_ports; i++) {
+		const struct spec_port *p =
+			i < was->n_ports ? &was->port[i] : &now->port[i - was->n_ports];
+		AUTO_FREE char *before = port_text(was, p);
+		AUTO_FREE char *after = port_text(now, p);
+		AUTO_FREE char *field = xasprintf("%s.%u/%s", kinds[CHANGE_PORT], p->guest_port,
+						  p->udp ? "udp" : "tcp");
+
+		if (i >= was->n_ports && before)
+			continue; /* the loop has seen this port in WAS */
+		if (add(c, CHANGE_PORT, field, before, after, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int changes_between(const struct spec *was, const struct spec *now, struct changes *ret,
 		    struct err *e)
 {
@@ -179,7 +212,7 @@ int changes_between(const struct spec *was, const struct spec *now, struct chang
 		    0 &&
 	    add(c, CHANGE_WORKDIR, "workdir", was->workdir, now->workdir, e) == 0 &&
 	    add(c, CHANGE_NETWORK, "network.policy", network_was, network_now, e) == 0 &&
-	    add_mounts(c, was, now, e) == 0)
+	    add_mounts(c, was, now, e) == 0 && add_ports(c, was, now, e) == 0)
 		return 0;
 	changes_done(c);
 	return -1;

@@ -19,6 +19,7 @@ enum change_field {
 	CHANGE_WORKDIR,
 	CHANGE_NETWORK,
 	CHANGE_VOLUME,
+	CHANGE_PORT,
 };
 
 struct change {

@@ -106,6 +106,8 @@ int execution_options(struct execution *x, const struct args *a, struct err *e)
 
 	*x = (struct execution){ .request = { .in = 0, .out = 1, .err = 2, .log = true } };
 	x->interactive = isatty(0) && wants_terminal(a);
+	x->tells_refused = !args_as_msb(a) && !say_is_quiet();
+	x->unnamed = strcmp(a->command->name, "run") == 0 && !args_has(a, "name");
 	if (add_limits(m, a, e) < 0)
 		return -1;
 	if (parse_detach_keys(keys ? keys : DEFAULT_DETACH_KEYS, x->request.detach_keys,
@@ -263,6 +265,31 @@ static void report_end(const struct home *h, const char *name, enum end_reason w
 	}
 }
 
+/* Names the connections that were refused while the command ran, and what allows them. Commands of a sandbox share one
+ * network, so another command may have made them. */
+static void report_refused(const char *name, bool unnamed, const struct refused *r)
+{
+	AUTO_BUF b = BUF_INIT(4096);
+
+	buf_addf(&b, "%u connection%s refused:", r->n, r->n == 1 ? "" : "s");
+	for (unsigned i = 0; i < r->shown; i++) {
+		const struct refusal *one = &r->item[i];
+
+		buf_add_str(&b, i ? ", " : " ");
+		buf_add_clean(&b, one->what);
+		if (!*one->rule)
+			continue;
+		if (unnamed)
+			buf_add_str(&b, " → --net-rule ");
+		else
+			buf_addf(&b, " → cordon modify %s --net-rule-add ", name);
+		buf_add_clean(&b, one->rule);
+	}
+	if (r->shown == REFUSALS_SHOWN && r->n > r->shown)
+		buf_add_str(&b, ", …");
+	say_note("note: %s", buf_str(&b));
+}
+
 static void report_failure(const struct execution *x, const struct home *h, const char *name,
 			   const struct exit_message *m)
 {
@@ -329,5 +356,7 @@ int execution_report(const struct execution *x, const struct home *h, const char
 		report_end(h, name, m->ended);
 	else if (m->out_of_memory)
 		report_memory(h, name);
+	if (x->tells_refused && m->refused.n)
+		report_refused(name, x->unnamed, &m->refused);
 	return exec_exit_status(m);
 }

@@ -11,7 +11,9 @@ struct execution {
 	const char *
 		*argv; /* owned array with borrowed strings; NULL if the caller's words are used */
 	bool interactive;
-	bool scripted; /* if there is no command, the shell may run a script from stdin */
+	bool scripted;      /* if there is no command, the shell may run a script from stdin */
+	bool tells_refused; /* report refused connections at the end */
+	bool unnamed;       /* the sandbox ends with the command, so it cannot be modified */
 	bool shell; /* run a shell instead of the image's command: no command was given, and stdin is a terminal */
 };
 

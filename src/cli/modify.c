@@ -201,7 +201,7 @@ static int change_spec(const struct home *h, const struct spec *from, const stru
 		free(to->workdir);
 		to->workdir = xstrdup(workdir);
 	}
-	return network_change(a, to, e);
+	return network_change(a, must_be_set, to, e);
 }
 
 /* Plans a change of the running configuration. With --next-start, plans a change of the next start's configuration
@@ -250,6 +250,7 @@ static enum disposition disposition(const struct plan *p, const struct change *c
 	case CHANGE_MAX_MEMORY:
 	case CHANGE_ROOT_DISK:
 	case CHANGE_VOLUME:
+	case CHANGE_PORT:
 		can = false;
 		break;
 	case CHANGE_NETWORK:

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "base/say.h"
 #include "policy/options.h"
@@ -159,20 +162,73 @@ static int policy_of(const struct spec *s, struct policy *p, struct err *e)
 	return 0;
 }
 
-int network_change(const struct args *a, struct spec *s, struct err *e)
+/* Removes the published port that leads to port GUEST inside. Returns false if there is none. */
+static bool forget_port(struct spec *s, uint16_t guest, bool udp)
+{
+	for (size_t i = 0; i < s->n_ports; i++) {
+		if (s->port[i].guest_port != guest || s->port[i].udp != udp)
+			continue;
+		free(s->port[i].bind);
+		memmove(&s->port[i], &s->port[i + 1], (--s->n_ports - i) * sizeof(*s->port));
+		return true;
+	}
+	return false;
+}
+
+/* Applies --port-rm and --port. A port that leads to the same port inside is replaced. */
+static int change_ports(const struct args *a, bool must_be_set, struct spec *s, struct err *e)
+{
+	const struct strv *add = args_list(a, "port"), *rm = args_list(a, "port-rm");
+	struct spec fresh = { 0 };
+	int r;
+
+	for (size_t i = 0; i < rm->n; i++) {
+		struct str rest = str_of(rm->v[i]), port = str_cut(&rest, '/');
+		bool udp = rest.p && str_eq(rest, "udp");
+		uint64_t number;
+
+		if ((rest.p && !udp && !str_eq(rest, "tcp")) ||
+		    parse_u64_str(port, 1, UINT16_MAX, &number) < 0)
+			return err_set(
+				e, ERR_INVALID,
+				"--port-rm: bad value '%.64s', use PORT[/udp], the port inside",
+				rm->v[i]);
+		if (!forget_port(s, (uint16_t)number, udp) && must_be_set)
+			return err_set(e, ERR_INVALID,
+				       "--port-rm: port %.64s of the sandbox is not published",
+				       rm->v[i]);
+	}
+	if (!add->n)
+		return 0;
+	r = add_ports(a, &fresh, e);
+	for (size_t i = 0; r == 0 && i < fresh.n_ports; i++)
+		while (forget_port(s, fresh.port[i].guest_port, fresh.port[i].udp))
+			;
+	spec_done(&fresh);
+	return r < 0 ? -1 : add_ports(a, s, e);
+}
+
+int network_change(const struct args *a, bool must_be_set, struct spec *s, struct err *e)
 {
 	struct policy_options o = rule_options(a);
-	bool had_one = s->net_enabled;
+	struct policy_strings add = strings(args_list(a, "net-rule-add"));
+	struct policy_strings rm = strings(args_list(a, "net-rule-rm"));
+	bool had_one = s->net_enabled, whole;
 	struct policy p;
 	int r;
 
-	if (!o.net.n && !o.rules.n && !o.net_default && !o.net_default_egress &&
-	    !o.net_default_ingress)
+	if (change_ports(a, must_be_set, s, e) < 0)
+		return -1;
+	whole = o.net.n || o.rules.n || o.net_default || o.net_default_egress ||
+		o.net_default_ingress;
+	if (!whole && !add.n && !rm.n && !args_list(a, "port")->n)
 		return 0;
 	o.multi_tenant = s->multi_tenant;
 	r = policy_of(s, &p, e);
-	if (r == 0)
+	if (r == 0 && whole)
 		r = policy_change_rules(&o, &p, e);
+	if (r == 0)
+		r = policy_edit_rules(&p, &add, &rm, s->multi_tenant, e);
 	if (r == 0)
 		r = apply(&p, s, e);
 	s->net_enabled |= had_one; /* keep the interface, so that later rules need no restart */

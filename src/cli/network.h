@@ -9,9 +9,9 @@
  * configuration files, or is NULL. Options override X, and rules from options come first. */
 MUST_USE int network_from_args(const struct args *a, const struct conf_extra *x, struct spec *s,
 			       struct err *e);
-/* Applies the network options of `modify`, if there are any: replaces rules and defaults of S and
- * keeps the rest of its network. */
-MUST_USE int network_change(const struct args *a, struct spec *s, struct err *e);
+/* Applies the network options of `modify`, if there are any: replaces or edits the rules, defaults and ports of S and
+ * keeps the rest of its network. If MUST_BE_SET, removing a port that is not published is an error. */
+MUST_USE int network_change(const struct args *a, bool must_be_set, struct spec *s, struct err *e);
 /* Returns the policy of S in one line, with rules in the syntax of --net-rule:
  * "allow@dns allow@public, else deny egress, allow ingress". */
 char *network_text(const struct spec *s);

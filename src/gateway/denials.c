@@ -5,7 +5,7 @@
 
 void denials_reset(struct denials *d)
 {
-	memset(d, 0, sizeof(*d));
+	*d = (struct denials){ .refusals = d->refusals };
 }
 
 /* Returns true if KEY is new. When the table becomes full, returns true one last time. */
@@ -26,6 +26,12 @@ static bool is_news(struct denials *d, const char *key)
 	if (d->n <= DENIALS_MAX)
 		d->seen[at] = h;
 	return true;
+}
+
+static void note(struct denials *d, const char *what, const char *rule)
+{
+	if (d->refusals)
+		refusals_add(d->refusals, what, rule);
 }
 
 static bool close_list(const struct denials *d, char text[DENIAL_TEXT_BYTES])
@@ -95,13 +101,15 @@ bool denials_add_flow(struct denials *d, const struct policy *p, const struct ad
 	const char *shown = f->authority ? f->authority : name;
 
 	peer_text(f, peer);
+	allow_text(f, shown, allow);
+	if (f->direction == POLICY_EGRESS)
+		note(d, peer, allow);
 	snprintf(key, sizeof(key), "%d %s %s", (int)f->direction, proto_name(f->proto), peer);
 	if (!is_news(d, key))
 		return false;
 	if (close_list(d, text))
 		return true;
 	rule_text(p, v, f->direction, rule);
-	allow_text(f, shown, allow);
 	snprintf(text, DENIAL_TEXT_BYTES,
 		 "denied %s %s %s%s%s%s: rule '%s'; to allow it: --net-rule %s%s",
 		 proto_name(f->proto), f->direction == POLICY_EGRESS ? "to" : "from", peer,
@@ -112,36 +120,38 @@ bool denials_add_flow(struct denials *d, const struct policy *p, const struct ad
 bool denials_add_query(struct denials *d, const struct policy *p, const char *name,
 		       struct verdict v, char text[DENIAL_TEXT_BYTES])
 {
-	char rule[RULE_TEXT_BYTES], key[300];
+	char rule[RULE_TEXT_BYTES], allow[RULE_TEXT_BYTES], key[300];
 
+	snprintf(allow, sizeof(allow), "allow@%s%s", strchr(name, '.') ? "" : "domain=", name);
+	note(d, name, allow);
 	snprintf(key, sizeof(key), "name %s", name);
 	if (!is_news(d, key))
 		return false;
 	if (close_list(d, text))
 		return true;
 	rule_text(p, v, POLICY_EGRESS, rule);
-	snprintf(text, DENIAL_TEXT_BYTES,
-		 "denied name %s: rule '%s'; to allow it: --net-rule allow@%s%s", name, rule,
-		 strchr(name, '.') ? "" : "domain=", name);
+	snprintf(text, DENIAL_TEXT_BYTES, "denied name %s: rule '%s'; to allow it: --net-rule %s",
+		 name, rule, allow);
 	return true;
 }
 
 bool denials_add_answer(struct denials *d, const char *name, const struct addr *a,
 			char text[DENIAL_TEXT_BYTES])
 {
-	char addr[ADDR_TEXT_BYTES], key[360];
+	char addr[ADDR_TEXT_BYTES], allow[RULE_TEXT_BYTES], key[360];
 	bool v6 = a->family == ADDR_V6;
 
 	addr_format(a, addr);
+	snprintf(allow, sizeof(allow), "allow@%s%s%s", v6 ? "[" : "", addr, v6 ? "]" : "");
+	note(d, name, allow);
 	snprintf(key, sizeof(key), "answer %s %s", name, addr);
 	if (!is_news(d, key))
 		return false;
 	if (close_list(d, text))
 		return true;
 	snprintf(text, DENIAL_TEXT_BYTES,
-		 "denied answer %s for name %s: rebind protection; to allow it: --net-rule "
-		 "allow@%s%s%s",
-		 addr, name, v6 ? "[" : "", addr, v6 ? "]" : "");
+		 "denied answer %s for name %s: rebind protection; to allow it: --net-rule %s",
+		 addr, name, allow);
 	return true;
 }
 
@@ -150,6 +160,7 @@ bool denials_add_other(struct denials *d, const char *what, const char *why,
 {
 	char key[400];
 
+	note(d, what, "");
 	snprintf(key, sizeof(key), "other %s %s", what, why);
 	if (!is_news(d, key))
 		return false;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "policy/policy.h"
+#include "wire/refusals.h"
 
 #define DENIALS_MAX 1024u
 #define DENIAL_TEXT_BYTES 1024
@@ -13,6 +14,8 @@ struct denials {
 	uint64_t seen[2 *
 		      DENIALS_MAX]; /* a hash table with open addressing; 0 marks an empty slot */
 	unsigned n;
+	struct refusals *
+		refusals; /* every refusal of the sandbox's own connections is noted here; or NULL */
 };
 
 void denials_reset(struct denials *d);

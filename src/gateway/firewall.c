@@ -13,6 +13,7 @@
  */
 #include "gateway/firewall.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -67,9 +68,9 @@ static void refuse(struct gateway *g, const struct packet *p)
 	const struct addr *from =
 		p->dst.family == ADDR_V4 ? &g->lease.gateway_v4 : &g->lease.gateway_v6;
 	uint8_t frame[REPLY_MAX_BYTES];
-	size_t n = p->kind == PACKET_TCP
-			   ? packet_make_reset(frame, p, g->lease.gateway_mac)
-			   : packet_make_unreachable(frame, p, from, g->lease.gateway_mac);
+	size_t n = p->kind == PACKET_TCP ? packet_make_reset(frame, p, g->lease.gateway_mac)
+					 : packet_make_unreachable(frame, p, UNREACHABLE_PROHIBITED,
+								   from, g->lease.gateway_mac);
 
 	firewall_send(g, frame, n);
 }
@@ -296,6 +297,59 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 	if (flow_track(f, p, true))
 		firewall_end_flow(g, f, p->seq + packet_seq_len(p), p->ack);
 	stack_input(g->stack, p->frame, p->n); /* f may be freed by now */
+}
+
+/* --- connections that the host cannot make -------------------------------------------------------- */
+
+/* Tells the guest that its peer refused (RST) or cannot be reached (ICMP). After a timeout the guest is told nothing,
+ * because its own timeout is over, too. */
+static void tell_failure(struct gateway *g, const struct flow *f, int error)
+{
+	const struct addr *from =
+		f->key.peer.family == ADDR_V4 ? &g->lease.gateway_v4 : &g->lease.gateway_v6;
+	struct packet_ends ends = firewall_ends(g, &f->key, true);
+	struct tcp_fields tcp = { .seq = f->start, .flags = TCP_SYN };
+	uint8_t syn[REPLY_MAX_BYTES], answer[REPLY_MAX_BYTES];
+	struct packet p;
+
+	/* both answers refer to the SYN of the guest, which is not kept */
+	if (error == ETIMEDOUT ||
+	    packet_parse(syn, packet_make_tcp(syn, &ends, &tcp, NULL, 0), &p) != FAULT_NONE)
+		return;
+	if (error == ECONNREFUSED || error == ECONNRESET)
+		firewall_send(g, answer, packet_make_reset(answer, &p, g->lease.gateway_mac));
+	else
+		firewall_send(g, answer,
+			      packet_make_unreachable(answer, &p, UNREACHABLE_HOST, from,
+						      g->lease.gateway_mac));
+}
+
+static struct flow *flow_of_dial(struct gateway *g, int fd)
+{
+	for (unsigned i = 0; i < FLOW_BUCKETS; i++)
+		for (struct flow *f = g->flows.bucket[i]; f; f = f->next)
+			if (f->dial == fd && !f->open && f->key.kind == PACKET_TCP && !f->ingress)
+				return f;
+	return NULL;
+}
+
+/*
+ * libslirp answers a connect() that failed late with a FIN, which the guest ignores, so that the guest waits for
+ * minutes. We see the failure first, tell the guest, and end the flow.
+ */
+void firewall_failed_dials(struct gateway *g)
+{
+	for (size_t i = 0; i < g->set.n; i++) {
+		const struct pollfd *fd = &g->set.fd[i];
+		struct flow *f = fd->revents & (POLLERR | POLLHUP) ? flow_of_dial(g, fd->fd) : NULL;
+		socklen_t size = sizeof(int);
+		int error = 0;
+
+		if (!f || getsockopt(fd->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || !error)
+			continue;
+		tell_failure(g, f, error);
+		firewall_end_flow(g, f, f->start + 1, 0);
+	}
 }
 
 /* --- when the host's addresses change ------------------------------------------------------------- */

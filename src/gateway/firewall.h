@@ -9,6 +9,8 @@
 void firewall_from_guest(struct gateway *g, uint8_t *frame, size_t n);
 /* Judges a frame that the stack made for the guest. Changes the frame in place. */
 void firewall_from_stack(struct gateway *g, uint8_t *frame, size_t n);
+/* Tells the guest which of its connections the host could not make. Call it before stack_poll(). */
+void firewall_failed_dials(struct gateway *g);
 /* Ends the flows that may lead to a new address of the host. */
 void firewall_recheck(struct gateway *g);
 /* Gives the stack the resets and the bytes of holds that wait for the stack. Must not be called from inside a callback

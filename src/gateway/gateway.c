@@ -185,6 +185,7 @@ static int turn(struct gateway *g)
 	if (g->set.fd[SLOT_ROUTES].revents && route_changed(&g->route))
 		firewall_recheck(g);
 	/* this comes before any other call of the stack, because such a call may change the sockets that were polled */
+	firewall_failed_dials(g);
 	stack_poll(g->stack, &g->set);
 	firewall_flush(g);
 	resolver_poll(g->resolver, &g->set, g->now_ns);

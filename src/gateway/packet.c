@@ -425,8 +425,10 @@ size_t packet_make_udp(uint8_t *out, const struct packet_ends *ends, const void 
 }
 
 size_t packet_make_unreachable(uint8_t out[REPLY_MAX_BYTES], const struct packet *p,
-			       const struct addr *from, const uint8_t from_mac[MAC_BYTES])
+			       enum unreachable why, const struct addr *from,
+			       const uint8_t from_mac[MAC_BYTES])
 {
+	bool prohibited = why == UNREACHABLE_PROHIBITED;
 	bool v4 = p->dst.family == ADDR_V4;
 	struct packet_ends ends = {
 		.src_mac = from_mac, .dst_mac = p->frame + MAC_BYTES, .src = *from, .dst = p->src
@@ -441,7 +443,7 @@ size_t packet_make_unreachable(uint8_t out[REPLY_MAX_BYTES], const struct packet
 	h = out + at;
 	memset(h, 0, ICMP_BYTES);
 	h[0] = v4 ? ICMP4_UNREACHABLE : ICMP6_UNREACHABLE;
-	h[1] = v4 ? 13 : 1; /* administratively prohibited */
+	h[1] = v4 ? (prohibited ? 13 : 1) : (prohibited ? 1 : 3); /* RFC 792, RFC 1812, RFC 4443 */
 	memcpy(h + ICMP_BYTES, p->frame + ETH_BYTES, quote);
 	if (v4)
 		put16(h + 2, checksum(h, ICMP_BYTES + quote, 0));

@@ -100,9 +100,12 @@ struct tcp_fields {
 size_t packet_make_tcp(uint8_t *out, const struct packet_ends *ends, const struct tcp_fields *tcp,
 		       const void *data, size_t n);
 size_t packet_make_udp(uint8_t *out, const struct packet_ends *ends, const void *data, size_t n);
-/* Makes an ICMP "administratively prohibited" about P, from FROM back to P's sender. */
+/* Why a packet does not arrive. */
+enum unreachable { UNREACHABLE_PROHIBITED, UNREACHABLE_HOST };
+/* Makes an ICMP "unreachable" about P, from FROM back to P's sender. */
 size_t packet_make_unreachable(uint8_t out[REPLY_MAX_BYTES], const struct packet *p,
-			       const struct addr *from, const uint8_t from_mac[MAC_BYTES]);
+			       enum unreachable why, const struct addr *from,
+			       const uint8_t from_mac[MAC_BYTES]);
 /* Makes the reset that answers P (RFC 9293 3.10.7.1). Returns 0 if P is a reset itself. */
 size_t packet_make_reset(uint8_t out[REPLY_MAX_BYTES], const struct packet *p,
 			 const uint8_t from_mac[MAC_BYTES]);

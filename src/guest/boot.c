@@ -97,7 +97,7 @@ static int take_group(const struct guest *g, const int *fds, unsigned *at)
 static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 {
 	unsigned want = 1 + g->boot.has_connection + g->boot.has_cgroup + g->boot.born_with_cgroup +
-			g->boot.has_oom + g->boot.n_task_fds;
+			g->boot.has_oom + g->boot.has_refusals + g->boot.n_task_fds;
 	unsigned at = 0;
 
 	if (n != want || g->boot.n_task_fds > EXEC_TASK_FDS_MAX || !g->boot.inner_map)
@@ -108,6 +108,11 @@ static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 	scopes_init(&g->scopes, take_group(g, fds, &at), g->boot.switches & SWITCH_WATCHED,
 		    &g->walls);
 	g->oom_fd = g->boot.has_oom ? fds[at++] : -1;
+	if (g->boot.has_refusals) {
+		AUTO_FD refusals = fds[at++];
+
+		g->refusals = refusals_map(refusals, false);
+	}
 	g->walls.n_task_fds = g->boot.n_task_fds;
 	for (unsigned i = 0; i < g->boot.n_task_fds; i++)
 		g->walls.task_fd[i] = fds[at++];

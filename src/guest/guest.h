@@ -41,6 +41,7 @@ struct guest {
 	struct scopes scopes;
 	struct deputy deputy; /* the pid is 0 if the sandbox has no deputy */
 	struct users users;
+	struct refusals *refusals; /* refused connections, or NULL */
 	int oom_fd;
 	uint64_t oom_seen;
 	struct boot_message boot;

@@ -163,6 +163,15 @@ static void keep_end(struct session *s)
 	set_expiry(s->guest);
 }
 
+static void tell_exit(struct session *s)
+{
+	const struct refusals *r = s->guest->refusals;
+
+	if (r)
+		refusals_since(r, s->refused_before, &s->end.refused);
+	connection_send_exit(s->connection, s->stream, &s->end);
+}
+
 void session_finish(struct session *s)
 {
 	s->finished = true;
@@ -171,7 +180,7 @@ void session_finish(struct session *s)
 	keep_end(s);
 	looks_answer(s->guest, s->id);
 	if (s->connection)
-		connection_send_exit(s->connection, s->stream, &s->end);
+		tell_exit(s);
 	/* if data still waits for a slow client, the sandbox must not end yet: session_free() tells the supervisor */
 	if (s->flags & EXEC_MAIN && !(s->connection && s->connection->out.n))
 		tell_supervisor(s);
@@ -367,6 +376,7 @@ struct session *session_new(struct connection *c, uint32_t stream, unsigned flag
 	s->held[0] = s->held[1] = s->held[2] = -1;
 	s->credit = FRAME_CREDIT_BYTES;
 	s->began_ns = clock_mono_ns();
+	s->refused_before = s->guest->refusals ? refusals_count(s->guest->refusals) : 0;
 	start_init(&s->start, s->guest->loop, &s->guest->scopes, &s->scope, &calls, s);
 	buf_init(&s->input, FRAME_CREDIT_BYTES + TERMINAL_EOFS_MAX);
 	s->next = c->guest->sessions;

@@ -26,6 +26,8 @@ struct session {
 	struct connection *connection; /* NULL: detached */
 	uint32_t stream;
 	uint64_t id;
+	uint32_t
+		refused_before; /* connections that the gateway had refused when the command began */
 	struct connection *asker; /* the connection that waits for STARTED, or NULL */
 	unsigned flags;           /* enum exec_flag */
 	struct start start;

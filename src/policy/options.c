@@ -202,6 +202,64 @@ int policy_change_rules(const struct policy_options *o, struct policy *p, struct
 	return add_baseline(o, p, e);
 }
 
+/* Removes the first rule that is written as TOKEN is. */
+static int remove_rule(struct policy *p, struct str token, struct err *e)
+{
+	char wanted[RULE_TEXT_BYTES], text[RULE_TEXT_BYTES];
+	struct rule r;
+
+	if (rule_parse(token, &r, e) < 0)
+		return -1;
+	rule_format(&r, wanted);
+	for (size_t i = 0; i < p->n_rules; i++) {
+		rule_format(&p->rule[i], text);
+		if (strcmp(text, wanted) != 0)
+			continue;
+		memmove(&p->rule[i], &p->rule[i + 1], (--p->n_rules - i) * sizeof(*p->rule));
+		return 0;
+	}
+	err_set(e, ERR_INVALID, "--net-rule-rm: the sandbox has no rule '%s'", wanted);
+	return err_hint(e, "'inspect' shows its rules");
+}
+
+int policy_edit_rules(struct policy *p, const struct policy_strings *add,
+		      const struct policy_strings *rm, bool multi_tenant, struct err *e)
+{
+	struct policy_options o = { .multi_tenant = multi_tenant, .rules = *add };
+	struct policy first;
+	size_t walls = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < rm->n; i++)
+		for (struct str rest = str_of(rm->v[i]); rest.p;) {
+			struct str token = str_cut(&rest, ',');
+
+			if (token.n && remove_rule(p, token, e) < 0)
+				return -1;
+		}
+	if (!add->n)
+		return 0;
+	policy_init(&first);
+	r = check_tenant(&o, e);
+	if (r == 0 && multi_tenant) {
+		r = add_tenant_walls(&first, e);
+		walls = first.n_rules;
+	}
+	for (size_t i = 0; r == 0 && i < add->n; i++)
+		r = add_tokens(&first, add->v[i], e);
+	for (size_t i = walls; r == 0 && i < p->n_rules; i++)
+		r = policy_add_rule(&first, &p->rule[i], e);
+	if (r == 0) {
+		struct rule *old = p->rule;
+
+		p->rule = first.rule;
+		p->n_rules = first.n_rules;
+		first.rule = old;
+	}
+	policy_done(&first);
+	return r;
+}
+
 /* --- resolvers and pools ------------------------------------------------------------------------ */
 
 static int check_nameserver(const char *s, struct err *e)

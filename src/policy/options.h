@@ -34,5 +34,9 @@ struct policy_options {
 
 /* Initialises P. */
 MUST_USE int policy_from_options(const struct policy_options *o, struct policy *p, struct err *e);
+/* Removes the rules RM and puts the rules ADD before the others, for `modify`. Both are comma lists in the syntax of
+ * --net-rule. With MULTI_TENANT the rules that wall off tenants stay first. */
+MUST_USE int policy_edit_rules(struct policy *p, const struct policy_strings *add,
+			       const struct policy_strings *rm, bool multi_tenant, struct err *e);
 /* Applies only the rules and defaults of O, for `modify`. The rest of P stays. */
 MUST_USE int policy_change_rules(const struct policy_options *o, struct policy *p, struct err *e);

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/fdpass.h"
 #include "supervisor/engine_process.h"
+#include "supervisor/network.h"
 
 #define BOOT_USUAL_BYTES 1024
 
@@ -83,6 +84,9 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 	boot->has_oom = c->oom >= 0;
 	if (boot->has_oom)
 		fds[n++] = c->oom;
+	boot->has_refusals = s->network && network_refusals(s->network) >= 0;
+	if (boot->has_refusals)
+		fds[n++] = network_refusals(s->network);
 	boot->n_task_fds = c->n_v1;
 	for (unsigned i = 0; i < c->n_v1; i++)
 		fds[n++] = c->tasks[i];

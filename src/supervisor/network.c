@@ -19,12 +19,14 @@
 #include "base/compat.h"
 #include "base/spawn.h"
 #include "policy/options.h"
+#include "wire/refusals.h"
 
 #define RESTART_NS NS_PER_SEC
 #define MESSAGE_MAX_BYTES (192u << 10) /* the same as in gateway/control.h */
 #define LINK_FD 3
 #define CONTROL_FD 4
-#define RESOLV_CONF_FD 5
+#define REFUSALS_FD 5
+#define RESOLV_CONF_FD 6
 
 enum gateway_state { GATEWAY_IDLE, GATEWAY_STARTING, GATEWAY_SERVING };
 
@@ -42,6 +44,7 @@ struct network {
 
 	int link;
 	int resolv_conf; /* the host's list of resolvers, or -1 */
+	int refusals;    /* the memory of wire/refusals.h */
 	enum gateway_state state;
 	bool told; /* EVENTS knows whether the start succeeded */
 	struct child child;
@@ -75,12 +78,19 @@ int network_new(struct loop *loop, const struct spec *spec, const char *program,
 	struct network *n = xcalloc(1, sizeof(*n));
 
 	n->loop = loop;
-	n->link = n->control = n->child.pidfd = n->resolv_conf = -1;
+	n->link = n->control = n->child.pidfd = n->resolv_conf = n->refusals = -1;
 	n->program = xstrdup(program);
 	n->events = *events;
 	if (read_policy(spec, &n->policy, e) < 0) {
 		network_free(n);
 		return err_wrap(e, "network");
+	}
+	n->refusals = refusals_new();
+	if (n->refusals < 0) {
+		int r = n->refusals;
+
+		network_free(n);
+		return err_sys(e, -r, "make the memory for refused connections");
 	}
 	lease_make(&n->policy, spec->name, &n->lease);
 	n->n_ports = spec->n_ports;
@@ -131,6 +141,7 @@ void network_free(struct network *n)
 	link = network_end(n);
 	fd_closep(&link);
 	fd_closep(&n->resolv_conf);
+	fd_closep(&n->refusals);
 	for (size_t i = 0; i < n->n_ports; i++)
 		free(n->port[i].bind);
 	free(n->port);
@@ -150,6 +161,11 @@ const struct lease *network_lease(const struct network *n)
 void network_set_ids(struct network *n, struct network_ids ids)
 {
 	n->ids = ids;
+}
+
+int network_refusals(const struct network *n)
+{
+	return n->refusals;
 }
 
 const char *network_program(const struct network *n)
@@ -324,13 +340,14 @@ static int start_gateway(struct network *n, struct err *e)
 		return err_sys(e, errno, "make a channel to the gateway");
 	AUTO_FD theirs = pair[1];
 	bool listed = n->resolv_conf >= 0;
-	const char *const argv[] = { "cordon-gateway", "3", "4", listed ? "5" : NULL, NULL };
+	const char *const argv[] = { "cordon-gateway", "3", "4", "5", listed ? "6" : NULL, NULL };
 	struct spawn s = { .path = n->program,
 			   .argv = argv,
 			   .fd = { { n->link, LINK_FD },
 				   { theirs, CONTROL_FD },
+				   { n->refusals, REFUSALS_FD },
 				   { n->resolv_conf, RESOLV_CONF_FD } },
-			   .n_fds = listed ? 3 : 2,
+			   .n_fds = listed ? 4 : 3,
 			   .cwd_fd = -1 };
 
 	n->control = pair[0];

@@ -68,6 +68,10 @@ enum tag {
 	TAG_MEMORY_MIB = 82,
 	TAG_CPU_MILLI = 83,
 	TAG_PIDS_LIMIT = 84,
+	TAG_REFUSED = 85,
+	TAG_REFUSED_WHAT = 86,
+	TAG_REFUSED_RULE = 87,
+	TAG_HAS_REFUSALS = 88,
 };
 
 /* Adds S to a NULL-terminated array of borrowed strings. */
@@ -307,6 +311,34 @@ void exit_encode(struct buf *b, const struct exit_message *m)
 	field_put_u64(b, TAG_ALONE, m->alone);
 	if (m->ended)
 		field_put_u64(b, TAG_ENDED, (uint64_t)m->ended);
+	if (!m->refused.n)
+		return;
+	field_put_u64(b, TAG_REFUSED, m->refused.n);
+	for (unsigned i = 0; i < m->refused.shown; i++) {
+		field_put_str(b, TAG_REFUSED_WHAT, m->refused.item[i].what);
+		field_put_str(b, TAG_REFUSED_RULE, m->refused.item[i].rule);
+	}
+}
+
+/* Reads one field about refused connections. A rule belongs to the refusal before it. */
+static int refused_field(const struct field *f, struct refused *r)
+{
+	const char *text = field_str(f);
+	struct refusal *last = r->shown ? &r->item[r->shown - 1] : NULL;
+
+	if (f->tag == TAG_REFUSED)
+		return get_u32(f, &r->n);
+	if (!text ||
+	    strlen(text) >= (f->tag == TAG_REFUSED_WHAT ? REFUSAL_WHAT_BYTES : REFUSAL_RULE_BYTES))
+		return -EPROTO;
+	if (f->tag == TAG_REFUSED_WHAT) {
+		if (r->shown == REFUSALS_SHOWN)
+			return -EPROTO;
+		memcpy(r->item[r->shown++].what, text, strlen(text) + 1);
+	} else if (last) {
+		memcpy(last->rule, text, strlen(text) + 1);
+	}
+	return 0;
 }
 
 int exit_decode(struct str body, struct exit_message *ret)
@@ -351,6 +383,11 @@ int exit_decode(struct str body, struct exit_message *ret)
 			r = get_number(&f, END_REASON_COUNT - 1, &v);
 			ret->ended = (enum end_reason)v;
 			break;
+		case TAG_REFUSED:
+		case TAG_REFUSED_WHAT:
+		case TAG_REFUSED_RULE:
+			r = refused_field(&f, &ret->refused);
+			break;
 		}
 		if (r < 0)
 			return r;
@@ -380,6 +417,7 @@ void boot_encode(struct buf *b, const struct boot_message *m)
 	field_put_u64(b, TAG_HAS_CGROUP, m->has_cgroup);
 	field_put_u64(b, TAG_BORN_WITH_CGROUP, m->born_with_cgroup);
 	field_put_u64(b, TAG_HAS_OOM, m->has_oom);
+	field_put_u64(b, TAG_HAS_REFUSALS, m->has_refusals);
 	field_put_u64(b, TAG_NOFILE_SOFT, m->nofile_soft);
 	field_put_u64(b, TAG_NOFILE_HARD, m->nofile_hard);
 	put_rlimits(b, m->rlimit, m->n_rlimits);
@@ -423,6 +461,8 @@ static int boot_field(const struct field *f, struct boot_message *m)
 		return get_bool(f, &m->born_with_cgroup);
 	case TAG_HAS_OOM:
 		return get_bool(f, &m->has_oom);
+	case TAG_HAS_REFUSALS:
+		return get_bool(f, &m->has_refusals);
 	case TAG_SINGLE_ID:
 		return get_bool(f, &m->single_id);
 	case TAG_NOFILE_SOFT:

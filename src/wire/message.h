@@ -8,6 +8,7 @@
 #pragma once
 
 #include "wire/frame.h"
+#include "wire/refusals.h"
 
 struct hello {
 	uint32_t version, oldest;
@@ -116,6 +117,7 @@ struct exit_message {
 	bool swept;            /* everything in the sandbox was ended to stop this command */
 	enum end_reason ended; /* why all commands of the sandbox were ended */
 	bool alone;            /* the command left no process, so its pipes hold all its output */
+	struct refused refused;
 };
 void exit_encode(struct buf *b, const struct exit_message *m);
 MUST_USE int exit_decode(struct str body, struct exit_message *ret);
@@ -148,6 +150,7 @@ struct boot_message {
 	bool has_cgroup;       /* a delegated cgroup v2 directory follows */
 	bool born_with_cgroup; /* GUEST_GROUP_FD is open; cgroup.procs of the parent group follows */
 	bool has_oom;          /* a file that counts memory kills follows */
+	bool has_refusals;     /* the memory of wire/refusals.h follows */
 	uint64_t nofile_soft, nofile_hard; /* RLIMIT_NOFILE for commands */
 	/* limits for every command; a command's own limits override these, and pid 1 may add one limit */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX + 1];

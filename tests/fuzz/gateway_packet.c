@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			packet_quoted_flow(&p, &kind, &peer, &a, &b);
 		}
 		if (p.kind != PACKET_ARP) {
-			size_t n = packet_make_unreachable(out, &p, &p.dst, mac);
+			size_t n = packet_make_unreachable(out, &p, UNREACHABLE_HOST, &p.dst, mac);
 
 			if (packet_parse(out, n, &again) != FAULT_NONE)
 				abort(); /* a packet that we make must parse */

@@ -353,8 +353,11 @@ route add default via {GATEWAY6} dev eth0
             config["uid"], config["gid"] = ids
         os.set_inheritable(self.link, True)
         os.set_inheritable(theirs.fileno(), True)
-        self.process = self.outside.popen(PROGRAM, str(self.link), str(theirs.fileno()),
-                                          pass_fds=(self.link, theirs.fileno()), stdin=subprocess.DEVNULL)
+        refusals = os.memfd_create("refusals", 0)
+        os.ftruncate(refusals, 1 << 16)
+        fds = (self.link, theirs.fileno(), refusals)
+        self.process = self.outside.popen(PROGRAM, *map(str, fds), pass_fds=fds, stdin=subprocess.DEVNULL)
+        os.close(refusals)
         theirs.close()
         self.control = ours
         ours.settimeout(10)

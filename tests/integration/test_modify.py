@@ -76,7 +76,7 @@ class Modify(ModifyTest):
             {"kind": "env", "field": "env.B", "change": "remove", "before": "1", "after": None,
              "disposition": "next start"}])
         self.assertEqual(list(seen["pending_changes"][0]), sorted(seen["pending_changes"][0]))
-        text = self.cordon("inspect", box.name).text
+        text = self.cordon("inspect", "--show-env", box.name).text
         self.assertRegex(text, r"(?m)^  Memory: +512 MiB / 1 GiB$")
         self.assertRegex(text, r"(?ms)^At the next start:\n  memory: +512 MiB -> 600 MiB\n"
                                r"  env.A: +1 -> 2\n  env.B: +1 -> -$")

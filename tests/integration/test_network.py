@@ -4,6 +4,7 @@
 The tests run once as root, with a tap device, and once as an ordinary user, with a veth.
 """
 
+import errno
 import json
 import os
 import re
@@ -14,7 +15,7 @@ import time
 import unittest
 
 import netlab
-from harness import BASE, CordonTest, below
+from harness import BASE, MSB, CordonTest, below
 from netlab import HOST, METADATA, PRIVATE, PUBLIC, PUBLIC2, PUBLIC6, RESOLVER, Resolver, Server, World, hello
 
 USER = 54321  # an id that belongs to no user
@@ -187,6 +188,31 @@ class Reach(NetworkTest):
         self.assertEqual(len(told), 1, told)
         self.assertIn("allow@", told[0])
 
+    def test_a_command_says_which_connections_were_refused_while_it_ran(self):
+        box = self.create()
+        script = ("import socket\nfor host, port in (('%s', 80), ('%s', 5432), ('%s', 5432)):\n"
+                  "  try: socket.create_connection((host, port), 10)\n  except OSError: pass" % (METADATA, PRIVATE, PRIVATE))
+        for _ in range(2):  # the second time, too
+            got = box.exec("/usr/bin/python3", "-c", script)
+            self.assertEqual((got.code, got.out), (0, b""), got)
+            self.assertEqual(got.errtext,
+                             f"note: 3 connections refused: {PRIVATE}:5432 → cordon modify {box.name} --net-rule-add "
+                             f"allow@{PRIVATE}:tcp:5432, {METADATA}:80 → cordon modify {box.name} --net-rule-add "
+                             f"allow@{METADATA}:tcp:80\n")
+        self.assertEqual(box.exec("true").err, b"")
+        self.assertEqual(box.exec("/usr/bin/python3", "-c", script, opts=("--quiet",)).err, b"")
+        self.assertEqual(self.cordon("exec", box.name, "--", "/usr/bin/python3", "-c", script, program=MSB).err, b"")
+        got = self.cordon("run", "host", "--", "/usr/bin/python3", "-c", script)
+        self.assertIn(f"{PRIVATE}:5432 → --net-rule allow@{PRIVATE}:tcp:5432", got.errtext)
+        self.assertNotIn("modify", got.errtext)
+
+    def test_a_host_that_cannot_be_reached_is_reported_in_seconds(self):
+        gone = PUBLIC.rsplit(".", 1)[0] + ".250"  # in the world's network, and no host has it
+        self.assertEqual(self.connect(self.create(), gone, 80), "OSError")
+        script = f"import socket\ntry: socket.create_connection(('{gone}', 80))\nexcept OSError as e: print(e.errno)"
+        got = self.create().exec("/usr/bin/python3", "-c", script)
+        self.assertEqual(got.text.strip(), str(errno.EHOSTUNREACH), got)
+
     def test_the_network_comes_back_after_a_stop(self):
         self.server(PUBLIC, 80)
         box = self.create()
@@ -265,6 +291,34 @@ class Change(NetworkTest):
         self.modify(box, "--net", "public")
         self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
         self.assertEqual(box.inspect()["config"]["network"]["max_connections"], 9)
+
+    def test_one_rule_is_added_and_removed(self):
+        self.server(PUBLIC, 80)
+        self.server(PRIVATE, 80)
+        box = self.create("--net-rule", "deny@198.51.100.0/24")
+        before = box.inspect()["config"]["network"]["policy"]
+        self.assertEqual(self.connect(box, PRIVATE, 80), "ConnectionRefusedError")
+        self.modify(box, "--net-rule-add", f"allow@{PRIVATE}:tcp:80")
+        self.assertEqual(self.connect(box, PRIVATE, 80), "got hello")
+        self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
+        self.modify(box, "--net-rule-rm", f"allow@{PRIVATE}:tcp:80")
+        self.assertEqual(self.connect(box, PRIVATE, 80), "ConnectionRefusedError")
+        self.assertEqual(box.inspect()["config"]["network"]["policy"], before)
+        got = box.cordon("modify", box.name, "--net-rule-rm", f"allow@{PRIVATE}:tcp:80")
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("has no rule", got.errtext)
+
+    def test_ports_change_at_the_next_start(self):
+        box = self.create("-p", "127.0.0.1:18080:80")
+        self.assertNotEqual(box.cordon("modify", box.name, "-p", "127.0.0.1:18081:80").code, 0)  # needs a restart
+        self.modify(box, "-p", "127.0.0.1:18081:80", "-p", "127.0.0.1:18090:90", "--restart")
+        self.assertEqual(box.inspect()["ports"], ["127.0.0.1:18081->80/tcp", "127.0.0.1:18090->90/tcp"])
+        self.serve(box, 80)
+        self.assertTrue(self.from_host(18081))
+        self.modify(box, "--port-rm", "90", "--restart")
+        self.assertEqual(box.inspect()["ports"], ["127.0.0.1:18081->80/tcp"])
+        for bad in ("90", "0", "80/sctp", "x"):
+            self.assertEqual(box.cordon("modify", box.name, "--port-rm", bad, "--restart").code, 1, bad)
 
     def test_rules_change_before_the_gateway_starts(self):
         self.server(PRIVATE, 80)

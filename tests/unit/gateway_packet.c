@@ -117,7 +117,7 @@ static void unreachable_quotes_its_cause(void)
 		uint16_t guest_port = 0, peer_port = 0;
 
 		T_INT(packet_parse(frame, n, &p), FAULT_NONE);
-		n = packet_make_unreachable(reply, &p, &e.dst, mac_b);
+		n = packet_make_unreachable(reply, &p, UNREACHABLE_PROHIBITED, &e.dst, mac_b);
 		T_TRUE(n <= REPLY_MAX_BYTES);
 		T_INT(packet_parse(reply, n, &r), FAULT_NONE);
 		T_TRUE(addr_eq(&r.dst, &e.src));

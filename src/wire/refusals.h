@@ -1,0 +1,47 @@
+/*
+ * The connections that a sandbox's gateway refused, on a piece of memory that the gateway writes and pid 1 reads.
+ *
+ * The gateway adds a refusal before the sandbox gets the answer. So when a command ends, pid 1 finds every refusal that
+ * the command can have seen, and a command without a refusal costs neither of them a system call. Each side treats the
+ * memory as written by an attacker: texts are copied with their bounds, and numbers are only compared.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+#define REFUSALS_KEPT 8u       /* different refusals; older ones are forgotten */
+#define REFUSALS_SHOWN 3u      /* as many as a line for people can hold */
+#define REFUSAL_WHAT_BYTES 96u /* "[…]:65535" with an IPv6 address, and all but the longest names */
+#define REFUSAL_RULE_BYTES 144u /* a rule about such a name, with protocol and port */
+
+struct refusal {
+	uint32_t last;                 /* the number of its latest occurrence */
+	char what[REFUSAL_WHAT_BYTES]; /* "10.0.0.5:5432", or a name */
+	char rule[REFUSAL_RULE_BYTES]; /* the value of --net-rule that allows it, or "" */
+};
+
+struct refusals {
+	uint32_t count; /* all refusals so far; wraps */
+	struct refusal item[REFUSALS_KEPT];
+};
+
+/* What one command met. */
+struct refused {
+	uint32_t n;     /* refusals while the command ran */
+	unsigned shown; /* elements of item */
+	struct refusal item[REFUSALS_SHOWN];
+};
+
+/* Returns a descriptor of such a memory whose size cannot change, or -errno. */
+MUST_USE int refusals_new(void);
+/* Maps the memory behind FD. Returns NULL on failure. */
+struct refusals *refusals_map(int fd, bool writable);
+/* Adds a refusal. A RULE that is too long is left out, because half a rule would allow something else. */
+void refusals_add(struct refusals *r, const char *what, const char *rule);
+uint32_t refusals_count(const struct refusals *r);
+/* Finds the refusals after number SINCE, the latest first. */
+void refusals_since(const struct refusals *r, uint32_t since, struct refused *ret);
