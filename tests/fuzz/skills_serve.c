@@ -23,7 +23,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char top[] = "/tmp/cordon-fuzz-skills-XXXXXX";
+#define TOP_PARENT "/tmp"
+
+static char top[] = TOP_PARENT "/cordon-fuzz-skills-XXXXXX";
 static struct places places;
 static unsigned inputs;
 
@@ -33,22 +35,29 @@ static void check(bool holds)
 		abort();
 }
 
+static void erase(const char *parent, const char *name)
+{
+	AUTO_FD fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	check(fd >= 0 && erase_tree(fd, name) == 0);
+}
+
 static void remove_top(void)
 {
-	if (inputs)
-		IGNORE(erase_tree(AT_FDCWD, top)); /* what is left only takes room in /tmp */
+	erase(TOP_PARENT, top + sizeof(TOP_PARENT));
 }
 
 static void open_root(void)
 {
-	AUTO_FREE char *root = xasprintf("%s/root", top);
+	AUTO_FREE char *root = NULL;
 	struct err e;
 
 	if (!inputs)
 		check(mkdtemp(top) && atexit(remove_top) == 0);
 	else
 		places_done(&places);
-	check(erase_tree(AT_FDCWD, root) == 0);
+	root = xasprintf("%s/root", top);
+	erase(top, "root");
 	check(places_open(root, NULL, NULL, &places, &e) == 0);
 }
 
