@@ -51,6 +51,7 @@ static const struct {
 	// clang-format off
 	{ "pull",       1, 1,        run_pull },
 	{ "flatten",    1, 1,        run_flatten },
+	{ "own",        1, 1,        run_own },
 	{ "load",       0, 0,        run_load },
 	{ "save",       1, SIZE_MAX, run_save },
 	{ "list",       0, 0,        run_list },

@@ -187,14 +187,19 @@ static int change_spec(const struct home *h, const struct spec *from, const stru
 	const char *workdir = args_str(a, "workdir");
 	AUTO_JSON doc = NULL;
 	struct json_writer w;
+	bool fixed = false;
 
 	json_writer_init(&w, &b, 0);
 	spec_write_json(from, &w);
 	if (json_parse(buf_str(&b), b.n, &doc, e) < 0 ||
 	    spec_read_json(json_root(doc), to, e) < 0 || change_resources(to, a, e) < 0 ||
 	    change_pairs(to, a, must_be_set, e) < 0 || mounts_change(a, h, to, e) < 0 ||
-	    owner_follow(h, to, e) < 0)
+	    owner_follow(h, to, &fixed, e) < 0)
 		return -1;
+	if (fixed && args_has(a, "volume"))
+		say_warn("shared files will belong to root inside, not to user '%s': only 'create' "
+			 "can give them to another user",
+			 to->user);
 	if (workdir && workdir[0] != '/')
 		return err_set(e, ERR_INVALID, "--workdir: '%s' is not an absolute path", workdir);
 	if (workdir) {

@@ -51,5 +51,5 @@ int prepare(const struct home *h, const struct preparation *p, struct spec *s, s
 	/* the image comes last, because fetching it may take long */
 	if (s->image.kind == IMAGE_OCI && image_resolve(h, &p->fetch, s, e) < 0)
 		return -1;
-	return owner_find(h, s, e);
+	return owner_find(h, &p->fetch, s, e);
 }

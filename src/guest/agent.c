@@ -1,7 +1,12 @@
 #include "guest/agent.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/stat.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -86,9 +91,44 @@ static int remove_path(const struct file_message *m, struct err *e)
 	return r < 0 ? err_sys(e, -r, "remove '%s'", m->path) : 0;
 }
 
+/* Looks at PATH, or at the nearest directory above it that exists. */
+static int look_above(const char *path, struct statx *ret)
+{
+	AUTO_FREE char *at = xstrdup(path);
+
+	for (;;) {
+		char *slash = strrchr(at, '/');
+
+		if (syscall(SYS_statx, AT_FDCWD, *at ? at : "/", 0,
+			    STATX_BASIC_STATS | STATX_MNT_ID, ret) == 0 &&
+		    S_ISDIR(ret->stx_mode))
+			return 0;
+		if (!slash)
+			return -ENOENT;
+		*slash = '\0';
+	}
+}
+
+/* Takes on the ids of the user who works in the sandbox, if the files go into a directory that is shared with this
+ * user. Root inside cannot make files there, or they would belong to an id on the host that nobody knows. */
+static int become_owner(const struct agent_job *j, struct err *e)
+{
+	struct statx root, place;
+
+	if ((!j->owner_uid && !j->owner_gid) || look_above("/", &root) < 0 ||
+	    look_above(j->message->path, &place) < 0 || place.stx_mnt_id == root.stx_mnt_id ||
+	    place.stx_uid != j->owner_uid || place.stx_gid != j->owner_gid)
+		return 0;
+	if (setgroups(0, NULL) < 0 || setresgid(j->owner_gid, j->owner_gid, j->owner_gid) < 0 ||
+	    setresuid(j->owner_uid, j->owner_uid, j->owner_uid) < 0)
+		return err_sys(e, errno, "work as the user %u", j->owner_uid);
+	return 0;
+}
+
 int agent_main(const void *arg)
 {
-	const struct file_message *m = arg;
+	const struct agent_job *j = arg;
+	const struct file_message *m = j->message;
 	AUTO_BUF last = BUF_INIT(2 * FILE_TEXT_MAX_BYTES);
 	struct err e = { 0 }, ignored;
 	int r = -1;
@@ -99,10 +139,10 @@ int agent_main(const void *arg)
 		r = get(m, &e);
 		break;
 	case FILE_PUT:
-		r = put(m, &e);
+		r = become_owner(j, &e) < 0 ? -1 : put(m, &e);
 		break;
 	case FILE_MKDIR:
-		r = make_dir(m, &e);
+		r = become_owner(j, &e) < 0 ? -1 : make_dir(m, &e);
 		break;
 	case FILE_REMOVE:
 		r = remove_path(m, &e);

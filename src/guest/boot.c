@@ -100,7 +100,8 @@ static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 			g->boot.has_oom + g->boot.has_refusals + g->boot.n_task_fds;
 	unsigned at = 0;
 
-	if (n != want || g->boot.n_task_fds > EXEC_TASK_FDS_MAX || !g->boot.inner_map)
+	if (n != want || g->boot.n_task_fds > EXEC_TASK_FDS_MAX || !g->boot.inner_uid_map ||
+	    !g->boot.inner_gid_map)
 		return err_set(e, ERR_PROTOCOL, "boot message with %u descriptors, not %u", n,
 			       want);
 	g->listener = fds[at++];
@@ -122,7 +123,9 @@ static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 static int write_inner_maps(const struct guest *g, pid_t pid, struct err *e)
 {
 	char path[64];
-	static const char *const files[] = { "uid_map", "gid_map" };
+	const struct {
+		const char *file, *map;
+	} maps[] = { { "uid_map", g->boot.inner_uid_map }, { "gid_map", g->boot.inner_gid_map } };
 	int r;
 
 	if (g->walls.single_id) {
@@ -131,9 +134,9 @@ static int write_inner_maps(const struct guest *g, pid_t pid, struct err *e)
 		if (r < 0)
 			return err_sys(e, -r, "write '%s'", path);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, files[i]);
-		r = io_write_file(AT_FDCWD, path, g->boot.inner_map);
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, maps[i].file);
+		r = io_write_file(AT_FDCWD, path, maps[i].map);
 		if (r < 0)
 			return err_sys(e, -r, "write '%s'", path);
 	}

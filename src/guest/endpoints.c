@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/rotation.h"
 #include "base/cleanup.h"
 #include "guest/connection.h"
 #include "guest/terminal.h"
@@ -60,6 +61,12 @@ static void replace_input(struct endpoints *f)
 	f->child[0] = null;
 }
 
+/* Returns the id that the payload's user UID has in our namespace. */
+static uint32_t outer_uid(const struct boot_message *b, uint32_t uid)
+{
+	return b->id_shift + rotation_place(b->rotated ? b->owner_uid : 0, uid);
+}
+
 int endpoints_open(struct connection *c, const struct exec_message *m, const struct user *u,
 		   struct endpoints *f)
 {
@@ -70,7 +77,7 @@ int endpoints_open(struct connection *c, const struct exec_message *m, const str
 	if (c->n_fds != want)
 		return -EPROTO;
 	if (m->flags & EXEC_TTY) {
-		r = terminal_open(u->uid + c->guest->boot.id_shift, m->rows, m->cols, &f->master,
+		r = terminal_open(outer_uid(&c->guest->boot, u->uid), m->rows, m->cols, &f->master,
 				  &f->child[0]);
 		for (int i = 1; r == 0 && i < 3; i++) {
 			f->child[i] = fcntl(f->child[0], F_DUPFD_CLOEXEC, 3);

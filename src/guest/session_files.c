@@ -15,6 +15,7 @@ static void run_agent(struct connection *c, uint32_t stream, const struct file_m
 {
 	static const struct user root = { .home = "/" };
 	struct guest *g = c->guest;
+	const struct agent_job job = { m, g->boot.owner_uid, g->boot.owner_gid };
 	struct session *s = session_new(c, stream, 0);
 	struct exec_job j = {
 		.walls = &g->walls,
@@ -22,7 +23,7 @@ static void run_agent(struct connection *c, uint32_t stream, const struct file_m
 		.user = &root,
 		.stdio = { pair[1], pair[1], pair[1] },
 		.agent = agent_main,
-		.agent_arg = m,
+		.agent_arg = &job,
 	};
 	int r;
 

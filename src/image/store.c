@@ -50,19 +50,19 @@ void image_records_free(struct image_record *r, size_t n)
 	free(r);
 }
 
-static void layer_path(const char *digest, char out[IMAGE_PATH_BYTES])
+void image_form_name(const struct rotation *r, char out[IMAGE_FORM_BYTES])
 {
-	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/" IMAGE_LAYER_TREE, digest_hex(digest));
+	out[0] = '\0';
+	if (r->uid || r->gid)
+		snprintf(out, IMAGE_FORM_BYTES, IMAGE_FORM_PREFIX "%u-%u", r->uid, r->gid);
 }
 
-static void layer_named_path(const char *digest, char out[IMAGE_PATH_BYTES])
+/* Writes the path of NAME in the directory of a layer's form. */
+static void layer_path(const char *digest, const char *form, const char *name,
+		       char out[IMAGE_PATH_BYTES])
 {
-	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/" IMAGE_LAYER_NAMED, digest_hex(digest));
-}
-
-static void layer_info_path(const char *digest, char out[IMAGE_PATH_BYTES])
-{
-	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/layer.json", digest_hex(digest));
+	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/%s%s%s", digest_hex(digest), form,
+		 *form ? "/" : "", name);
 }
 
 void image_blob_path(const char *digest, char out[IMAGE_PATH_BYTES])
@@ -108,8 +108,8 @@ bool image_layer_comes_again(const struct image_record *r, size_t i)
 	return false;
 }
 
-int image_store_open_layers(int home_fd, const struct image_record *r, int fd[IMAGE_LAYERS_MAX],
-			    size_t *ret_n, bool *ret_named, struct err *e)
+int image_store_open_layers(int home_fd, const struct image_record *r, const char *form,
+			    int fd[IMAGE_LAYERS_MAX], size_t *ret_n, bool *ret_named, struct err *e)
 {
 	*ret_n = 0;
 	*ret_named = false;
@@ -119,15 +119,19 @@ int image_store_open_layers(int home_fd, const struct image_record *r, int fd[IM
 
 		if (image_layer_comes_again(r, i))
 			continue;
-		layer_path(r->layer[i].digest, path);
+		layer_path(r->layer[i].digest, form, IMAGE_LAYER_TREE, path);
 		one = openat(home_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (one < 0 && errno == ENOENT) {
-			layer_named_path(r->layer[i].digest, path);
+			layer_path(r->layer[i].digest, form, IMAGE_LAYER_NAMED, path);
 			one = openat(home_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 			*ret_named = true;
 		}
-		if (one < 0)
-			return err_sys(e, errno, "layer %s", r->layer[i].digest);
+		if (one < 0) {
+			err_sys(e, errno, "layer %s", r->layer[i].digest);
+			if (e->sys == ENOENT)
+				e->code = ERR_NOT_FOUND;
+			return -1;
+		}
 		fd[(*ret_n)++] = one;
 	}
 	return *ret_n ? 0 : err_set(e, ERR_INVALID, "it has no layers");
@@ -472,15 +476,15 @@ int image_layer_info_read_json(const struct json_value *v, struct image_layer_in
 	return 0;
 }
 
-int image_store_layer_info(int home_fd, const char *digest, struct image_layer_info *ret,
-			   struct err *e)
+int image_store_layer_info(int home_fd, const char *digest, const char *form,
+			   struct image_layer_info *ret, struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(LAYER_INFO_MAX_BYTES);
 	AUTO_JSON doc = NULL;
 	char path[IMAGE_PATH_BYTES];
 	int r;
 
-	layer_info_path(digest, path);
+	layer_path(digest, form, "layer.json", path);
 	r = io_read_file(home_fd, path, &text);
 	if (r < 0)
 		return err_sys(e, -r, "read layer.json of %s", digest);

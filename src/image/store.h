@@ -8,6 +8,9 @@
  *   cache/layers/HEX/served    the same with whiteouts by name (.wh.NAME), if the file system cannot
  *                              store other whiteouts; only fuse-overlayfs understands such whiteouts
  *   cache/layers/HEX/layer.json  struct image_layer_info
+ *   cache/layers/HEX/owner-UID-GID  the same layer with rotated owners (base/rotation.h): root or
+ *                              served, and layer.json; made on request, for sandboxes of ordinary
+ *                              users in which the user UID:GID works
  *   cache/layers/HEX/passed-HEX  implied directories (implied.h) of an image with this topmost layer
  *   cache/flat/HEX             all layers of an image in one file system, by a hash of the layers;
  *                              made on request
@@ -33,6 +36,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/rotation.h"
 #include "image/config.h"
 #include "image/digest.h"
 
@@ -76,6 +80,11 @@ void image_records_free(struct image_record *r, size_t n);
 #define IMAGE_LAYER_TREE "root"
 #define IMAGE_LAYER_NAMED "served"
 #define IMAGE_PATH_BYTES 128
+#define IMAGE_FORM_BYTES 32
+#define IMAGE_FORM_PREFIX "owner-"
+/* Writes the name of the form of layers with rotated owners, relative to the layer's directory. The name is "" if
+ * nothing is rotated. */
+void image_form_name(const struct rotation *r, char out[IMAGE_FORM_BYTES]);
 /* Paths relative to HOME, for openat. DIGEST is the digest of the blob (image_layer.digest). */
 void image_blob_path(const char *digest, char out[IMAGE_PATH_BYTES]);
 /* Writes the name of the flat form in cache/flat. All images with the same layers share it. */
@@ -85,10 +94,11 @@ MUST_USE int image_record_path(const char *reference, char out[IMAGE_PATH_BYTES]
 
 /* Returns true if layer I of R occurs again above I: an image may hold one layer more than once. */
 bool image_layer_comes_again(const struct image_record *r, size_t i);
-/* Opens the trees of R's layers as O_PATH descriptors, the lowest first. A repeated layer is opened
+/* Opens the trees of R's layers as O_PATH descriptors, the lowest first. FORM is a name from image_form_name(), or "".
+ * Fails with ERR_NOT_FOUND if the store lacks this form. A repeated layer is opened
  * only at its highest place, because overlayfs refuses duplicates. Sets *RET_NAMED if a tree is of
  * the served kind. The caller closes *RET_N descriptors, also after a failure. */
-MUST_USE int image_store_open_layers(int home_fd, const struct image_record *r,
+MUST_USE int image_store_open_layers(int home_fd, const struct image_record *r, const char *form,
 				     int fd[IMAGE_LAYERS_MAX], size_t *ret_n, bool *ret_named,
 				     struct err *e);
 
@@ -123,8 +133,8 @@ struct image_layer_info {
 /* Returns the bytes on disk of R's flat form, or 0 when there is none. *RET_MIB is its full
  * size. */
 uint64_t image_store_flat(int home_fd, const struct image_record *r, uint64_t *ret_mib);
-MUST_USE int image_store_layer_info(int home_fd, const char *digest, struct image_layer_info *ret,
-				    struct err *e);
+MUST_USE int image_store_layer_info(int home_fd, const char *digest, const char *form,
+				    struct image_layer_info *ret, struct err *e);
 
 /* Waits for HOME/cache/lock and takes it. Closing the descriptor releases the lock. */
 MUST_USE int image_store_lock(int home_fd, bool exclusive, int *ret_fd, struct err *e);

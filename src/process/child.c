@@ -463,8 +463,8 @@ static long apply(struct walker *w, const struct step *s)
 	case STEP_GROUPS:
 		return RAW2(SYS_setgroups, 0, NULL);
 	case STEP_IDS:
-		r = RAW3(SYS_setresgid, s->mode, s->mode, s->mode);
-		return r < 0 ? r : RAW3(SYS_setresuid, s->mode, s->mode, s->mode);
+		r = RAW3(SYS_setresgid, s->gid, s->gid, s->gid);
+		return r < 0 ? r : RAW3(SYS_setresuid, s->uid, s->uid, s->uid);
 	case STEP_KEEP:
 		r = RAW3(SYS_dup3, s->tree >= 0 ? w->tree[s->tree] : s->fd, s->mode, 0);
 		return r < 0 ? r : 0;

@@ -101,10 +101,10 @@ static int make_plan(struct fuse_overlay *v, const struct job *j, int words, str
 		plan_add(s->plan, STEP_GROUPS);
 	/* take on the same id as pid 1, so that files that the writer makes in memory belong to the
 	 * payload's root */
-	plan_add(s->plan, STEP_IDS)->mode = j->writes ? ids_shift(ids) : 0;
+	plan_ids(s->plan, j->writes ? ids_shift(ids) : 0, j->writes ? ids_shift(ids) : 0);
 	if (rootfs_plan_fuse_overlay(j->rootfs, j->writes, s->plan, maps, ret_n_maps, e) < 0)
 		return -1;
-	plan_add(s->plan, STEP_IDS)->mode = 0;
+	plan_ids(s->plan, 0, 0);
 	plan_keep(s->plan, words, STDERR_FD);
 	plan_keep(s->plan, j->device, DEVICE_FD);
 	step = plan_add(s->plan, STEP_CONFINE);

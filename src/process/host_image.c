@@ -19,6 +19,7 @@
 
 #define HOST_IMAGE_VERSION 6
 #define PLACES "places-2" /* the number changes when the list of places changes */
+#define MAKE_TRIES_MAX 3  /* a prune may remove what was just made, but not every time */
 
 static const char *const program_dirs[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
 
@@ -262,33 +263,101 @@ static int make_once(int cache_fd, const char *name, int (*build_it)(int root), 
 	return *ret_fd >= 0 ? 0 : make_alone(host, name, build_it, ret_fd);
 }
 
-/* Opens CACHE_FD/host/NAME, or makes it. */
-static int open_made_once(int cache_fd, const char *name, int (*build_it)(int root), int *ret_fd,
-			  struct err *e)
-{
-	char path[64];
-	int r = 0;
+/* A directory that is made by another process with the ids of root inside. */
+struct job {
+	int cache_fd;
+	const char *name;
+	int (*build_it)(int root);
+	const struct ids *ids;
+};
 
-	snprintf(path, sizeof(path), "host/%s", name);
-	*ret_fd = open_directory(cache_fd, path);
-	if (*ret_fd < 0)
-		r = errno == ENOENT ? make_once(cache_fd, name, build_it, ret_fd) : -errno;
-	return r < 0 ? err_sys(e, -r, "make '%s'", path) : 0;
+static int make_as_root(void *arg)
+{
+	const struct job *j = arg;
+	uid_t uid = ids_outer_uid(j->ids, 0);
+	gid_t gid = ids_outer_gid(j->ids, 0);
+	AUTO_FD made = -1;
+
+	if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+		return -errno;
+	return make_once(j->cache_fd, j->name, j->build_it, &made);
 }
 
-int host_image_open_base(int cache_fd, int *ret_fd, struct err *e)
+/* Makes CACHE_FD/host/NAME. If root inside is not the caller, a process in a namespace with the sandbox's ids does it,
+ * because the caller cannot give files away. */
+static int make_for(const struct job *j, int *ret_fd, struct err *e)
+{
+	int r;
+
+	if (!ids_rotated(j->ids)) {
+		r = make_once(j->cache_fd, j->name, j->build_it, ret_fd);
+		return r < 0 ? err_sys(e, -r, "make 'host/%s'", j->name) : 0;
+	}
+	/* the directory above belongs to the caller */
+	if (mkdirat(j->cache_fd, "host", 0755) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "make 'host'");
+	if (ids_run(j->ids, make_as_root, (void *)j, e) < 0)
+		return err_wrap(e, "make 'host/%s'", j->name);
+	return 0;
+}
+
+/* Opens CACHE_FD/host/NAME. The caller cannot remove a base whose files have other ids, so `image prune` does that. The
+ * descriptor holds a lock that keeps `image prune` away. Fails with -ENOENT if the directory was removed meanwhile. */
+static int open_locked(int cache_fd, const char *path, bool lock)
+{
+	struct stat ours, theirs;
+	AUTO_FD fd = open_directory(cache_fd, path);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	if (!lock)
+		return fd_take(&fd);
+	do
+		r = flock(fd, LOCK_SH);
+	while (r < 0 && errno == EINTR);
+	if (r < 0 || fstat(fd, &ours) < 0)
+		return -errno;
+	if (fstatat(cache_fd, path, &theirs, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    ours.st_ino != theirs.st_ino)
+		return -ENOENT;
+	return fd_take(&fd);
+}
+
+/* Opens CACHE_FD/host/NAME, or makes it. */
+static int open_made_once(int cache_fd, const char *base, const struct ids *i,
+			  int (*build_it)(int root), int *ret_fd, struct err *e)
+{
+	char name[32], path[64];
+	const struct job job = { cache_fd, name, build_it, i };
+
+	/* all that differs is the id of root, which is the caller or the first id of the sub-range */
+	snprintf(name, sizeof(name), "%s%s%s", base, i->rotation.uid ? "-u" : "",
+		 i->rotation.gid ? "-g" : "");
+	snprintf(path, sizeof(path), "host/%s", name);
+	*ret_fd = open_locked(cache_fd, path, ids_rotated(i));
+	for (unsigned tries = 0; *ret_fd == -ENOENT && tries < MAKE_TRIES_MAX; tries++) {
+		if (make_for(&job, ret_fd, e) < 0)
+			return -1;
+		if (*ret_fd < 0)
+			*ret_fd = open_locked(cache_fd, path, ids_rotated(i));
+	}
+	return *ret_fd < 0 ? err_sys(e, -*ret_fd, "open '%s'", path) : 0;
+}
+
+int host_image_open_base(int cache_fd, const struct ids *i, int *ret_fd, struct err *e)
 {
 	char key[17];
 
 	base_key(key);
-	if (open_made_once(cache_fd, key, build, ret_fd, e) < 0)
+	if (open_made_once(cache_fd, key, i, build, ret_fd, e) < 0)
 		return err_wrap(e, "the base of image 'host'");
 	return 0;
 }
 
-int host_image_open_places(int cache_fd, int *ret_fd, struct err *e)
+int host_image_open_places(int cache_fd, const struct ids *i, int *ret_fd, struct err *e)
 {
-	if (open_made_once(cache_fd, PLACES, build_places, ret_fd, e) < 0)
+	if (open_made_once(cache_fd, PLACES, i, build_places, ret_fd, e) < 0)
 		return err_wrap(e, "the base of images");
 	return 0;
 }

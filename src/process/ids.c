@@ -22,18 +22,35 @@ const char *ids_mode_name(enum ids_mode m)
 	return m == IDS_RANGE ? "own range" : m == IDS_SUBID ? "subuid range" : "single id";
 }
 
-const char *ids_inner_map(const struct ids *i)
+/* Writes the inner map in which the caller has the id N. No line of it may span two lines of the outer map. */
+static void inner_map(enum ids_mode mode, uint32_t n, char out[IDS_MAP_BYTES])
 {
-	switch (i->mode) {
-	case IDS_RANGE:
-		return "0 1 65536\n";
-	case IDS_SUBID:
-		/* two lines, because no line may span two lines of the outer map */
-		return "0 1 1\n1 2 65534\n";
-	case IDS_SINGLE:
-		break;
+	const uint32_t last = IDS_PER_SANDBOX - 2; /* the largest id of a user's sandbox */
+	char room[IDS_MAP_BYTES];
+	AUTO_BUF text = BUF_IN(room, IDS_MAP_BYTES - 1);
+
+	if (mode == IDS_RANGE)
+		buf_addf(&text, "0 1 %u\n", IDS_PER_SANDBOX);
+	else if (mode == IDS_SINGLE)
+		buf_add_str(&text, "0 0 1\n");
+	if (mode == IDS_SUBID) {
+		if (n > 0)
+			buf_addf(&text, "0 2 %u\n", n);
+		buf_addf(&text, "%u 1 1\n", n);
+		if (n < last)
+			buf_addf(&text, "%u %u %u\n", n + 1, n + 2, last - n);
 	}
-	return "0 0 1\n";
+	snprintf(out, IDS_MAP_BYTES, "%s", buf_str(&text));
+}
+
+void ids_inner_uid_map(const struct ids *i, char out[IDS_MAP_BYTES])
+{
+	inner_map(i->mode, i->rotation.uid, out);
+}
+
+void ids_inner_gid_map(const struct ids *i, char out[IDS_MAP_BYTES])
+{
+	inner_map(i->mode, i->rotation.gid, out);
 }
 
 int ids_refused(int errnum, struct err *e)

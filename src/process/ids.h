@@ -10,6 +10,7 @@
  *            outer                                        inner
  *   range    0 = BASE+65536, 1..65536 = BASE..            0..65535 = 1..65536
  *   subid    0 = SUB+65535, 1 = CALLER, 2..65535 = SUB..  0 = 1, 1..65534 = 2..65535
+ *   same, the user N works inside (base/rotation.h)       N = 1, 0..N-1 = 2..N+1, N+1..65534 = N+2..65535
  *   single   0 = CALLER                                   0 = 0
  */
 #pragma once
@@ -20,6 +21,7 @@
 
 #include "base/err.h"
 #include "base/holder.h"
+#include "base/rotation.h"
 #include "base/spawn.h"
 
 #define IDS_PER_SANDBOX 65536u
@@ -36,17 +38,36 @@ struct ids {
 	uint32_t uid_base, gid_base; /* first id of the range or sub-range */
 	uid_t caller_uid;
 	gid_t caller_gid;
-	bool direct; /* SUBID: we may write the maps ourselves, without newuidmap */
+	bool direct;              /* SUBID: we may write the maps ourselves, without newuidmap */
+	struct rotation rotation; /* SUBID: the user who works inside; the others have 0 */
 };
 
-/* Returns the outer id of the payload's root, which is also the distance between inner and outer ids. */
+/* Returns the distance between inner and outer ids, without rotation. With SUBID it is the outer id of the caller. */
 static inline uint32_t ids_shift(const struct ids *i)
 {
 	return i->mode == IDS_SINGLE ? 0 : 1;
 }
 
-/* Returns the text of the maps of the inner namespace. */
-const char *ids_inner_map(const struct ids *i);
+/* Return the outer ids of the payload's user UID and group GID. */
+static inline uint32_t ids_outer_uid(const struct ids *i, uint32_t uid)
+{
+	return ids_shift(i) + rotation_place(i->rotation.uid, uid);
+}
+
+static inline uint32_t ids_outer_gid(const struct ids *i, uint32_t gid)
+{
+	return ids_shift(i) + rotation_place(i->rotation.gid, gid);
+}
+
+static inline bool ids_rotated(const struct ids *i)
+{
+	return i->rotation.uid || i->rotation.gid;
+}
+
+#define IDS_MAP_BYTES 64 /* three lines of three numbers with at most five digits */
+/* Write the text of a map of the inner namespace. */
+void ids_inner_uid_map(const struct ids *i, char out[IDS_MAP_BYTES]);
+void ids_inner_gid_map(const struct ids *i, char out[IDS_MAP_BYTES]);
 
 const char *ids_mode_name(enum ids_mode m);
 /* Fills E after the kernel refused a namespace with ERRNUM, with a hint what to change on the host.

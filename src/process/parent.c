@@ -95,7 +95,7 @@ static int prepare_netif(struct process_instance *i, const struct process_reques
 }
 
 /* Returns the groups of the payload that may ping, in outer ids (see ids.h). The kernel takes only one
- * range of host ids. If the groups are not one range, only the group of root may ping. */
+ * range of host ids. If the groups are not one range, only the caller's group may ping. */
 static void ping_groups(const struct ids *ids, unsigned *ret_first, unsigned *ret_last)
 {
 	*ret_first = *ret_last = ids_shift(ids);
@@ -263,7 +263,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 		s->mode = (unsigned)serving->theirs;
 	}
 	/* until this step the child has an id that its namespace does not map, and can make no file */
-	plan_add(i->plan, STEP_IDS)->mode = ids_shift(r->rootfs.ids);
+	plan_ids(i->plan, ids_shift(r->rootfs.ids), ids_shift(r->rootfs.ids));
 	shares_plan(i->plan, has_own_share(r));
 	if (!i->netns)
 		add_network(i, r->rootfs.ids);
@@ -271,8 +271,9 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 		return -1;
 	if (rootfs_plan(&r->rootfs, serving->device, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
-	plan_add(i->plan, STEP_IDS)->mode =
-		0; /* only the root of the namespace keeps its capabilities when it executes pid 1 */
+	plan_ids(
+		i->plan, 0,
+		0); /* only the root of the namespace keeps its capabilities when it executes pid 1 */
 	plan_keep(i->plan, guest_end, GUEST_CHANNEL_FD);
 	if (group >= 0)
 		plan_keep(i->plan, -1, GUEST_GROUP_FD)->tree = group;

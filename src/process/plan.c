@@ -90,6 +90,14 @@ struct step *plan_add(struct plan *p, enum step_op op)
 	return s;
 }
 
+void plan_ids(struct plan *p, uint32_t uid, uint32_t gid)
+{
+	struct step *s = plan_add(p, STEP_IDS);
+
+	s->uid = uid;
+	s->gid = gid;
+}
+
 struct step *plan_keep(struct plan *p, int fd, unsigned number)
 {
 	struct step *s = plan_add(p, STEP_KEEP);
@@ -182,7 +190,7 @@ static const char *const names[] = {
 	[STEP_NETIF]      = "make the network interface",
 	[STEP_PIVOT]      = "change root",
 	[STEP_GROUPS]     = "drop groups",
-	[STEP_IDS]        = "become the payload's root",
+	[STEP_IDS]        = "change ids",
 	[STEP_KEEP]       = "keep descriptor",
 	[STEP_CONFINE]    = "give up privileges",
 	[STEP_EXEC]       = "execute pid 1",

@@ -54,7 +54,7 @@ enum step_op {
 	STEP_NETIF,    /* eth0 as netif says; the gateway's end goes to the parent */
 	STEP_PIVOT,    /* root becomes /, the old root is unmounted */
 	STEP_GROUPS,   /* drop supplementary groups */
-	STEP_IDS,      /* take on the id mode, which is an id in the new user namespace */
+	STEP_IDS,      /* take on uid and gid, which are ids in the new user namespace */
 	STEP_KEEP,     /* fd, or tree, gets the descriptor number mode and survives the exec */
 	STEP_CONFINE, /* die with the parent; keep only the capabilities flags; set the seccomp filter */
 	STEP_EXEC, /* execute fd with argv (NULL for pid 1's name alone) and envp */
@@ -107,6 +107,8 @@ void *plan_room(struct plan *p, size_t n);
 const char *plan_text(struct plan *p, const char *s, size_t n);
 const char *plan_str(struct plan *p, const char *s);
 struct step *plan_add(struct plan *p, enum step_op op);
+/* Adds STEP_IDS. */
+void plan_ids(struct plan *p, uint32_t uid, uint32_t gid);
 struct step *plan_keep(struct plan *p, int fd, unsigned number);
 void plan_sysctl(struct plan *p, const char *path, const char *text);
 /* Adds a tree and returns its number. The plan owns FD; FD is -1 if a step fills the tree. */

@@ -41,7 +41,8 @@ struct builder {
 	struct plan *p;
 	struct tree_map *maps;
 	size_t n_maps;
-	int pin; /* the tree of pin_target(), or -1 */
+	int pin;      /* the tree of pin_target(), or -1 */
+	bool as_root; /* the child has taken on the ids of the payload's root: see be_root() */
 	struct err *e;
 };
 
@@ -107,6 +108,26 @@ static int add_path_tree(struct builder *b, const char *path, unsigned long attr
 }
 
 /* --- steps ----------------------------------------------------------------------------------- */
+
+/* Lets the child make files of the payload's root from now on. In a user's sandbox the child begins with the ids of
+ * the caller, who is root inside unless the ids are rotated. The child opens what the caller shares, and mounts the
+ * overlay, with the caller's ids: they give access to directories of groups that the sandbox does not have, and the
+ * caller can later remove the work area. */
+static void be_root(struct builder *b)
+{
+	const struct ids *i = b->r->ids;
+
+	if (!b->as_root && ids_rotated(i))
+		plan_ids(b->p, ids_outer_uid(i, 0), ids_outer_gid(i, 0));
+	b->as_root = true;
+}
+
+static void be_caller(struct builder *b)
+{
+	if (b->as_root && ids_rotated(b->r->ids))
+		plan_ids(b->p, ids_shift(b->r->ids), ids_shift(b->r->ids));
+	b->as_root = false;
+}
 
 static struct step *add_path(struct builder *b, enum step_op op, const char *path)
 {
@@ -183,8 +204,8 @@ static void add_owner(struct builder *b, const struct rootfs_owner *d)
 	struct step *s = add_path(b, STEP_OWNER, d->path);
 
 	s->mode = d->mode;
-	s->uid = d->uid + ids_shift(b->r->ids);
-	s->gid = d->gid + ids_shift(b->r->ids);
+	s->uid = ids_outer_uid(b->r->ids, d->uid);
+	s->gid = ids_outer_gid(b->r->ids, d->gid);
 }
 
 /* Writes the options of a file system in memory. They also limit the number of files, because empty files take memory. */
@@ -241,7 +262,7 @@ static void add_dev(struct builder *b, int whole, const int trees[FIXTURE_NODES]
 	snprintf(pts, sizeof(pts), PTS_OPTIONS, TERMINALS_MAX);
 	if (b->r->ids->mode != IDS_SINGLE)
 		snprintf(pts, sizeof(pts), PTS_OPTIONS ",gid=%u", TERMINALS_MAX,
-			 TTY_GROUP + ids_shift(b->r->ids));
+			 ids_outer_gid(b->r->ids, TTY_GROUP));
 	add_mount(b, "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, pts);
 	memory_options(shm, 01777, (b->r->spec->memory_mib + 1) / 2);
 	add_mount(b, "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, shm);
@@ -427,6 +448,10 @@ static void add_place_of_mount(struct builder *b, size_t mount, bool is_dir, con
 	size_t above = spec_mount_above(b->r->spec, mount);
 	const struct spec_mount *outer = above == SIZE_MAX ? NULL : &b->r->spec->mount[above];
 
+	if (outer && spec_mount_is_shared(outer))
+		be_caller(b);
+	else
+		be_root(b);
 	add_way(b, m->guest, is_dir, false);
 	if (!outer || outer->kind == MOUNT_TMPFS) {
 		/* no other sandbox writes to the directories above the place */
@@ -445,11 +470,16 @@ static void add_tmpfs(struct builder *b, size_t mount, const char *before)
 	unsigned long flags = MS_NODEV | (m->readonly ? MS_RDONLY : 0) |
 			      (m->noexec ? MS_NOEXEC : 0) |
 			      (m->nosuid || b->r->spec->restricted ? MS_NOSUID : 0);
-	char data[64];
+	char data[96];
+	size_t n;
 
 	/* the kernel's default is half of the host's memory; the default here is half of the sandbox's */
 	memory_options(data, shared ? 01777 : 0755,
 		       m->size_mib ? m->size_mib : (b->r->spec->memory_mib + 1) / 2);
+	n = strlen(data);
+	if (ids_rotated(b->r->ids)) /* the child may have the caller's ids here */
+		snprintf(data + n, sizeof(data) - n, ",uid=%u,gid=%u", ids_outer_uid(b->r->ids, 0),
+			 ids_outer_gid(b->r->ids, 0));
 	add_place_of_mount(b, mount, true, before);
 	mount_on_target(b, m->guest, "tmpfs", flags, data);
 }
@@ -461,6 +491,7 @@ static void hide_state(struct builder *b, size_t mount)
 {
 	const struct spec_mount *m = &b->r->spec->mount[mount];
 
+	be_caller(b);
 	for (size_t i = 0; i < b->r->n_hidden; i++) {
 		const char *below = b->r->hidden[i].below;
 		AUTO_FREE char *inside = NULL;
@@ -771,6 +802,7 @@ int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 	}
 	stub_layers_add(r, p, t->volume, t->volume_is_dir);
 	add_path(&b, STEP_ROOT, "root");
+	be_root(&b);
 	for (size_t i = 0; i < r->n_owners; i++)
 		add_owner(&b, &r->owners[i]);
 	add_host_dirs(&b, t);

@@ -169,7 +169,7 @@ static bool all_present(const struct pull *p)
 
 	for (size_t i = 0; all && i < m->n_items; i++)
 		all = store_has_blob(p->store, m->item[i].digest, m->item[i].size_bytes) &&
-		      store_has_layer(p->store, m->item[i].digest);
+		      store_has_layer(p->store, m->item[i].digest, "");
 	return all;
 }
 
@@ -179,7 +179,7 @@ static int pull_all(struct pull *p, const char *reference, bool *ret_cached, str
 
 	if (resolve(p, e) < 0 || fetch_init(&p->fetch, p->store, &p->registry, e) < 0)
 		return -1;
-	layers_init(&p->layers, p->store);
+	layers_init(&p->layers, p->store, NULL);
 	add_blob(p, &p->install.manifest.config);
 	for (size_t i = 0; i < p->install.manifest.n_items; i++)
 		add_blob(p, &p->install.manifest.item[i]);

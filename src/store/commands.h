@@ -6,6 +6,7 @@
 
 /* Each returns 0, or -1 with E filled. The code ERR_NONE means that the command has shown the error itself. */
 MUST_USE int run_flatten(const struct options *o, struct err *e);
+MUST_USE int run_own(const struct options *o, struct err *e);
 MUST_USE int run_load(const struct options *o, struct err *e);
 MUST_USE int run_save(const struct options *o, struct err *e);
 MUST_USE int run_list(const struct options *o, struct err *e);

@@ -75,8 +75,8 @@ static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *re
 	for (size_t i = 0; i < w->image->n_layers; i++) {
 		struct image_layer_info info;
 
-		if (image_store_layer_info(w->store->home_fd, w->image->layer[i].digest, &info, e) <
-		    0)
+		if (image_store_layer_info(w->store->home_fd, w->image->layer[i].digest, "", &info,
+					   e) < 0)
 			return -1;
 		if (info.disk_bytes < info.tar_bytes) /* the store has small blocks or compresses */
 			info.disk_bytes = info.tar_bytes;

@@ -51,7 +51,7 @@ static int add_up_sizes(const struct store *store, struct image_record *r, struc
 	for (size_t i = 0; i < r->n_layers; i++) {
 		struct image_layer_info info;
 
-		if (image_store_layer_info(store->home_fd, r->layer[i].digest, &info, e) < 0)
+		if (image_store_layer_info(store->home_fd, r->layer[i].digest, "", &info, e) < 0)
 			return -1;
 		r->size_bytes += image_layer_comes_again(r, i) ? 0 : info.disk_bytes;
 	}
@@ -72,7 +72,7 @@ static int put_implied(const struct store *store, const struct image_record *r, 
 
 	if (r->n_layers == 0)
 		return 0; /* no sandbox can be created from an image without layers */
-	result = image_store_open_layers(store->home_fd, r, fd, &n, &named, e);
+	result = image_store_open_layers(store->home_fd, r, "", fd, &n, &named, e);
 	if (result == 0)
 		image_implied_write(found, image_implied_find(fd, n, found), &text);
 	for (size_t i = 0; i < n; i++)

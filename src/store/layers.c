@@ -12,16 +12,25 @@
 #include "base/io.h"
 #include "image/store.h"
 
-static void tmp_name(const struct layer_job *j, char out[IMAGE_PATH_BYTES])
+static void tmp_name(const struct layers *l, const struct layer_job *j, char out[IMAGE_PATH_BYTES])
 {
-	snprintf(out, IMAGE_PATH_BYTES, "%s.layer", digest_hex(j->digest));
+	snprintf(out, IMAGE_PATH_BYTES, "%s%s%s.layer", digest_hex(j->digest), *l->form ? "-" : "",
+		 l->form);
 }
 
-void layers_init(struct layers *l, const struct store *store)
+static bool has_layer(const struct layers *l, const char *digest)
+{
+	return store_has_layer(l->store, digest, l->form);
+}
+
+void layers_init(struct layers *l, const struct store *store, const struct rotation *rotation)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	*l = (struct layers){ .store = store };
+	if (rotation)
+		l->rotation = *rotation;
+	image_form_name(&l->rotation, l->form);
 	allowance_init(&l->left);
 	l->parallel = cpus < 1                     ? 1
 		      : cpus > LAYERS_PARALLEL_MAX ? LAYERS_PARALLEL_MAX
@@ -54,7 +63,7 @@ static int check_diff_id(const struct layer_job *j, const char *got, struct err 
 /* Uses a tree that is in the store already, after checking that the image names its diff_id. */
 static int use_present(struct layers *l, struct layer_job *j, struct err *e)
 {
-	if (image_store_layer_info(l->store->home_fd, j->digest, &j->info, e) < 0)
+	if (image_store_layer_info(l->store->home_fd, j->digest, l->form, &j->info, e) < 0)
 		return -1;
 	j->state = LAYER_READY;
 	if (check_diff_id(j, j->info.diff_id, e) < 0)
@@ -70,7 +79,7 @@ static int claim(const struct layers *l, struct layer_job *j, struct err *e)
 	struct stat ours, theirs;
 	AUTO_FD fd = -1;
 
-	tmp_name(j, name);
+	tmp_name(l, j, name);
 	if (mkdirat(l->store->tmp_fd, name, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "make a directory for layer %s", j->digest);
 	fd = openat(l->store->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -96,18 +105,18 @@ static int start(struct layers *l, struct layer_job *j, struct err *e)
 	AUTO_FD blob = -1;
 	struct worker_job job = { .op = "unpack", .out_fd = -1 };
 
-	if (store_has_layer(l->store, j->digest))
+	if (has_layer(l, j->digest))
 		return use_present(l, j, e);
 	if (claim(l, j, e) < 0)
 		return -1;
 	if (j->wait)
 		return 0;
 	/* another process may have finished the layer before we got the lock */
-	if (store_has_layer(l->store, j->digest)) {
+	if (has_layer(l, j->digest)) {
 		struct err ignored;
 		char name[IMAGE_PATH_BYTES];
 
-		tmp_name(j, name);
+		tmp_name(l, j, name);
 		/* if this fails, the next writer removes the directory */
 		IGNORE(store_erase_tmp(l->store, name, &ignored));
 		fd_closep(&j->tmp_fd);
@@ -117,7 +126,8 @@ static int start(struct layers *l, struct layer_job *j, struct err *e)
 	if (blob < 0)
 		return err_sys(e, errno, "open layer %s", j->digest);
 	allowance_write(&l->left, &arg);
-	buf_addf(&arg, "%llu", (unsigned long long)j->blob_bytes);
+	buf_addf(&arg, "%llu:%u:%u", (unsigned long long)j->blob_bytes, l->rotation.uid,
+		 l->rotation.gid);
 	job.arg = buf_str(&arg);
 	job.in_fd = blob;
 	job.dir_fd = j->tmp_fd;
@@ -162,16 +172,17 @@ static int publish(struct layers *l, struct err *e)
 			return -1;
 	for (size_t i = 0; i < l->n_jobs; i++) {
 		struct layer_job *j = &l->job[i];
-		char name[IMAGE_PATH_BYTES];
+		char name[IMAGE_PATH_BYTES], place[IMAGE_PATH_BYTES];
 
 		if (j->state != LAYER_UNPACKED)
 			continue;
 		if (!synced && syncfs(l->store->layers_fd) < 0)
 			return err_sys(e, errno, "write layers to disk");
 		synced = true;
-		tmp_name(j, name);
-		if (renameat(l->store->tmp_fd, name, l->store->layers_fd, digest_hex(j->digest)) <
-		    0)
+		tmp_name(l, j, name);
+		snprintf(place, sizeof(place), "%s%s%s", digest_hex(j->digest), *l->form ? "/" : "",
+			 l->form);
+		if (renameat(l->store->tmp_fd, name, l->store->layers_fd, place) < 0)
 			return err_sys(e, errno, "put layer %s in place", j->digest);
 		fd_closep(&j->tmp_fd);
 		j->state = LAYER_READY;
@@ -243,7 +254,7 @@ void layers_done(struct layers *l)
 		if (j->state == LAYER_RUNNING)
 			worker_stop(&j->worker);
 		if (j->tmp_fd >= 0) {
-			tmp_name(j, name);
+			tmp_name(l, j, name);
 			IGNORE(store_erase_tmp(l->store, name, &ignored));
 			fd_closep(&j->tmp_fd);
 		}

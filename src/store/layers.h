@@ -37,10 +37,13 @@ struct layers {
 	struct layer_job *job;
 	size_t n_jobs;
 	unsigned parallel;
+	struct rotation rotation; /* how the owners of files are rotated */
+	char form[IMAGE_FORM_BYTES];
 	struct allowance left; /* what the layers that are not unpacked yet may put on the disk */
 };
 
-void layers_init(struct layers *l, const struct store *store);
+/* The queue unpacks the form of layers that ROTATION means. NULL means the usual form. */
+void layers_init(struct layers *l, const struct store *store, const struct rotation *rotation);
 /* Adds a layer whose blob is in the store. Adding the same layer twice is harmless. */
 void layers_add(struct layers *l, const char *digest, const char *diff_id, uint64_t blob_bytes);
 /* Starts workers, collects their results and publishes layers as far as possible without waiting.

@@ -218,7 +218,7 @@ static int finish_image(struct load *l, struct install *i, const struct image_st
 
 	if (check_names(l, names, e) < 0 || install_read_config(l->store, i, e) < 0)
 		return -1;
-	layers_init(&layers, l->store);
+	layers_init(&layers, l->store, NULL);
 	install_add_layers(i, &layers);
 	r = layers_run(&layers, e);
 	layers_done(&layers);

@@ -34,6 +34,7 @@ static bool take_value(struct options *o, const char *word, const char *value)
 		{ "--home", &o->home },           { "--input", &o->input },
 		{ "--output", &o->output },       { "--username", &o->username },
 		{ "--report-fd", &o->report_fd }, { "--password-env", &o->password_env },
+		{ "--owner", &o->owner },
 	};
 
 	if (!value)

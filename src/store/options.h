@@ -9,6 +9,7 @@
  *   pull REF         --quiet --force --update --insecure --ca-certs FILE
  *                    --username USER --password-env VARIABLE
  *   flatten REF      --quiet                  (makes the flat form of an image in the store)
+ *   own DIGEST       --owner UID:GID          (makes the layers of a user's sandbox in which this user works)
  *   load             --quiet --input FILE --tag REF…
  *   save REF…        --quiet --format docker|oci --output FILE
  *   list             --quiet --format json
@@ -36,6 +37,7 @@ struct options {
 	const char *home;
 	bool quiet, force, update, insecure, yes;
 	const char *input, *output, *format, *ca_certs, *username, *password_env, *report_fd;
+	const char *owner;
 	const char *tag[OPTIONS_TAGS_MAX];
 	size_t n_tags;
 	const char **arg; /* words that are no options; dispatch() removes the command */

@@ -224,7 +224,7 @@ static int add_plain_layer(struct save *s, const struct image_layer *l, const ch
 	int pipe_fds[2], r;
 	struct err worker_err;
 
-	if (image_store_layer_info(s->home_fd, l->digest, &info, e) < 0)
+	if (image_store_layer_info(s->home_fd, l->digest, "", &info, e) < 0)
 		return -1;
 	image_blob_path(l->digest, path);
 	blob = openat(s->home_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

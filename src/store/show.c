@@ -280,7 +280,7 @@ static int show_image(int home, const struct image_record *r, bool json, struct 
 	if (image_store_config(home, r, &c, e) < 0)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < r->n_layers; i++)
-		rc = image_store_layer_info(home, r->layer[i].digest, &info[i], e);
+		rc = image_store_layer_info(home, r->layer[i].digest, "", &info[i], e);
 	if (rc == 0) {
 		if (c.n_labels > 1)
 			qsort(c.label, c.n_labels, sizeof(*c.label), by_key);

@@ -118,9 +118,12 @@ bool store_has_blob(const struct store *store, const char *digest, uint64_t size
 	       S_ISREG(st.st_mode) && (uint64_t)st.st_size == size_bytes;
 }
 
-bool store_has_layer(const struct store *store, const char *digest)
+bool store_has_layer(const struct store *store, const char *digest, const char *form)
 {
-	return faccessat(store->layers_fd, digest_hex(digest), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	char path[IMAGE_PATH_BYTES];
+
+	snprintf(path, sizeof(path), "%s%s%s", digest_hex(digest), *form ? "/" : "", form);
+	return faccessat(store->layers_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 int store_read_blob(const struct store *store, const char *digest, struct buf *b, struct err *e)

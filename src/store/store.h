@@ -34,7 +34,8 @@ bool store_try_exclusive(const struct store *store);
 void store_done(struct store *store);
 
 bool store_has_blob(const struct store *store, const char *digest, uint64_t size_bytes);
-bool store_has_layer(const struct store *store, const char *digest);
+/* FORM is a name from image_form_name(), or "". */
+bool store_has_layer(const struct store *store, const char *digest, const char *form);
 /* Reads a small blob whole and checks its digest. */
 MUST_USE int store_read_blob(const struct store *store, const char *digest, struct buf *b,
 			     struct err *e);

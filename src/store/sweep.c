@@ -16,6 +16,9 @@
 #include "image/manifest.h"
 #include "image/store.h"
 #include "store/usage.h"
+#include "store/worker.h"
+
+#define DEAD_PREFIX "dead-"
 
 /* The digests that must stay, sorted for the search. */
 struct live {
@@ -130,6 +133,27 @@ static int sweep_files(const struct store *store, bool flat, const struct live *
 	return r;
 }
 
+/* Returns the bytes on disk of all forms of a layer. A form without layer.json is not counted. */
+static uint64_t layer_bytes(const struct store *store, const char *hex)
+{
+	AUTO_DIR dir = dir_open(store->layers_fd, hex);
+	struct image_layer_info info = { 0 };
+	char digest[DIGEST_BYTES];
+	const struct dirent *entry;
+	struct err ignored;
+	uint64_t bytes = 0;
+
+	digest_from_hex(hex, digest);
+	if (image_store_layer_info(store->home_fd, digest, "", &info, &ignored) == 0)
+		bytes = info.disk_bytes;
+	while (dir && (entry = dir_next(dir)))
+		if (starts_with(entry->d_name, IMAGE_FORM_PREFIX) &&
+		    image_store_layer_info(store->home_fd, digest, entry->d_name, &info,
+					   &ignored) == 0)
+			bytes += info.disk_bytes;
+	return bytes;
+}
+
 /* Moves each unused tree aside by one rename; afterwards one worker removes them all. */
 static int sweep_layers(const struct store *store, const struct live *l, struct sweep_result *ret,
 			struct err *e)
@@ -147,24 +171,54 @@ static int sweep_layers(const struct store *store, const struct live *l, struct 
 	    (dead = openat(store->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		r = err_sys(e, errno, "make a directory in the image store");
 	while (r == 0 && (entry = dir_next(dir))) {
-		struct image_layer_info info = { 0 };
-		char digest[DIGEST_BYTES];
-		struct err ignored; /* without layer.json the size of this tree is not counted */
+		uint64_t bytes;
 
 		if (!digest_hex_valid(entry->d_name) || live_has(l, entry->d_name))
 			continue;
-		digest_from_hex(entry->d_name, digest);
-		IGNORE(image_store_layer_info(store->home_fd, digest, &info, &ignored));
+		bytes = layer_bytes(store, entry->d_name);
 		if (renameat(store->layers_fd, entry->d_name, dead, entry->d_name) < 0) {
-			r = err_sys(e, errno, "remove layer %s", digest);
+			r = err_sys(e, errno, "remove layer %s", entry->d_name);
 		} else {
-			ret->bytes_reclaimed += info.disk_bytes;
+			ret->bytes_reclaimed += bytes;
 			ret->layers_removed++;
 		}
 	}
 	if (dead >= 0 && store_erase_tmp(store, name, e) < 0)
 		r = -1;
 	return r;
+}
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+	size_t n = strlen(name), k = strlen(suffix);
+
+	return n > k && strcmp(name + n - k, suffix) == 0;
+}
+
+/* Removes a base of sandboxes whose ids are rotated (process/host_image.h), if no sandbox runs on it. The next start
+ * of such a sandbox makes the base anew. A directory of another id cannot be moved to another directory, but can get
+ * another name. */
+static void sweep_base(int host, const char *name)
+{
+	AUTO_FREE char *dead =
+		starts_with(name, DEAD_PREFIX) ? xstrdup(name) : xasprintf(DEAD_PREFIX "%s", name);
+	const struct worker_job job = { "erase", dead, -1, -1, host };
+	AUTO_FD fd = openat(host, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct err ignored; /* the next sweep tries again */
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && renameat(host, name, host, dead) == 0)
+		IGNORE(worker_run(&job, NULL, &ignored));
+}
+
+static void sweep_bases(const struct store *store)
+{
+	AUTO_DIR dir = dir_open(store->cache_fd, "host");
+	const struct dirent *entry;
+
+	while (dir && (entry = dir_next(dir)))
+		if (starts_with(entry->d_name, DEAD_PREFIX) || has_suffix(entry->d_name, "-u") ||
+		    has_suffix(entry->d_name, "-g"))
+			sweep_base(dirfd(dir), entry->d_name);
 }
 
 /* Removes all parts. We hold the store exclusively, so no other process uses a part. */
@@ -194,6 +248,8 @@ int sweep(const struct store *store, bool parts, struct sweep_result *ret, struc
 		r = sweep_files(store, true, &l, ret, e);
 	if (r == 0)
 		r = sweep_files(store, false, &l, ret, e);
+	if (r == 0)
+		sweep_bases(store);
 	if (r == 0 && parts)
 		sweep_parts(store, ret);
 	free(l.hex);

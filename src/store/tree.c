@@ -52,18 +52,30 @@ int tree_mark(int fd, const char *name, const void *value, size_t n)
 	return fsetxattr(fd, name, value, n, 0) < 0 && errno != ENOTSUP ? -errno : 0;
 }
 
+int tree_mark_implied(int fd, const struct rotation *rotation)
+{
+	uid_t uid = rotation_place(rotation->uid, 0);
+	gid_t gid = rotation_place(rotation->gid, 0);
+
+	/* root is the worker's own id unless it is rotated */
+	if ((uid || gid) && fchown(fd, uid, gid) < 0)
+		return -errno;
+	return tree_mark(fd, IMAGE_IMPLIED_XATTR, "", 0);
+}
+
 /* Returns 0 or -errno. */
-static int make_implied(int dir_fd, const char *name)
+static int make_implied(int dir_fd, const char *name, const struct rotation *rotation)
 {
 	AUTO_FD fd = -1;
 
 	if (mkdirat(dir_fd, name, 0755) < 0)
 		return -errno;
 	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? -errno : tree_mark(fd, IMAGE_IMPLIED_XATTR, "", 0);
+	return fd < 0 ? -errno : tree_mark_implied(fd, rotation);
 }
 
-static int make_path(int root_fd, const char *path, unsigned *made, unsigned links)
+static int make_path(int root_fd, const char *path, const struct rotation *rotation, unsigned *made,
+		     unsigned links)
 {
 	AUTO_FD dir = tree_open(root_fd, ".", O_PATH | O_DIRECTORY);
 	size_t base = 0;
@@ -89,13 +101,13 @@ static int make_path(int root_fd, const char *path, unsigned *made, unsigned lin
 			int r;
 
 			name = xstrndup(path + base, prefix - base);
-			r = make_implied(dir, name);
+			r = make_implied(dir, name, rotation);
 			if (r == 0) {
 				(*made)++;
 				next = tree_open(root_fd, prefix_path, O_PATH | O_DIRECTORY);
 			} else if (r == -EEXIST && links < TREE_LINKS_MAX &&
 				   (other = follow_dangling(dir, path, prefix, base))) {
-				return make_path(root_fd, other, made, links + 1);
+				return make_path(root_fd, other, rotation, made, links + 1);
 			} else {
 				return r == -EEXIST ? -ELOOP : r;
 			}
@@ -108,14 +120,15 @@ static int make_path(int root_fd, const char *path, unsigned *made, unsigned lin
 	}
 }
 
-int tree_make_path(int root_fd, const char *path, unsigned *ret_made)
+int tree_make_path(int root_fd, const char *path, const struct rotation *rotation,
+		   unsigned *ret_made)
 {
 	int fd = tree_open(root_fd, *path ? path : ".", O_PATH | O_DIRECTORY);
 
 	*ret_made = 0;
 	if (fd != -ENOENT)
 		return fd;
-	return make_path(root_fd, path, ret_made, 0);
+	return make_path(root_fd, path, rotation, ret_made, 0);
 }
 
 bool tree_keeps_xattr(const char *name)

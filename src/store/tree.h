@@ -17,12 +17,15 @@
  * -errno. */
 int tree_open(int root_fd, const char *path, int flags);
 /* Opens the directory PATH and makes missing parts of it (mode 0755, marked with
- * IMAGE_IMPLIED_XATTR). If a link leads to a missing directory, that directory is made. *RET_MADE
+ * IMAGE_IMPLIED_XATTR; they belong to root, whose id ROTATION may change). If a link leads to a missing directory, that directory is made. *RET_MADE
  * counts the directories made. Returns a descriptor or -errno. */
-int tree_make_path(int root_fd, const char *path, unsigned *ret_made);
+int tree_make_path(int root_fd, const char *path, const struct rotation *rotation,
+		   unsigned *ret_made);
 /* Sets an attribute of ours. Succeeds also if the file system does not support the attribute.
  * Returns 0 or -errno. */
 int tree_mark(int fd, const char *name, const void *value, size_t n);
+/* Marks the new directory FD as implied and gives it to root. Returns 0 or -errno. */
+int tree_mark_implied(int fd, const struct rotation *rotation);
 /* Returns true for an attribute that an image may give its files. All others would be instructions
  * to the host's overlayfs or security modules. */
 bool tree_keeps_xattr(const char *name);

@@ -11,8 +11,10 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,6 +31,7 @@
 #include "store/tree.h"
 #include "store/worker.h"
 
+#define CAPABILITY_XATTR "security.capability"
 #define WHITEOUT_PREFIX ".wh."
 #define WHITEOUT_OPAQUE ".wh..wh..opq"
 #define DISK_BLOCK_BYTES 4096u /* the block size of common file systems */
@@ -47,6 +50,7 @@ struct unpack {
 	struct err *read_err; /* code ERR_NONE if feed_tar() has not failed */
 	struct archive *tar;
 	struct image_layer_info info;
+	struct rotation rotation;
 	struct allowance left; /* what the image may still put on the disk */
 	struct directory *directory;
 	size_t n_directories, room_directories;
@@ -148,7 +152,7 @@ static int open_parent(struct unpack *u, const char *path, struct place *ret, st
 	unsigned made = 0;
 
 	if (!u->parent_path || strcmp(u->parent_path, parent) != 0) {
-		int fd = tree_make_path(u->root_fd, parent, &made);
+		int fd = tree_make_path(u->root_fd, parent, &u->rotation, &made);
 
 		if (fd < 0)
 			return entry_err(-fd, "make the directory of", path, e);
@@ -230,6 +234,8 @@ static struct looks entry_looks(struct unpack *u, struct archive_entry *entry)
 	l.gid = keep_id(archive_entry_gid(entry), &squashed);
 	if (!l.chown && (l.uid != 0 || l.gid != 0))
 		squashed = true;
+	l.uid = rotation_place(u->rotation.uid, l.uid);
+	l.gid = rotation_place(u->rotation.gid, l.gid);
 	if (squashed) {
 		u->info.squashed++;
 		l.mode &= ~(mode_t)(S_ISUID | S_ISGID);
@@ -250,6 +256,27 @@ static int set_owner(struct unpack *u, int fd, const char *base, int flags, stru
 	return 0;
 }
 
+/* Sets file capabilities. They count in user namespaces whose root has the id in the attribute, which is the worker's
+ * root by default. If the owners are rotated, root of the sandbox has another id, and the attribute must name it. */
+static int set_capability(const struct unpack *u, int fd, const void *value, size_t n)
+{
+	struct vfs_ns_cap_data c = { 0 };
+
+	if (u->rotation.uid == 0 || n != XATTR_CAPS_SZ_2)
+		return fsetxattr(fd, CAPABILITY_XATTR, value, n, 0);
+	memcpy(&c, value, n);
+	c.magic_etc =
+		htole32((le32toh(c.magic_etc) & VFS_CAP_FLAGS_EFFECTIVE) | VFS_CAP_REVISION_3);
+	c.rootid = htole32(rotation_place(u->rotation.uid, 0));
+	return fsetxattr(fd, CAPABILITY_XATTR, &c, sizeof(c), 0);
+}
+
+static int set_xattr(const struct unpack *u, int fd, const char *name, const void *value, size_t n)
+{
+	return strcmp(name, CAPABILITY_XATTR) == 0 ? set_capability(u, fd, value, n)
+						   : fsetxattr(fd, name, value, n, 0);
+}
+
 /* Attributes that the file system does not support are left out, as `cp` does. */
 static void set_xattrs(struct unpack *u, int fd, struct archive_entry *entry)
 {
@@ -260,7 +287,7 @@ static void set_xattrs(struct unpack *u, int fd, struct archive_entry *entry)
 	archive_entry_xattr_reset(entry);
 	while (archive_entry_xattr_next(entry, &name, &value, &n) == ARCHIVE_OK)
 		if (!tree_keeps_xattr(name) || n > UNPACK_XATTR_MAX_BYTES ||
-		    fsetxattr(fd, name, value, n, 0) < 0)
+		    set_xattr(u, fd, name, value, n) < 0)
 			u->info.skipped++;
 }
 
@@ -735,7 +762,7 @@ static int unpack_all(struct unpack *u, int blob_fd, uint64_t blob_bytes, int di
 		openat(dir_fd, IMAGE_LAYER_TREE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (u->root_fd < 0)
 		return err_sys(e, errno, "open the layer's directory");
-	r = tree_mark(u->root_fd, IMAGE_IMPLIED_XATTR, "", 0);
+	r = tree_mark_implied(u->root_fd, &u->rotation);
 	if (r < 0)
 		return err_sys(e, -r, "mark the layer's directory");
 	if (inflate_open(&u->inflate, blob_fd, blob_bytes, e) < 0)
@@ -755,12 +782,14 @@ static int unpack_all(struct unpack *u, int blob_fd, uint64_t blob_bytes, int di
 }
 
 int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners owners,
-		 const struct allowance *left, struct image_layer_info *ret, struct err *e)
+		 const struct rotation *rotation, const struct allowance *left,
+		 struct image_layer_info *ret, struct err *e)
 {
 	struct err read_err = { .code = ERR_NONE };
 	struct unpack u = { .root_fd = -1,
 			    .parent_fd = -1,
 			    .read_err = &read_err,
+			    .rotation = *rotation,
 			    .left = *left,
 			    .ways = BUF_INIT(WAYS_MAX_BYTES) };
 	int r;
@@ -788,15 +817,22 @@ int unpack_run(const char *arg, enum layer_owners owners, struct json_writer *re
 {
 	struct image_layer_info info;
 	struct allowance left;
-	uint64_t blob_bytes;
-	const char *length = arg ? strrchr(arg, ',') : NULL;
-	AUTO_FREE char *allowed = length ? xstrndup(arg, (size_t)(length + 1 - arg)) : NULL;
+	uint64_t blob_bytes, uid, gid;
+	const char *comma = arg ? strrchr(arg, ',') : NULL;
+	AUTO_FREE char *allowed = comma ? xstrndup(arg, (size_t)(comma + 1 - arg)) : NULL;
+	struct str rest = comma ? str_of(comma + 1) : (struct str){ NULL, 0 };
+	struct rotation rotation;
 
 	if (!allowed || allowance_read(allowed, &left) < 0 ||
-	    parse_u64(length + 1, 0, UINT64_MAX, &blob_bytes) < 0)
-		return err_set(e, ERR_USAGE, "unpack needs what is allowed and the blob's length");
+	    parse_u64_str(str_cut(&rest, ':'), 0, UINT64_MAX, &blob_bytes) < 0 || !rest.p ||
+	    parse_u64_str(str_cut(&rest, ':'), 0, OWNERS_ID_SQUASHED, &uid) < 0 || !rest.p ||
+	    parse_u64_str(rest, 0, OWNERS_ID_SQUASHED, &gid) < 0)
+		return err_set(e, ERR_USAGE,
+			       "unpack needs what is allowed, the blob's length and the owner");
+	rotation = (struct rotation){ (uint32_t)uid, (uint32_t)gid };
 	umask(0);
-	if (unpack_layer(STDIN_FILENO, blob_bytes, WORKER_DIR_FD, owners, &left, &info, e) < 0)
+	if (unpack_layer(STDIN_FILENO, blob_bytes, WORKER_DIR_FD, owners, &rotation, &left, &info,
+			 e) < 0)
 		return -1;
 	image_layer_info_write_json(&info, reply);
 	return 0;

@@ -24,10 +24,10 @@
 #define UNPACK_ENTRIES_MAX (1u << 20) /* for one layer; five times the largest layer seen */
 #define UNPACK_XATTR_MAX_BYTES 65536u /* the kernel's own limit for one attribute */
 
-/* Reads a blob of BLOB_BYTES from BLOB_FD and unpacks it to DIR_FD/root. Fails if the
+/* Reads a blob of BLOB_BYTES from BLOB_FD and unpacks it to DIR_FD/root. ROTATION rotates the owners. Fails if the
  * layer needs more than LEFT. A failure leaves a partial tree behind. */
 MUST_USE int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners owners,
-			  const struct allowance *left, struct image_layer_info *ret,
-			  struct err *e);
+			  const struct rotation *rotation, const struct allowance *left,
+			  struct image_layer_info *ret, struct err *e);
 /* The worker `unpack`. */
 int unpack_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e);

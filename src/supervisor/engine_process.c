@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/program.h"
+#include "host/own_ids.h"
 #include "process/fuse_overlay.h"
 #include "state/range.h"
 #include "supervisor/network.h"
@@ -47,7 +48,8 @@ static void begin(struct supervisor *s)
 
 	s->instance = &p->instance;
 	p->mount_points = MOUNT_POINTS_NONE;
-	p->parent_mounts = p->disks.may_mount = ids_may_mount();
+	p->lowest_layer = -1;
+	p->parent_mounts = p->disks.may_mount = own_ids_may_mount();
 	process_init(&p->process);
 	if (!ids_have_range(p))
 		return;
@@ -332,6 +334,7 @@ static void done(struct supervisor *s)
 	disks_release(&p->disks);
 	mount_points_leave(&s->home, &p->mount_points);
 	nested_leave(&s->home, &p->nested);
+	fd_closep(&p->lowest_layer);
 	free(p);
 	s->instance = NULL;
 }

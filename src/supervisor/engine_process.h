@@ -30,6 +30,8 @@ struct engine_process {
 	/* the mount points that we made in writable volumes */
 	struct nested nested;
 	struct disks disks;
+	/* keeps the lowest layer from removal if it has rotated owners (process/host_image.h), or -1 */
+	int lowest_layer;
 	/* how the size of the writable layer is enforced; NULL if the sandbox has no writable layer */
 	const char *layer;
 	/* notice that the writer or the reader (process/fuse_overlay.h) has ended */
@@ -41,9 +43,7 @@ static inline struct engine_process *engine_process_of(const struct supervisor *
 	return (struct engine_process *)s->instance;
 }
 
-/* engine_process_ids.c. Returns true if we are root outside of containers. */
-bool ids_may_mount(void);
-/* Returns true if we can also give each sandbox its own range of ids. */
+/* engine_process_ids.c. Returns true if we can give each sandbox its own range of ids. */
 bool ids_have_range(const struct engine_process *p);
 /* Chooses the ids of the sandbox. If the sandbox gets a range of its own, claims the range and writes it into the
  * record. */

@@ -108,9 +108,16 @@ int boot_send(struct supervisor *s, struct boot_message *boot, struct err *e)
 {
 	const struct engine_process *p = engine_process_of(s);
 	const struct rootfs *root = &p->start->request.rootfs;
+	char uid_map[IDS_MAP_BYTES], gid_map[IDS_MAP_BYTES];
 
 	boot->lent_shell = root->fallback_shell >= 0;
-	boot->inner_map = ids_inner_map(&p->ids);
+	ids_inner_uid_map(&p->ids, uid_map);
+	ids_inner_gid_map(&p->ids, gid_map);
+	boot->inner_uid_map = uid_map;
+	boot->inner_gid_map = gid_map;
+	boot->owner_uid = root->spec->owner.uid;
+	boot->owner_gid = root->spec->owner.gid;
+	boot->rotated = ids_rotated(&p->ids);
 	boot->single_id = p->ids.mode == IDS_SINGLE;
 	boot->id_shift = ids_shift(&p->ids);
 	name_own_mounts(root, boot);

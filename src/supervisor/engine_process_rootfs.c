@@ -24,10 +24,17 @@
 #include "supervisor/engine_process.h"
 #include "supervisor/source.h"
 
-/* Refuses uid=, gid= and stat-virt= without root: only root can give files other owners inside. */
+/* implied directories, and the root directory */
+#define ROOTFS_OWNERS_MAX (IMAGE_IMPLIED_MAX + 1)
+
+/* Refuses stat-virt= without root, and uid= and gid= that are not the ids of the user who works inside: only root can
+ * give the files of each mount another owner. */
 static int check_owner(const struct ids *i, const struct spec_mount *m, struct err *e)
 {
 	if (!m->has_owner && m->stat_virt != STAT_VIRT_OFF)
+		return 0;
+	if (m->has_owner && i->mode == IDS_SUBID && m->uid == i->rotation.uid &&
+	    m->gid == i->rotation.gid)
 		return 0;
 	if (i->mode != IDS_RANGE) {
 		err_set(e, ERR_UNSUPPORTED,
@@ -101,8 +108,8 @@ int root_find_image(const struct supervisor *s, int *ret_lock, struct image_reco
 	return 0;
 }
 
-/* Returns the id inside that owns a file which belongs to N on disk, or 0 (root) if no id inside is
- * mapped to N. */
+/* Returns the id inside that owns a file of an image's usual layers which belongs to N on disk, or 0 (root) if no id
+ * inside is mapped to N. */
 static uint32_t id_inside(const struct ids *i, uint32_t n, uint32_t caller, uint32_t base)
 {
 	switch (i->mode) {
@@ -122,7 +129,7 @@ static void add_implied(struct rootfs *r, const struct image_implied *p)
 	struct rootfs_owner *d;
 
 	if (!r->owners)
-		r->owners = xcalloc(IMAGE_IMPLIED_MAX, sizeof(*r->owners));
+		r->owners = xcalloc(ROOTFS_OWNERS_MAX, sizeof(*r->owners));
 	d = &r->owners[r->n_owners];
 	d->mode = p->mode;
 	d->uid = id_inside(r->ids, p->uid, r->ids->caller_uid, r->ids->uid_base);
@@ -144,7 +151,9 @@ static void find_implied(const struct supervisor *s, const struct image_record *
 	image_implied_path(record, path);
 	if (io_read_file(s->home.fd, path, &text) == 0)
 		n = image_implied_read(buf_str(&text), text.n, found);
-	if (n < 0) /* an older version of cordon has filled the store without such a list */
+	/* An older version of cordon has filled the store without such a list. Rotated layers show other owners: then
+	 * these directories belong to root. */
+	if (n < 0 && !ids_rotated(r->ids))
 		n = (int)image_implied_find(r->layer_fd + 1, r->n_layers - 1, found);
 	for (int i = 0; i < n; i++)
 		add_implied(r, &found[i]);
@@ -152,6 +161,7 @@ static void find_implied(const struct supervisor *s, const struct image_record *
 
 static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 {
+	char form[IMAGE_FORM_BYTES];
 	struct image_record record;
 	AUTO_FD cache = -1;
 	AUTO_FD lock = -1;
@@ -159,12 +169,15 @@ static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 	int rc;
 
 	if (home_dir(&s->home, "cache", &cache, e) < 0 ||
-	    host_image_open_places(cache, &r->layer_fd[0], e) < 0)
+	    host_image_open_places(cache, r->ids, &r->layer_fd[0], e) < 0)
 		return -1;
 	r->n_layers = 1;
 	if (root_find_image(s, &lock, &record, e) < 0)
 		return -1;
-	rc = image_store_open_layers(s->home.fd, &record, r->layer_fd + 1, &n, &r->served, e);
+	image_form_name(&r->ids->rotation, form);
+	rc = image_store_open_layers(s->home.fd, &record, form, r->layer_fd + 1, &n, &r->served, e);
+	if (rc < 0 && *form && e->code == ERR_NOT_FOUND)
+		IGNORE(err_hint(e, "the image was removed meanwhile: create the sandbox anew"));
 	r->n_layers += n;
 	if (rc == 0)
 		find_implied(s, &record, r);
@@ -172,6 +185,18 @@ static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 		err_wrap(e, "image '%s'", s->record.spec.image.reference);
 	image_record_done(&record);
 	return rc;
+}
+
+/* Gives the root directory to root inside, if nothing else says who owns it. We make this directory on disk with the
+ * caller's id, which is the id of another user inside if the ids are rotated. */
+static void own_root(struct rootfs *r)
+{
+	for (size_t i = 0; i < r->n_owners; i++)
+		if (strcmp(r->owners[i].path, "/") == 0)
+			return;
+	if (!r->owners)
+		r->owners = xcalloc(ROOTFS_OWNERS_MAX, sizeof(*r->owners));
+	r->owners[r->n_owners++] = (struct rootfs_owner){ "/", IMAGE_ROOT_MODE, 0, 0 };
 }
 
 static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
@@ -183,7 +208,7 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 	switch (spec->image.kind) {
 	case IMAGE_HOST:
 		if (home_dir(&s->home, "cache", &cache, e) < 0 ||
-		    host_image_open_base(cache, &r->layer_fd[0], e) < 0)
+		    host_image_open_base(cache, r->ids, &r->layer_fd[0], e) < 0)
 			return -1;
 		r->n_layers = 1;
 		break;
@@ -204,6 +229,10 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 		break;
 	default:
 		return err_set(e, ERR_UNSUPPORTED, "this kind of image is not supported yet");
+	}
+	if (ids_rotated(r->ids)) {
+		own_root(r);
+		engine_process_of(s)->lowest_layer = fcntl(r->layer_fd[0], F_DUPFD_CLOEXEC, 3);
 	}
 	return layer_open(s, r, e);
 }

@@ -31,7 +31,7 @@ enum tag {
 	TAG_SHELL = 20,
 	TAG_RESTRICTED = 21,
 	TAG_REPORT_ACTIVITY = 22,
-	TAG_INNER_MAP = 23,
+	TAG_INNER_UID_MAP = 23,
 	TAG_TASK_FDS = 25,
 	TAG_HAS_CGROUP = 26,
 	TAG_NOFILE_SOFT = 27,
@@ -72,6 +72,10 @@ enum tag {
 	TAG_REFUSED_WHAT = 86,
 	TAG_REFUSED_RULE = 87,
 	TAG_HAS_REFUSALS = 88,
+	TAG_INNER_GID_MAP = 90,
+	TAG_OWNER_UID = 91,
+	TAG_OWNER_GID = 92,
+	TAG_ROTATED = 93,
 };
 
 /* Adds S to a NULL-terminated array of borrowed strings. */
@@ -408,8 +412,13 @@ void boot_encode(struct buf *b, const struct boot_message *m)
 	field_put_u64(b, TAG_RESTRICTED, m->restricted);
 	field_put_u64(b, TAG_REPORT_ACTIVITY, m->report_activity);
 	field_put_u64(b, TAG_LENT_SHELL, m->lent_shell);
-	if (m->inner_map)
-		field_put_str(b, TAG_INNER_MAP, m->inner_map);
+	if (m->inner_uid_map)
+		field_put_str(b, TAG_INNER_UID_MAP, m->inner_uid_map);
+	if (m->inner_gid_map)
+		field_put_str(b, TAG_INNER_GID_MAP, m->inner_gid_map);
+	field_put_u64(b, TAG_OWNER_UID, m->owner_uid);
+	field_put_u64(b, TAG_OWNER_GID, m->owner_gid);
+	field_put_u64(b, TAG_ROTATED, m->rotated);
 	field_put_u64(b, TAG_SINGLE_ID, m->single_id);
 	field_put_u64(b, TAG_ID_SHIFT, m->id_shift);
 	field_put_u64(b, TAG_HAS_CONNECTION, m->has_connection);
@@ -447,8 +456,16 @@ static int boot_field(const struct field *f, struct boot_message *m)
 		return get_bool(f, &m->lent_shell);
 	case TAG_REPORT_ACTIVITY:
 		return get_bool(f, &m->report_activity);
-	case TAG_INNER_MAP:
-		return get_str(f, &m->inner_map);
+	case TAG_INNER_UID_MAP:
+		return get_str(f, &m->inner_uid_map);
+	case TAG_INNER_GID_MAP:
+		return get_str(f, &m->inner_gid_map);
+	case TAG_OWNER_UID:
+		return get_u32(f, &m->owner_uid);
+	case TAG_OWNER_GID:
+		return get_u32(f, &m->owner_gid);
+	case TAG_ROTATED:
+		return get_bool(f, &m->rotated);
 	case TAG_ID_SHIFT:
 		return get_u32(f, &m->id_shift);
 	case TAG_HAS_CONNECTION:

@@ -141,10 +141,13 @@ struct boot_message {
 	const char *workdir, *user, *shell;
 	bool restricted;
 	bool report_activity;
-	bool lent_shell;       /* /.msb/bin, with the fallback shell, comes last on PATH */
-	const char *inner_map; /* the payload's id maps, as text */
-	bool single_id;        /* there is one id only, so groups cannot be set */
-	uint32_t id_shift;     /* outer id minus inner id */
+	bool lent_shell; /* /.msb/bin, with the fallback shell, comes last on PATH */
+	const char *inner_uid_map, *inner_gid_map; /* the payload's id maps, as text */
+	bool single_id;    /* there is one id only, so groups cannot be set */
+	uint32_t id_shift; /* outer id minus inner id, before a rotation */
+	/* files of shared directories belong to this user inside; root if both ids are 0 */
+	uint32_t owner_uid, owner_gid;
+	bool rotated;          /* the payload's ids are rotated for this user (base/rotation.h) */
 	bool has_connection;   /* a client's connection follows */
 	uint32_t n_task_fds;   /* how many descriptors of cgroup v1 `tasks` files follow */
 	bool has_cgroup;       /* a delegated cgroup v2 directory follows */

@@ -30,8 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    !mkdtemp(path) || (dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		abort();
 	allowance_init(&left);
-	IGNORE(unpack_layer(blob, size, dir, LAYER_OWNERS_SINGLE, &left, &info,
-			    &e)); /* most are refused */
+	IGNORE(unpack_layer(blob, size, dir, LAYER_OWNERS_SINGLE, &(struct rotation){ 0 }, &left,
+			    &info, &e)); /* most are refused */
 	if (erase_tree(dir, "root") < 0 || rmdir(path) < 0)
 		abort();
 	return 0;

@@ -119,7 +119,7 @@ static void by_digest(void)
 	T_INT(image_store_find_digest(home, D3, &r, &e), -1);
 	T_INT(image_store_find_digest(home, D2, &r, &e), -1);
 	T_INT(image_store_find_digest(home, "sha256:../..", &r, &e), -1);
-	T_INT(image_store_layer_info(home, D1, &info, &e), -1);
+	T_INT(image_store_layer_info(home, D1, "", &info, &e), -1);
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)

@@ -86,7 +86,7 @@ static int unpack(const char *path, const struct allowance *left, struct image_l
 
 	T_TRUE(mkdtemp(place) != NULL);
 	dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = unpack_layer(tar, 0, dir, LAYER_OWNERS_SINGLE, left, ret, e);
+	r = unpack_layer(tar, 0, dir, LAYER_OWNERS_SINGLE, &(struct rotation){ 0 }, left, ret, e);
 	T_INT(erase_tree(dir, "root"), 0);
 	T_INT(rmdir(place), 0);
 	return r;

@@ -1,0 +1,26 @@
+/*
+ * How the ids of a user's sandbox are rotated if an ordinary user works inside.
+ *
+ * Usually the caller is root inside, id 0, and the other ids follow in order. If the user N works inside, the caller
+ * is N instead: then files that the caller shares belong to N inside. The ids below N move up by one, and the ids above
+ * N stay. With N = 0 nothing changes.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct rotation {
+	uint32_t uid, gid; /* the ids inside that the caller has */
+};
+
+/* Returns the place of ID, where the caller has the place 0. */
+static inline uint32_t rotation_place(uint32_t n, uint32_t id)
+{
+	return id < n ? id + 1 : id == n ? 0 : id;
+}
+
+/* Returns the id that has this place. */
+static inline uint32_t rotation_id(uint32_t n, uint32_t place)
+{
+	return place == 0 ? n : place <= n ? place - 1 : place;
+}
