@@ -148,7 +148,7 @@ def answer(transport, request, rules):
             time.sleep(0.05)
     if how == "many":  # answers to nobody
         for i in range(2000):
-            transport.send(json.dumps({**reply, "seq_id": seq + 1 + i}))
+            transport.send(json.dumps({**reply, "seq_id": seq + 1 + i, "data": {"stdout": "for another call"}}))
     if how == "string":
         reply["seq_id"] = str(seq)
     if how == "deaf":

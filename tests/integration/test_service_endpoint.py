@@ -516,6 +516,8 @@ class Misbehaving(EndpointTest):
     SERVICE = {"connect_timeout_sec": 1, "exec_timeout_sec": 1}
 
     def check(self, kind, service=None, recorded=None, **rules):
+        if os.path.exists(os.path.join(self.dir, "stub.log")):
+            os.unlink(os.path.join(self.dir, "stub.log"))
         options = self.write(self.stub(kind, **rules), service=service or self.SERVICE)
         before = len(self.call("service", "errors"))
         with self.subTest(kind=kind, **rules):
@@ -524,8 +526,6 @@ class Misbehaving(EndpointTest):
             self.assertLessEqual(self.actions().count("box_exec"), 1)
             kept = len(self.call("service", "errors")) - before
             self.assertEqual(kept, 1 if "box_exec" in rules or recorded else 0)
-        if os.path.exists(os.path.join(self.dir, "stub.log")):
-            os.unlink(os.path.join(self.dir, "stub.log"))
         return got["error"]
 
     def test_a_bad_handshake(self):
@@ -566,6 +566,68 @@ class Misbehaving(EndpointTest):
             rules = {step: "twice" for step in ("__ping", "box_init", "box_list_skills", "box_exec")}
             got = self.tool("x", *self.write(self.stub(kind, **rules)))
             self.assertEqual(got["stdout"], "from the stub")
+
+    def test_a_server_that_sends_too_much(self):
+        self.assertIn("breaks the rules", self.check("pipes", box_exec="huge"))
+        for how in ("huge", "parts"):
+            self.assertIn("breaks the rules", self.check("socket", box_exec=how))
+
+    def test_a_server_that_answers_byte_by_byte(self):
+        for kind in ("pipes", "socket"):
+            self.assertIn("in time", self.check(kind, box_exec="trickle"))
+
+    def test_answers_to_other_numbers_are_ignored(self):
+        for kind in ("pipes", "socket"):
+            got = self.tool("x", *self.write(self.stub(kind, box_exec="many")))
+            self.assertEqual(got["stdout"], "from the stub")
+            self.assertIn("in time", self.check(kind, box_exec="string"))
+
+    def test_a_server_that_does_not_read(self):
+        line = json.dumps({"command": "x" * 900000}).encode()
+        for kind in ("pipes", "socket"):
+            with self.subTest(kind):
+                options = self.write(self.stub(kind, box_list_skills="deaf"), service=self.SERVICE)
+                got = self.call("tool", *options, "exec", "-", stdin=line, code=1)
+                self.assertEqual((got["error_type"], got["error"]),
+                                 ("BoxError", "the Box runtime did not answer in time"))
+
+    def test_a_server_that_fails_at_any_other_action(self):
+        for kind in ("pipes", "socket"):
+            for how in ("close", "garbage"):
+                with self.subTest(kind=kind, how=how):
+                    rules = {name: how for name in ("box_status", "box_get_sessions", "box_delete_session")}
+                    options = self.write(self.stub(kind, **rules), service=self.SERVICE)
+                    got = self.status(*options)
+                    self.assertEqual((got["available"], got["connector_error"]),
+                                     (False, "Disconnected from Box runtime"))
+                    self.assertEqual(self.call("service", "sessions", *options), [])
+                    got = self.call("service", "cleanup", *options, "--session", "one", code=1)
+                    self.assertEqual(got["error_type"], "BoxError")
+                    self.check(kind, box_list_skills=how, recorded=True)
+
+    def test_every_action_has_its_deadline(self):
+        silent = {name: "silence" for name in ("box_status", "box_get_sessions", "box_list_skills", "box_delete_session")}
+        options = self.write(self.stub("pipes", **silent))  # each call has a server of its own
+        calls = [self.spawn("service", *words, *options) for words in (
+            ("status", "--format", "json"), ("sessions", "--format", "json"), ("resolve", '{"command": "x"}'),
+            ("cleanup", "--session", "one"))]
+        status, sessions, resolved, ended = [self.finish(c, 90) for c in calls]
+        self.assertEqual(status.json()["connector_error"], "the Box runtime did not answer in time")
+        self.assertEqual((sessions.json(), resolved.json()["extra_mounts"]), ([], []))
+        self.assertEqual((ended.code, ended.json()["error"]), (1, "the Box runtime did not answer in time"))
+
+    def test_the_next_call_connects_again(self):
+        options = self.write(self.stub("socket", box_exec="close", once=True))
+        self.assertEqual(self.tool("x", *options, code=1)["error"], "Disconnected from Box runtime")
+        self.assertEqual(self.tool("x", *options)["stdout"], "from the stub")
+        self.assertEqual(self.actions().count("box_exec"), 2)
+        self.assertEqual(len([e for e in self.log() if "handshake" in e]), 2)
+
+    def test_no_sessions_are_listed_without_a_runtime(self):
+        for runtime in ({"endpoint": "ws://127.0.0.1:1"}, {"command": ["/nonexistent/server"]},
+                        self.stub("socket", handshake="close")):
+            with self.subTest(runtime):
+                self.assertEqual(self.call("service", "sessions", *self.write(runtime, self.SERVICE)), [])
 
     def test_the_class_is_found_in_the_message(self):
         for text, name, shown in (
