@@ -34,7 +34,9 @@ int address_read(struct str text, struct address *ret, struct fault *f)
 	host = (struct str){ text.p + skipped, text.n - skipped };
 	host = str_cut(&host, '/');
 	if (http_same_word(scheme, "wss") || http_same_word(scheme, "https"))
-		return refuse(f, text, "': TLS is not supported yet; use ws:// or a tunnel");
+		return refuse(f, text,
+			      "': TLS is not supported yet; use ws:// and a tunnel, such as ssh -L "
+			      "or stunnel");
 	if (!http_same_word(scheme, "ws") && !http_same_word(scheme, "http"))
 		return refuse(f, text, "' must begin with ws:// or http://");
 	if (http_host_split(host, &name, &port) < 0)

@@ -120,6 +120,62 @@ class Profiles(ServiceTest):
                                        "network_basic, network_extended, offline_readonly")
 
 
+    def test_the_four_profiles(self):
+        table = {"default": ("off", "rw", 1.0, 512, 128, True, 120),
+                 "offline_readonly": ("off", "ro", 0.5, 256, 64, True, 60),
+                 "network_basic": ("on", "rw", 1.0, 512, 128, True, 120),
+                 "network_extended": ("on", "rw", 2.0, 1024, 256, False, 300)}
+        for name, want in table.items():
+            with self.subTest(name):
+                options = ("--config", self.profile(name))
+                got = self.resolve({"session_id": "s", "cmd": "x"}, *options)
+                most = self.resolve({"session_id": "s", "cmd": "x", "timeout_sec": 999}, *options)["timeout_sec"]
+                self.assertEqual((got["network"], got["host_path_mode"], got["cpus"], got["memory_mb"],
+                                  got["pids_limit"], got["read_only_rootfs"], most), want)
+                self.assertEqual((got["timeout_sec"], got["workspace_quota_mb"]), (30, 0))
+
+
+class Validation(ServiceTest):
+    modes = ("user",)
+
+    def refused(self, text, **fields):
+        got = self.resolve({"session_id": "s", "cmd": "x", **fields}, *self.options, code=1)
+        self.assertEqual(got["error_type"], "BoxValidationError")
+        self.assertIn(text, got["error"])
+
+    def taken(self, **fields):
+        return self.resolve({"session_id": "s", "cmd": "x", **fields}, *self.options)
+
+    def setUp(self):
+        super().setUp()
+        self.root = self.directory("root")
+        self.options = ("--config", self.config(box={"local": {"allowed_mount_roots": [self.root]}}))
+
+    def test_limits_of_resources(self):
+        self.refused("cpus", cpus=0)
+        self.refused("memory_mb", memory_mb=10)
+        self.refused("pids_limit", pids_limit=0)
+        self.refused("workspace_quota_mb", workspace_quota_mb=-1)
+        self.assertEqual(self.taken(cpus="0.5", memory_mb="64", pids_limit=1.0)["memory_mb"], 64)
+
+    def test_a_workdir_below_the_mount(self):
+        rule = "workdir must stay under mount_path"
+        for mode in ("ro", "rw"):
+            self.refused(rule, host_path=self.root, host_path_mode=mode, workdir="/tmp")
+            self.refused(rule, host_path=self.root, host_path_mode=mode, mount_path="/project", workdir="/projectx")
+            self.taken(host_path=self.root, host_path_mode=mode, workdir="/workspace/below")
+            got = self.taken(host_path=self.root, host_path_mode=mode, mount_path="/project", workdir="/project/x")
+            self.assertEqual(got["workdir"], "/project/x")
+        self.assertEqual(self.taken(host_path=self.root, mount_path="/project")["workdir"], "/project")
+
+    def test_without_a_mount_any_workdir_will_do(self):
+        got = self.taken(host_path=self.root, host_path_mode="none", workdir="/tmp")
+        self.assertEqual((got["host_path_mode"], got["workdir"]), ("none", "/tmp"))
+        self.taken(host_path=self.root, host_path_mode="none", mount_path="/project", workdir="/projectx")
+        self.taken(workdir="/tmp")
+        self.refused("outside allowed_mount_roots", host_path=self.directory("outside"), host_path_mode="none")
+
+
 class HostPaths(ServiceTest):
     modes = ("user",)
 
