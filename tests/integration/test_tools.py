@@ -9,6 +9,7 @@ import threading
 
 from test_box import PROGRAM, Server
 from test_service import ServiceTest
+from test_service_endpoint import EndpointTest
 
 RESULT_BYTES = 51200
 
@@ -940,6 +941,51 @@ class InsideOverWebSocket(Inside, FileTest):
 class InsideOverPipes(Inside, FileTest):
     def runtime(self):
         return {"command": [PROGRAM, "--stdio-control", "--host", "127.0.0.1", "--ws-control-port", "0"]}
+
+
+class LyingServer(EndpointTest):
+    """The server answers every command of the tools with the same text."""
+
+    modes = ("user",)
+
+    def answer(self, tool, stdout, times=1, exit_code=0, **parameters):
+        runtime = self.stub("socket", box_exec={
+            "session_id": "one", "backend_name": "stub", "status": "completed", "duration_ms": 1, "stdout": stdout,
+            "exit_code": exit_code, "stderr": "no\x1b", "times": times})
+        got = self.cordon("tool", *self.write(runtime), tool, json.dumps(parameters))
+        return got.code, json.loads(got.text)
+
+    def encoded(self, text):
+        return base64.b64encode(text).decode()
+
+    def test_a_listing_that_lies(self):
+        lines = [b"1 5 ./a.py", b"2 5 ./../x.py", b"3 5 /etc/x.py", b"4 5 ./b//c.py", b"5 5 ./.", b"x 5 ./d.py",
+                 b"-1 5 ./e.py", b"6 99999999999999999999 ./f.py", b"7 5 ./sub/g.py", b"8 5 ./h\0.py", b"9 5 ./", b"",
+                 b"10", b"11 5 ./" + b"y" * 5000 + b".py", b"12 5 ./cut.py"]
+        code, got = self.answer("glob", self.encoded(b"\n".join(lines)), pattern="*")
+        self.assertEqual((code, got["matches"], got["total"]), (0, ["/workspace/sub/g.py", "/workspace/a.py"], 2))
+
+    def test_a_listing_without_an_end(self):
+        code, got = self.answer("glob", self.encoded(b"1 5 ./a\n" * 3), 15000, pattern="*")
+        self.assertEqual((code, got["total"], got["truncated_by"]), (0, 100000, "scan"))
+
+    def test_answers_that_make_no_sense(self):
+        for stdout in ("garbage", "", "AAAA:", "AAAA:3 3 :3 3 :", self.encoded(b"x" * 60000), "\u00e9:::", ":" * 1000):
+            for tool, parameters in (("read", {"path": "x"}), ("glob", {"pattern": "*"}), ("grep", {"pattern": "x"}),
+                                     ("edit", {"path": "x", "old_string": "a", "new_string": "b"}),
+                                     ("read", {"path": "x", "encoding": "base64"})):
+                with self.subTest(stdout=stdout[:20], tool=tool, **parameters):
+                    code, got = self.answer(tool, stdout, **parameters)
+                    self.assertEqual(code, 0 if got["ok"] else 1)
+                    if code:
+                        self.assertIn(got["error"], ("The sandbox gave an answer that makes no sense.",
+                                                     "old_string not found in file."))
+
+    def test_statuses_that_nobody_expects(self):
+        for code in (1, 127, 255, -5, 1 << 40):
+            status, got = self.answer("grep", "", exit_code=code, pattern="x")
+            self.assertEqual((status, got["error_type"]), (1, "BoxError"))
+            self.assertTrue(got["error"].startswith("The sandbox could not handle the file: no"), got)
 
 
 class SwappedDirectories(FileTest):
