@@ -907,8 +907,8 @@ static const struct command commands[] = {
 	},
 	{
 		.name = "help", .group = OTHER, .run = cmd_help,
-		.summary = "Print help about a command",
-		.usage = "[COMMAND…]", .max_args = 2, .words = WORD_COMMAND,
+		.summary = "Print help about a command or a topic",
+		.usage = "[COMMAND… | TOPIC]", .max_args = 2, .words = WORD_COMMAND,
 	},
 	{ .name = "images", .hidden = true, IMAGE_LIST_ROW },
 	{ .name = "rmi", .hidden = true, IMAGE_REMOVE_ROW },

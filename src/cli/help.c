@@ -4,8 +4,11 @@
  */
 #include "cli/help.h"
 
+#include <string.h>
+
 #include "base/say.h"
 #include "cli/commands.h"
+#include "cli/topics.h"
 
 #define TEXT_WIDTH 92  /* columns */
 #define OPT_COLUMN 34  /* where one-line descriptions start */
@@ -227,20 +230,36 @@ void help_tree(struct buf *out, const char *program, const struct command_path *
 
 #define HELP_MAX_BYTES (1u << 20)
 
+static int print_topic(const struct topic *t)
+{
+	AUTO_BUF out = BUF_INIT(HELP_MAX_BYTES);
+
+	buf_addf(&out, "%s: %s\n\n%s", t->name, t->summary, t->text);
+	return say_output(&out);
+}
+
 int cmd_help(const struct args *a)
 {
 	struct command_path path = { .at = { a->root }, .n = 1 };
 	AUTO_BUF out = BUF_INIT(HELP_MAX_BYTES);
+	bool msb = strcmp(a->program, "msb") == 0; /* msb has no topics */
 
+	if (!msb && a->word.n == 1 && topic_find(a->word.v[0]))
+		return print_topic(topic_find(a->word.v[0]));
 	for (size_t i = 0; i < a->word.n; i++) {
 		const struct command *c =
 			args_find_command(command_path_end(&path)->sub, a->word.v[i]);
 
 		if (!c)
-			return say_errorf(ERR_USAGE, "unknown command '%s'\ntry '%s --help'",
-					  a->word.v[i], a->program);
+			return say_errorf(ERR_USAGE, "unknown %s '%s'\ntry '%s %s'",
+					  msb || i ? "command" : "command or topic", a->word.v[i],
+					  a->program, msb ? "--help" : "help");
 		path.at[path.n++] = c;
 	}
 	help_render(&out, a->program, &path, true);
+	if (!msb && path.n == 1) {
+		buf_add_str(&out, "\nTopics, as in 'cordon help project':\n");
+		topics_list(&out);
+	}
 	return say_output(&out);
 }

@@ -1,0 +1,16 @@
+/* `cordon help TOPIC`: short texts about what several commands have in common. */
+#pragma once
+
+#include "base/buf.h"
+
+struct topic {
+	const char *name; /* no command has this name */
+	const char *summary;
+	const char *text; /* printed as it is */
+};
+extern const struct topic topics[]; /* ended by a NULL name */
+
+/* Returns the topic NAME, or NULL. */
+const struct topic *topic_find(const char *name);
+/* Writes one line for each topic. */
+void topics_list(struct buf *out);
