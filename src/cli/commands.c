@@ -23,6 +23,7 @@ static const struct opt run_opts[] = {
 	VALUE(0, "detach-keys", "KEYS", "Keys that leave a terminal session (default ctrl-])"),
 	VALUE(0, "from-snapshot", "SNAPSHOT", "Start from a snapshot instead of an image",
 	      .alias = "from-snap", NOT_YET),
+	FLAG(0, "open-shell", "Run a shell, as 'shell' without a name does", .marks = OPT_HIDDEN),
 	OPT_END
 };
 static const struct opt_set run_sets[] = {
@@ -712,8 +713,10 @@ static const struct command commands[] = {
 		.description =
 			"The shell is the one that the sandbox was made with (--shell), otherwise bash if the sandbox "
 			"has it, otherwise /bin/sh. It also runs a script on standard input. A stopped sandbox is started "
-			"for the shell and stopped again.",
-		.usage = "NAME", .sets = shell_sets, .min_args = 1, .max_args = 1, .words = WORD_SANDBOX,
+			"for the shell and stopped again.\n\n"
+			"Without NAME the shell runs in a new sandbox that the project file (" PROJECT_FILE ") describes. It "
+			"is removed when the shell ends.",
+		.usage = "[NAME]", .sets = shell_sets, .max_args = 1, .words = WORD_SANDBOX,
 		.conflicts = shell_conflicts,
 	},
 	{

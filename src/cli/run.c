@@ -150,6 +150,22 @@ static int run_existing(struct job *j, struct err *e)
 	return execute(j, name, e);
 }
 
+/* Chooses the words to run. With --open-shell they are the shell of the project, or the best one that the sandbox
+ * has. */
+static bool choose_command(struct job *j, const struct spec *s)
+{
+	static const char *best[] = { "/bin/sh", "-c",
+				      "command -v bash >/dev/null 2>&1 && exec bash; exec /bin/sh",
+				      NULL };
+	const char *own[] = { s->shell, NULL };
+	bool chosen = s->shell && strcmp(s->shell, SPEC_DEFAULT_SHELL) != 0;
+	const struct strv words = { (char **)(chosen ? own : best), chosen ? 1 : 3 };
+
+	if (!args_has(j->args, "open-shell"))
+		return execution_command(&j->x, s, &j->args->rest, true);
+	return execution_command(&j->x, s, &words, false);
+}
+
 static int run(struct job *j, const char **ret_name, struct err *e)
 {
 	const struct args *a = j->args;
@@ -168,7 +184,7 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 	j->spec.ephemeral |= !name;
 	j->x.request.log = exists || name; /* the log of an ephemeral sandbox is erased with it */
 	j->x.scripted &= !args_has(a, "detach");
-	if (!execution_command(&j->x, exists ? &j->record.spec : &j->spec, &a->rest, true))
+	if (!choose_command(j, exists ? &j->record.spec : &j->spec))
 		return 0; /* j->ran stays false */
 	/* a sandbox that `run` starts ends with its command, even if this process has ended before */
 	if (!exists || !sandbox_is_up(&j->record))

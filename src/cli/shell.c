@@ -4,9 +4,12 @@
  * Only the sandbox knows whether it has bash, so the client first runs bash without input. It cannot try bash with our
  * input and /bin/sh afterwards, because input that it has read by then would be lost.
  */
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/program.h"
 #include "base/say.h"
 #include "cli/commands.h"
 #include "cli/execution.h"
@@ -66,6 +69,38 @@ static int run(struct execution *x, const struct home *h, const char *name, stru
 	return r;
 }
 
+/* Without a name the shell runs in a new sandbox of the project. `run` makes it, so we become `run`. */
+static int become_run(const struct args *a)
+{
+	static const char *const flags[] = { "tty", "no-tty", "quiet" };
+	AUTO_FREE char *program = NULL;
+	struct strv argv = { 0 };
+	const char *option, *value;
+	struct err e = { 0 };
+	size_t at = 0;
+
+	strv_add(&argv, "cordon");
+	strv_add(&argv, "run");
+	strv_add(&argv, "--open-shell");
+	while ((value = args_next_value(a, &at, &option))) {
+		AUTO_FREE char *word = xasprintf("--%s=%s", option, value);
+
+		strv_add(&argv, word);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		AUTO_FREE char *word = xasprintf("--%s", flags[i]);
+
+		if (args_has(a, flags[i]))
+			strv_add(&argv, word);
+	}
+	if (program_ours("cordon", &program, &e) == 0) {
+		execv(program, argv.v);
+		err_sys(&e, errno, "run '%s'", program);
+	}
+	strv_done(&argv);
+	return say_error(&e);
+}
+
 int cmd_shell(const struct args *a)
 {
 	AUTO_HOME home = { .fd = -1 };
@@ -76,6 +111,8 @@ int cmd_shell(const struct args *a)
 	struct err e = { 0 };
 	int status;
 
+	if (a->word.n == 0)
+		return become_run(a);
 	if (execution_options(&x, a, &e) < 0 || home_open(&home, &e) < 0 ||
 	    run(&x, &home, name, &record, &result, &e) < 0)
 		status = say_error(&e);

@@ -91,6 +91,7 @@ const struct topic topics[] = {
 "\n"
 "    cordon init                      writes a cordon.yaml with comments\n"
 "    cordon allow                     shows what it grants, and asks\n"
+"    cordon shell                     a shell in a new sandbox\n"
 "    cordon run -- make test          one command in a new sandbox\n"
 "    cordon create --name dev         a sandbox that stays\n"
 "\n"

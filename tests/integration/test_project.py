@@ -128,6 +128,32 @@ class Use(ProjectTest):
         self.assertEqual(got.text, "${SECRET_OUTSIDE} ${SECRET_OUTSIDE}\n", got)
 
 
+class Shell(ProjectTest):
+    def test_a_shell_of_the_project(self):
+        self.allowed()
+        term = self.terminal("shell", cwd=self.project)
+        term.expect(r"[$#] ")
+        term.send("echo at=$(pwd) ${BASH_VERSION:+in-bash}\n")
+        term.expect("at=/job in-bash")
+        term.send("exit 5\n")
+        self.assertEqual(term.wait(), 5)
+        self.assertEqual(self.names(), [])
+        self.assertTrue(term.restored())
+
+    def test_a_script_and_the_shell_of_the_file(self):
+        self.allowed(PLAIN + "shell: /bin/dash\ncmd: ['false']\n")
+        got = self.here("shell", stdin=b"echo at=$(pwd) $A; readlink /proc/$$/exe; exit 4\n", env={"B": "2"})
+        self.assertEqual((got.code, got.text.split("\n")[0]), (4, "at=/job"), got)
+        self.assertIn("dash", got.text)
+        got = self.here("shell", "-e", "A=1 2", "-w", "/usr", stdin=b"echo $A; pwd")
+        self.assertEqual(got.text, "1 2\n/usr\n", got)
+
+    def test_without_a_project_or_permission(self):
+        self.refused(self.here("shell", stdin=b"true"), "no image given")
+        self.write("cordon.yaml", PLAIN)
+        self.refused(self.here("shell", stdin=b"true"), NOT_YET)
+
+
 class Permission(ProjectTest):
     """A file has no effect before a person has allowed what it means."""
 
