@@ -1,7 +1,6 @@
 #include "base/cleanup.h"
 #include "base/say.h"
 #include "cli/commands.h"
-#include "cli/console.h"
 #include "cli/execution.h"
 #include "client/commands.h"
 #include "client/sandbox.h"
@@ -50,16 +49,12 @@ static int attach_to(struct client *c, struct execution *x, struct exec_result *
 		     struct err *e)
 {
 	struct command_message m = { 0 };
-	int r;
 
 	if (choose(c, x->request.attach_id, &m, e) < 0)
 		return -1;
 	x->request.attach_id = m.id;
 	x->request.message.flags = m.flags & COMMAND_TERMINAL ? EXEC_TTY : 0;
-	x->request.resized = console_begin(m.flags & COMMAND_TERMINAL);
-	r = client_attach(c, &x->request, result, e);
-	console_end(x->request.resized);
-	return r;
+	return execution_run(x, c, result, e);
 }
 
 static int attach(const struct args *a, const struct home *h, struct execution *x,

@@ -14,6 +14,44 @@
 static struct termios saved_terminal;
 static volatile sig_atomic_t terminal_is_raw;
 
+/* What takes back the modes that a command has asked for. A signal handler may read one slot while the other one is
+ * written. */
+static struct {
+	char text[SCREEN_TEXT_MAX_BYTES];
+	size_t n;
+} leave[2];
+static volatile sig_atomic_t leave_slot;
+
+void console_screen(const struct screen *s)
+{
+	int slot = !leave_slot;
+	struct buf b = BUF_IN(leave[slot].text, sizeof(leave[slot].text));
+
+	screen_leave(s, &b);
+	leave[slot].n = b.n;
+	buf_done(&b);
+	leave_slot = slot;
+}
+
+/* Makes only system calls. */
+static void leave_screen(void)
+{
+	/* if the terminal is gone, there is nothing to take back */
+	IGNORE(io_write_all(STDOUT_FILENO, leave[leave_slot].text, leave[leave_slot].n));
+	leave[leave_slot].n = 0;
+}
+
+void console_leave(void)
+{
+	bool asked = leave[leave_slot].n > 0;
+
+	if (!terminal_is_raw)
+		return;
+	leave_screen();
+	/* below a program that drew on the ordinary screen, nothing of it may stay in our way */
+	IGNORE(io_write_all(STDOUT_FILENO, "\r\n\033[J", asked ? 5 : 2));
+}
+
 static void restore_terminal(void)
 {
 	if (terminal_is_raw) {
@@ -22,9 +60,11 @@ static void restore_terminal(void)
 	}
 }
 
-/* Makes only two system calls, which are async-signal-safe. */
+/* Makes only system calls, which are async-signal-safe. */
 static void on_fatal_signal(int sig)
 {
+	if (terminal_is_raw)
+		leave_screen();
 	restore_terminal();
 	_exit(128 + sig);
 }

@@ -321,7 +321,14 @@ int execution_run(struct execution *x, struct client *c, struct exec_result *ret
 	unsigned flags = x->request.message.flags;
 
 	x->request.resized = console_begin(flags & EXEC_TTY && !(flags & EXEC_DETACHED));
-	r = client_exec(c, &x->request, ret, e);
+	x->request.screen_changed = x->request.resized >= 0 && isatty(1) ? console_screen : NULL;
+	if (x->request.attach_id)
+		r = client_attach(c, &x->request, ret, e);
+	else
+		r = client_exec(c, &x->request, ret, e);
+	if (x->request.screen_changed &&
+	    (r < 0 || ret->detached || ret->hung_up || ret->end.signal))
+		console_leave();
 	console_end(x->request.resized);
 	return r;
 }

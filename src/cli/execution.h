@@ -27,7 +27,7 @@ bool execution_command(struct execution *x, const struct spec *s, const struct s
 		       bool with_entrypoint);
 /* Says that there is nothing to run. Returns the exit status: 1, or 0 as msb does. */
 int execution_nothing(const struct args *a);
-/* Runs the command over C, with our terminal and our signals. */
+/* Runs the command over C, or attaches to the command attach_id, with our terminal and our signals. */
 MUST_USE int execution_run(struct execution *x, struct client *c, struct exec_result *ret,
 			   struct err *e);
 /* Prints a message if the command did not end in the ordinary way. Returns the exit status. */

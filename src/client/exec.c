@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -13,6 +14,7 @@
 #include "client/run.h"
 #include "client/stop.h"
 
+#define DEFAULT_ROWS 24u   /* of a terminal that does not know its size */
 #define REQUEST_BYTES 1024 /* a request of this size needs no heap; most are smaller */
 
 /* --- for both ways of moving bytes ----------------------------------------------------------- */
@@ -28,6 +30,33 @@ bool run_wrote(struct run *r, int k)
 	return false;
 }
 
+void run_replay(struct run *r)
+{
+	AUTO_BUF text = BUF_INIT(REPLAY_MAX_BYTES);
+	struct winsize w;
+
+	if (!r->replay.waits)
+		return;
+	if (ioctl(r->q->out, TIOCGWINSZ, &w) < 0 || w.ws_row == 0)
+		w.ws_row = DEFAULT_ROWS;
+	replay_show(&r->replay, w.ws_row, &r->screen, &text);
+	replay_done(&r->replay);
+	run_wrote(r, io_write_all(r->q->out, text.p, text.n));
+	r->q->screen_changed(&r->screen);
+}
+
+/* Pid 1 says what it sends first to a client that attaches. */
+static void take_attached(struct run *r, const struct frame *f)
+{
+	struct attached_message m;
+
+	if (!r->attached || !r->q->screen_changed || attached_decode(f->body, &m) < 0)
+		return;
+	replay_begin(&r->replay, &m);
+	if (replay_is_complete(&r->replay))
+		run_replay(r);
+}
+
 static void take_output(struct run *r, const struct frame *f)
 {
 	AUTO_BUF b = BUF_INIT(64);
@@ -36,8 +65,18 @@ static void take_output(struct run *r, const struct frame *f)
 				     : f->flags & FRAME_FLAG_JOINED ? LOG_OUTPUT
 								    : LOG_STDOUT;
 
-	if (!run_wrote(r, io_write_all(is_error ? r->q->err : r->q->out, f->body.p, f->body.n)))
-		return;
+	if (r->replay.waits && f->flags & FRAME_FLAG_KEPT) {
+		replay_add(&r->replay, f->body.p, f->body.n);
+		if (replay_is_complete(&r->replay))
+			run_replay(r);
+	} else {
+		run_replay(r); /* does nothing after the first time */
+		if (!run_wrote(r, io_write_all(is_error ? r->q->err : r->q->out, f->body.p,
+					       f->body.n)))
+			return;
+		if (r->q->screen_changed && screen_feed(&r->screen, f->body.p, f->body.n))
+			r->q->screen_changed(&r->screen);
+	}
 	if (!(f->flags & FRAME_FLAG_KEPT))
 		tap_add(&r->tap, source, f->body.p, f->body.n);
 	if (call_took(&r->call, f->body.n, &b))
@@ -51,6 +90,7 @@ static int take_frame(void *arg, const struct frame *f)
 	switch (call_take(&r->call, f, r->e)) {
 	case CALL_STARTED:
 		tap_number(&r->tap, r->call.id);
+		take_attached(r, f);
 		return 0;
 	case CALL_OUTPUT:
 		take_output(r, f);
@@ -121,6 +161,7 @@ static int run_done(struct run *r, int k)
 	r->result->id = r->call.id;
 	r->result->end = r->call.end;
 	inlet_done(&r->in);
+	replay_done(&r->replay);
 	tap_done(&r->tap);
 	if (k < 0 || !r->output_error)
 		return k;
@@ -168,7 +209,10 @@ int client_attach(struct client *c, const struct exec_request *q, struct exec_re
 	run_init(&r, c, q, ret, e);
 	r.attached = true;
 	client_greet(c, &b);
-	call_attach(&r.call, &(struct attach_message){ .id = q->attach_id }, &b);
+	/* a terminal gets all that is kept, because it shows the screen; pipes get what no client got */
+	call_attach(&r.call,
+		    &(struct attach_message){ .id = q->attach_id, .has_offset = q->screen_changed },
+		    &b);
 	k = client_request(c, &b, NULL, 0, e);
 	if (k == 0)
 		k = run_terminal(&r);

@@ -5,6 +5,7 @@
 #include "client/call.h"
 #include "client/exec.h"
 #include "client/inlet.h"
+#include "client/replay.h"
 #include "client/tap.h"
 
 struct run {
@@ -16,6 +17,8 @@ struct run {
 	struct tap tap;
 	struct inlet in;
 	bool attached;           /* the command was started before, perhaps by another client */
+	struct replay replay;    /* what a terminal that attaches gets first */
+	struct screen screen;    /* what the program has asked of our terminal */
 	bool in_open;            /* our own input has not ended, and the command reads it */
 	int output_error;        /* -errno if the output could not be written */
 	const char *output_step; /* what failed with output_error */
@@ -30,6 +33,8 @@ MUST_USE int run_terminal(struct run *r);
 
 /* Sends EXEC with FLAGS in addition to the flags of the request. */
 MUST_USE int run_send_exec(struct run *r, unsigned flags, const int *fds, unsigned n_fds);
+/* Shows what pid 1 kept of a terminal's output. Does nothing if it was shown. */
+void run_replay(struct run *r);
 /* Reads what pid 1 says. */
 MUST_USE int run_hear(struct run *r);
 /* Returns the milliseconds until UNTIL (0: never) or until pid 1 must have reported the end, for poll(). */

@@ -93,5 +93,6 @@ int run_terminal(struct run *r)
 		if (!r->call.ended && p[1].revents)
 			read_keys(r, &keys);
 	}
+	run_replay(r);
 	return 0;
 }

@@ -16,7 +16,7 @@ int background_new(struct backgrounds *t, const struct background_spec *s, struc
 	bool marked = !s->terminal && !s->joined;
 	struct background *b;
 
-	if (t->n >= BACKGROUND_MAX)
+	if (t->n >= (s->hidden ? BACKGROUND_MAX - BACKGROUND_RESERVED : BACKGROUND_MAX))
 		return err_set(e, ERR_LIMIT, "there are %u background commands already",
 			       BACKGROUND_MAX);
 	b = xcalloc(1, sizeof(*b));
@@ -29,6 +29,7 @@ int background_new(struct backgrounds *t, const struct background_spec *s, struc
 	}
 	b->id = s->id;
 	b->flags = (s->terminal ? COMMAND_TERMINAL : 0u) | (b->words.cut ? COMMAND_CUT : 0u);
+	b->hidden = s->hidden;
 	b->began_ns = s->began_ns;
 	b->keep_ns = keep_ns(s->keep_ms);
 	b->next = t->first;
@@ -72,9 +73,16 @@ struct background *background_find(const struct backgrounds *t, uint64_t id)
 {
 	struct background *b = t->first;
 
-	while (b && b->id != id)
+	while (b && (b->id != id || b->hidden))
 		b = b->next;
 	return b;
+}
+
+void background_add(struct background *b, const char *p, size_t n, bool is_error)
+{
+	ring_add(&b->out, p, n, is_error);
+	if (b->flags & COMMAND_TERMINAL)
+		screen_feed(&b->screen, p, n);
 }
 
 bool background_hold(struct backgrounds *t, struct background *b)

@@ -22,6 +22,11 @@ struct background {
 	unsigned flags; /* COMMAND_TERMINAL, COMMAND_CUT */
 	struct words words;
 	struct ring out;
+	struct screen
+		screen; /* the modes of the terminal after all output; all zeros without a terminal */
+	/* A terminal that ends with its client: pid 1 keeps the output in case that the client detaches. Until then no
+	 * other client sees the entry, and it goes with the command. */
+	bool hidden;
 	uint64_t sent;     /* an attached client was sent all output before this offset */
 	bool holds_input;  /* BACKGROUND_INPUT_BYTES of the pool are taken for its input */
 	struct str report; /* owned */
@@ -42,17 +47,24 @@ struct backgrounds {
 struct background_spec {
 	uint64_t id;
 	bool terminal;
+	bool hidden;
 	bool joined;               /* standard output and error are one stream */
 	uint64_t keep_ms;          /* 0: as long as possible */
 	const struct words *words; /* copied */
 	uint64_t began_ns;
 };
 
+/* Hidden entries leave this many of BACKGROUND_MAX to background commands. */
+#define BACKGROUND_RESERVED (BACKGROUND_MAX / 2)
+
 /* Makes an entry. Fails with ERR_LIMIT if there are BACKGROUND_MAX entries or the pool has too few bytes left. */
 MUST_USE int background_new(struct backgrounds *t, const struct background_spec *s,
 			    struct background **ret, struct err *e);
 void background_free(struct backgrounds *t, struct background *b);
+/* Returns the entry of the command with this number, or NULL if there is none that clients see. */
 struct background *background_find(const struct backgrounds *t, uint64_t id);
+/* Adds N bytes of output. IS_ERROR: they are from standard error. */
+void background_add(struct background *b, const char *p, size_t n, bool is_error);
 
 /* Takes BACKGROUND_INPUT_BYTES from the pool for the input of B, until background_let_go(). Returns false if the pool
  * has too few bytes left. */

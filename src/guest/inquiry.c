@@ -38,8 +38,9 @@ static void refuse_number(struct connection *c, uint32_t stream, uint64_t id)
 static void tell_session(const struct session *s, struct command_message *m)
 {
 	pid_t pid = start_pid(&s->start);
+	bool shown = s->background && !s->background->hidden;
 
-	if (!s->background)
+	if (!shown)
 		*m = (struct command_message){
 			.id = s->id,
 			.flags = (s->relay == RELAY_TERMINAL ? COMMAND_TERMINAL : 0u) |
@@ -50,7 +51,7 @@ static void tell_session(const struct session *s, struct command_message *m)
 	m->pid = pid > 0 ? (uint64_t)pid : 0;
 	if (s->connection)
 		m->flags |= COMMAND_ATTACHED;
-	if (!s->background)
+	if (!shown)
 		return;
 	m->room = s->connection ? 0 : session_room(s);
 	if (s->input_closed)

@@ -111,6 +111,7 @@ void session_free(struct session *s)
 	start_done(&s->start);
 	loop_remove(g->loop, &s->timer);
 	loop_remove(g->loop, &s->kill_timer);
+	loop_remove(g->loop, &s->redraw.timer);
 	session_end_relay(s);
 	session_end_reporter(s);
 	drop_held(s);
@@ -153,7 +154,9 @@ static void keep_end(struct session *s)
 {
 	struct background *b = s->background;
 
-	if (!b)
+	if (b && b->hidden)
+		background_free(&s->guest->backgrounds, TAKE(s->background));
+	if (!s->background)
 		return;
 	buf_done(&s->input);
 	background_let_go(&s->guest->backgrounds, b);
@@ -410,7 +413,7 @@ static void session_running(struct session *s, struct endpoints *f, const struct
 	else if (m->flags & EXEC_BACKGROUND)
 		session_relay_pipes(s, fd_take(&f->write_in), fd_take(&f->read_out),
 				    fd_take(&f->read_err));
-	if (m->flags & EXEC_TTY && m->flags & EXEC_DETACHED)
+	if (m->flags & EXEC_TTY)
 		session_keep(s);
 	if (m->timeout_ms)
 		session_kill_after(s, m->timeout_ms);

@@ -57,6 +57,14 @@ struct session {
 	struct buf input; /* input that the command has not taken yet */
 	bool input_closed;
 	bool within_line; /* the last input for a terminal was not the end of a line */
+	struct redraw {
+		bool wanted; /* a client has attached and has not told its size yet */
+		loop_id timer;
+		unsigned turns;
+		uint64_t
+			seen; /* how much output there was when the program was told the other size */
+		uint32_t rows, cols; /* the size that the terminal gets in the end */
+	} redraw;                    /* session_screen.c */
 };
 
 void session_start(struct connection *c, uint32_t stream, struct str body);
@@ -115,9 +123,16 @@ void session_pass_rest(struct session *s);
 void session_end_relay(struct session *s);
 /* Separates the client from the command, which goes on. */
 void session_part(struct session *s);
-/* Makes a background entry for a command that goes on without a client. If there is no room for the
- * entry, the output goes to the log only, and the status is not kept. */
+/* Makes a background entry for a terminal, hidden as long as the command ends with its client, or shows the entry that
+ * is there. If there is no room for the entry, the output goes to the log only, and the status is not kept. */
 void session_keep(struct session *s);
+
+/* session_screen.c */
+/* Adds STARTED for a client that attaches, with what the client gets first (wire/background.h). B may be NULL. */
+void session_add_attached(struct connection *c, uint32_t stream, uint64_t id,
+			  const struct background *b, const struct attach_message *m);
+/* Asks the program to draw its screen anew as soon as the client that has attached tells its size. */
+void session_redraw(struct session *s);
 
 /* session_report.c */
 /* Allows the command to report. Call it before the command starts. */

@@ -13,7 +13,6 @@
 
 #include "base/cleanup.h"
 #include "guest/inquiry.h"
-#include "guest/terminal.h"
 
 #define TERMINAL_EOF "\x04"
 
@@ -182,12 +181,4 @@ ssize_t session_hold(struct session *s, const char *p, size_t n, struct err *e)
 		note_line(s, p[done - 1]);
 	session_watch(s);
 	return (ssize_t)done;
-}
-
-void session_resize(struct session *s, struct str body)
-{
-	uint32_t rows, cols;
-
-	if (s->relay == RELAY_TERMINAL && size_decode(body, &rows, &cols) == 0)
-		terminal_resize(s->out[0].fd, rows, cols);
 }

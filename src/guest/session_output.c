@@ -78,7 +78,7 @@ static void pass_output(struct outlet *o, const char *p, size_t n)
 	unsigned flags = output_flags(s, o->is_error);
 
 	if (b)
-		ring_add(&b->out, p, n, o->is_error);
+		background_add(b, p, n, o->is_error);
 	if (s->connection) {
 		send_output(s, flags, p, n);
 		if (b)
@@ -228,14 +228,16 @@ void session_keep(struct session *s)
 {
 	struct background_spec spec = { .id = s->id,
 					.terminal = s->relay == RELAY_TERMINAL,
+					.hidden = !s->outlives,
 					.joined = true,
 					.words = &s->words,
 					.began_ns = s->began_ns };
 	struct err ignored;
 
-	if (s->background ||
+	if (!s->background &&
 	    background_new(&s->guest->backgrounds, &spec, &s->background, &ignored) < 0)
 		return;
+	s->background->hidden = spec.hidden;
 	if (s->input.n && !background_hold(&s->guest->backgrounds, s->background)) {
 		background_free(&s->guest->backgrounds, s->background);
 		s->background = NULL;
@@ -301,7 +303,7 @@ static void attach(struct session *s, struct connection *c, uint32_t stream,
 	s->connection = c;
 	s->stream = stream;
 	s->credit = FRAME_CREDIT_BYTES;
-	session_send_started(s, c);
+	session_add_attached(c, stream, s->id, b, m);
 	if (b) {
 		uint64_t first = ring_first(&b->out), at = first_wanted(b, m);
 
@@ -310,6 +312,7 @@ static void attach(struct session *s, struct connection *c, uint32_t stream,
 		send_kept(c, stream, b, at, output_flags(s, false));
 	}
 	connection_flush(c);
+	session_redraw(s);
 	session_watch(s);
 }
 
@@ -317,10 +320,7 @@ static void attach(struct session *s, struct connection *c, uint32_t stream,
 static void attach_ended(struct background *b, struct connection *c, uint32_t stream,
 			 const struct attach_message *m)
 {
-	AUTO_BUF body = BUF_INIT(64);
-
-	started_encode(&body, b->id);
-	connection_add(c, FRAME_STARTED, 0, stream, body.p, body.n);
+	session_add_attached(c, stream, b->id, b, m);
 	send_kept(c, stream, b, first_wanted(b, m), b->out.mark ? 0 : FRAME_FLAG_JOINED);
 	if (b->report.p)
 		connection_add(c, FRAME_REPORT, 0, stream, b->report.p, b->report.n);

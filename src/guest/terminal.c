@@ -38,3 +38,10 @@ void terminal_resize(int master, uint32_t rows, uint32_t cols)
 	if (rows && cols)
 		IGNORE(ioctl(master, TIOCSWINSZ, &w)); /* a command can live with a wrong size */
 }
+
+bool terminal_has_size(int master, uint32_t rows, uint32_t cols)
+{
+	struct winsize w;
+
+	return ioctl(master, TIOCGWINSZ, &w) == 0 && w.ws_row == rows && w.ws_col == cols;
+}

@@ -1,6 +1,7 @@
 /* Terminals of the sandbox's own devpts. The master never leaves pid 1. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -9,3 +10,4 @@
 MUST_USE int terminal_open(uint32_t owner, uint32_t rows, uint32_t cols, int *ret_master,
 			   int *ret_slave);
 void terminal_resize(int master, uint32_t rows, uint32_t cols);
+bool terminal_has_size(int master, uint32_t rows, uint32_t cols);

@@ -25,6 +25,9 @@ enum tag {
 	TAG_TAKEN = 15,
 };
 
+/* the fields of STARTED that answers ATTACH; message.c has the other tags of that frame */
+enum attached_tag { TAG_KEPT = 100, TAG_FRESH = 101, TAG_SCREEN = 102 };
+
 struct number {
 	uint8_t tag;
 	size_t offset;
@@ -174,4 +177,34 @@ int command_decode(struct str body, struct command_message *ret)
 	if (r < 0 || ret->id == 0 || ret->first > ret->total)
 		return -EPROTO;
 	return ret->words.n && ret->words.p[ret->words.n - 1] ? -EPROTO : 0;
+}
+
+/* --- STARTED after ATTACH -------------------------------------------------------------------- */
+
+static const struct number attached_numbers[] = {
+	{ TAG_KEPT, offsetof(struct attached_message, kept), BACKGROUND_OUTPUT_BYTES },
+	{ TAG_FRESH, offsetof(struct attached_message, fresh), BACKGROUND_OUTPUT_BYTES },
+};
+
+void attached_encode(struct buf *b, const struct attached_message *m)
+{
+	put_numbers(b, attached_numbers, ARRAY_SIZE(attached_numbers), m);
+	if (m->screen.n)
+		field_put(b, TAG_SCREEN, m->screen.p, m->screen.n);
+}
+
+int attached_decode(struct str body, struct attached_message *ret)
+{
+	struct field f;
+	int r;
+
+	*ret = (struct attached_message){ 0 };
+	while ((r = field_next(&body, &f)) > 0) {
+		if (get_number(&f, attached_numbers, ARRAY_SIZE(attached_numbers), ret) < 0)
+			return -EPROTO;
+		if (f.tag == TAG_SCREEN)
+			ret->screen = f.value;
+	}
+	return r < 0 || ret->fresh > ret->kept || ret->screen.n > SCREEN_TEXT_MAX_BYTES ? -EPROTO
+											: 0;
 }

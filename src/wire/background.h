@@ -12,6 +12,7 @@
 #pragma once
 
 #include "wire/message.h"
+#include "wire/screen.h"
 
 #define BACKGROUND_MAX 64u                     /* kept commands, running or ended */
 #define BACKGROUND_OUTPUT_BYTES (256u << 10)   /* output that is kept of each command */
@@ -49,6 +50,17 @@ struct feed_message {
 };
 void feed_encode(struct buf *b, const struct feed_message *m);
 MUST_USE int feed_decode(struct str body, struct feed_message *ret);
+
+/* STARTED that answers ATTACH also has these fields. They say what the client gets first: KEPT bytes of earlier output,
+ * of which the last FRESH bytes are new to every client. SCREEN brings a terminal with default modes into the modes that
+ * the command's terminal has now (wire/screen.h). An older pid 1 sends none of these fields. */
+struct attached_message {
+	uint64_t kept, fresh;
+	struct str screen; /* at most SCREEN_TEXT_MAX_BYTES; empty if the command has no terminal */
+};
+/* Adds the fields to a body that started_encode() has begun. */
+void attached_encode(struct buf *b, const struct attached_message *m);
+MUST_USE int attached_decode(struct str body, struct attached_message *ret);
 
 enum command_flag {
 	COMMAND_BACKGROUND =

@@ -76,6 +76,7 @@ enum tag {
 	TAG_OWNER_UID = 91,
 	TAG_OWNER_GID = 92,
 	TAG_ROTATED = 93,
+	/* 100 to 102 are in STARTED, see wire/background.c */
 };
 
 /* Adds S to a NULL-terminated array of borrowed strings. */

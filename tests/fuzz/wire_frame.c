@@ -14,6 +14,7 @@ static int decode(void *arg, const struct frame *f)
 	struct look_message look;
 	struct feed_message feed;
 	struct command_message command;
+	struct attached_message attached;
 	struct signal_message signal;
 	struct attach_message attach;
 	struct hello hello;
@@ -37,6 +38,7 @@ static int decode(void *arg, const struct frame *f)
 	IGNORE(attach_decode(f->body, &attach));
 	IGNORE(hello_decode(f->body, &hello) == 0 && hello_agree(&hello));
 	IGNORE(started_decode(f->body, &number));
+	IGNORE(attached_decode(f->body, &attached));
 	IGNORE(number_decode(f->body, &number));
 	IGNORE(usage_decode(f->body, &usage));
 	IGNORE(limits_decode(f->body, &limits));

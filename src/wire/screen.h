@@ -1,0 +1,60 @@
+/*
+ * What a program has asked of its terminal: the alternate screen, the kind of keys, pasted text and mouse events that it
+ * wants, the shape of the cursor and so on. A client that attaches later asks the same of its own terminal, and takes it
+ * back when it leaves.
+ *
+ * The parser takes the output of the program, which is hostile, one byte after the other, and keeps no text: its state
+ * has a fixed size, and every number in it is bounded. A sequence may be cut anywhere; the next call goes on with it.
+ * Sequences that the parser does not know have no effect.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define SCREEN_NUMBERS_MAX 16u /* numbers of a sequence that count; xterm takes as many */
+#define SCREEN_NUMBER_MAX 65535u
+#define SCREEN_PUSHES_MAX 16u /* keyboard modes that a program can stack */
+/* The longest text of screen_enter() and screen_leave(). A test asks for every mode at once. */
+#define SCREEN_TEXT_MAX_BYTES 512u
+
+struct screen {
+	/* modes */
+	uint32_t modes; /* a bit for each row of the table of modes that differs from its default */
+	bool keypad;    /* application keypad */
+	bool insert;    /* new text moves old text to the right */
+	bool region;    /* only a part of the screen scrolls */
+	bool coloured;  /* the last text had a colour or another attribute */
+	uint8_t shape;  /* of the cursor; 0 is the terminal's own */
+	uint8_t other_keys, pushes;
+	uint16_t key_flags; /* of the keyboard protocol, while pushes is not 0 */
+	/* parser */
+	uint8_t state, prefix, middle;
+	uint8_t n_numbers;
+	uint16_t number[SCREEN_NUMBERS_MAX];
+	bool homed; /* the cursor was moved to the first place, and nothing was printed since */
+};
+
+/* What the byte just taken has completed. */
+enum screen_event {
+	SCREEN_WITHIN, /* nothing: a sequence goes on */
+	SCREEN_TEXT,   /* one byte of text, or a control character that belongs to text */
+	SCREEN_DRAW, /* a sequence that only draws: it moves the cursor, erases or chooses a colour */
+	SCREEN_CLEAR, /* the whole screen was erased */
+	SCREEN_MODE,  /* a mode may have changed */
+	/* a sequence that must not be repeated: the terminal would answer it, or it has an effect outside of the screen */
+	SCREEN_OTHER,
+};
+
+/* A screen of which nothing was asked is all zeros. */
+enum screen_event screen_take(struct screen *s, unsigned char c);
+/* Takes N bytes. Returns true if a mode may have changed. */
+bool screen_feed(struct screen *s, const char *p, size_t n);
+bool screen_is_alternate(const struct screen *s);
+/* Adds what brings a terminal with default modes into the modes of S. Adds nothing if these are the default modes. */
+void screen_enter(const struct screen *s, struct buf *out);
+/* Adds what brings a terminal from the modes of S back to default modes. Adds nothing if it has them already. */
+void screen_leave(const struct screen *s, struct buf *out);

@@ -1,0 +1,37 @@
+/* The output of a program. Whole or in pieces, the modes are the same, and leaving a screen that was entered brings the
+ * default modes back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "wire/screen.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	AUTO_BUF enter = BUF_INIT(SCREEN_TEXT_MAX_BYTES), leave = BUF_INIT(SCREEN_TEXT_MAX_BYTES);
+	AUTO_BUF rest = BUF_INIT(SCREEN_TEXT_MAX_BYTES);
+	struct screen whole = { 0 }, bytes = { 0 }, again = { 0 };
+
+	screen_feed(&whole, (const char *)data, size);
+	for (size_t i = 0; i < size; i++)
+		screen_take(&bytes, data[i]);
+	if (whole.n_numbers > SCREEN_NUMBERS_MAX || whole.pushes > SCREEN_PUSHES_MAX)
+		abort();
+	if (whole.modes != bytes.modes || whole.state != bytes.state ||
+	    whole.pushes != bytes.pushes || whole.coloured != bytes.coloured)
+		abort();
+	screen_enter(&whole, &enter);
+	screen_leave(&whole, &leave);
+	if (buf_failed(&enter) || buf_failed(&leave))
+		abort();
+	screen_feed(&again, enter.p, enter.n);
+	if (screen_is_alternate(&again) != screen_is_alternate(&whole))
+		abort();
+	screen_feed(&again, leave.p, leave.n);
+	screen_leave(&again, &rest);
+	if (rest.n)
+		abort();
+	return 0;
+}

@@ -1,0 +1,182 @@
+#include "wire/screen.h"
+#include "base/cleanup.h"
+#include "t.h"
+
+static const char *shown(struct buf *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->p[i] == '\033')
+			b->p[i] = '^';
+	return buf_str(b);
+}
+
+/* What is to be sent to a terminal that shows TEXT for the first time, and back. ^ is ESC. */
+static const char *enter_after(const char *text)
+{
+	static struct buf b = BUF_INIT(SCREEN_TEXT_MAX_BYTES);
+	struct screen s = { 0 };
+
+	buf_clear(&b);
+	screen_feed(&s, text, strlen(text));
+	screen_enter(&s, &b);
+	return shown(&b);
+}
+
+static const char *leave_after(const char *text)
+{
+	static struct buf b = BUF_INIT(SCREEN_TEXT_MAX_BYTES);
+	struct screen s = { 0 };
+
+	buf_clear(&b);
+	screen_feed(&s, text, strlen(text));
+	screen_leave(&s, &b);
+	return shown(&b);
+}
+
+static void test_plain_text_asks_for_nothing(void)
+{
+	T_STR(enter_after("hello\r\n\a\033[1mbold\033[0m\033[K\033[3A"), "");
+	T_STR(leave_after("hello\r\n\a\033[1mbold\033[0m\033[K\033[3A"), "");
+	T_STR(leave_after("\033[31mred"), "^(B^[0m");
+}
+
+static void test_a_full_screen_program(void)
+{
+	const char *vim =
+		"\033[?1049h\033[22;0;0t\033[>4;2m\033[?1h\033=\033[?2004h\033[?1004h\033[1;24r"
+		"\033[?12h\033[?12l\033[2 q\033[?25l";
+
+	T_STR(enter_after(vim), "^[?1049h^[H^[2J^[?1h^[?25l^[?1004h^[?2004h^=^[2 q^[>4;2m");
+	T_STR(leave_after(vim), "^[>4;0m^[?2004l^[?1004l^[?25h^[?1l^>^7^[r^8^[0 q^(B^[0m^[?1049l");
+	T_STR(enter_after("\033[?1049h\033[?1h\033=\033[?1l\033>\033[?1049l"), "");
+}
+
+static void test_old_numbers_of_the_alternate_screen(void)
+{
+	T_STR(enter_after("\033[?47h"), "^[?1049h^[H^[2J");
+	T_STR(enter_after("\033[?1047h\033[?1049l"), "");
+}
+
+static void test_several_modes_in_one_sequence(void)
+{
+	T_STR(enter_after("\033[?1000;1006;2004h"), "^[?1000h^[?1006h^[?2004h");
+	T_STR(enter_after("\033[?1000;1006;2004h\033[?1006;1000l"), "^[?2004h");
+}
+
+static void test_keyboard_protocols(void)
+{
+	T_STR(enter_after("\033[>5u"), "^[>5u");
+	T_STR(leave_after("\033[>5u\033[>7u"), "^[<2u^(B^[0m");
+	T_STR(enter_after("\033[>5u\033[<u"), "");
+	T_STR(enter_after("\033[>5u\033[<99u"), "");
+	T_STR(leave_after("\033[>4;2m\033[>4m"), "");
+}
+
+static void test_resets(void)
+{
+	T_STR(enter_after("\033[?1049h\033[?1h\033[>5u\033c"), "");
+	T_STR(enter_after("\033[?1049h\033[?1h\033=\033[?25l\033[!p"), "^[?1049h^[H^[2J");
+}
+
+static void test_sequences_may_be_cut_anywhere(void)
+{
+	static const char text[] = "x\033]0;title\033\\\033[?1049;2004h\033P+q544e\033\\y\033[1;2H";
+	struct screen whole = { 0 };
+
+	screen_feed(&whole, text, strlen(text));
+	for (size_t i = 0; i < strlen(text); i++) {
+		struct screen s = { 0 };
+
+		screen_feed(&s, text, i);
+		screen_feed(&s, text + i, strlen(text) - i);
+		T_INT(s.modes, whole.modes);
+		T_INT(s.state, whole.state);
+	}
+}
+
+static void test_nonsense_has_no_effect(void)
+{
+	T_STR(enter_after("\033]2;\033[?1049\a"), "");
+	T_STR(enter_after("\033[?10\030"
+			  "49h"),
+	      "");
+	T_STR(enter_after("\033[?99999999999999991049h"), "");
+	T_STR(enter_after("\033[1049h"), "");
+	T_STR(enter_after("\033[?1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1049h\033[?1l"), "");
+	T_STR(enter_after("\033[?1049\303\251h"), "");
+}
+
+static enum screen_event last_event(const char *text)
+{
+	enum screen_event event = SCREEN_WITHIN;
+	struct screen s = { 0 };
+
+	for (; *text; text++)
+		event = screen_take(&s, (unsigned char)*text);
+	return event;
+}
+
+static void test_what_may_be_repeated(void)
+{
+	static const char *const draw[] = { "\033[3;4H", "\033[K", "\033[0;31m",
+					    "\0337",     "\033(0", "\033[J",
+					    "\033[5A",   "\033M",  "\033[?K" };
+	static const char *const clear[] = { "\033[2J", "\033[H\033[J", "\033[1;1H\033[0J",
+					     "\033c" };
+	static const char *const other[] = { "\033[c",         "\033[>c",      "\033[6n",
+					     "\033[?6n",       "\033[18t",     "\033[?2004$p",
+					     "\033[>q",        "\033]11;?\a",  "\033]52;c;?\033\\",
+					     "\033P$qm\033\\", "\033_G\033\\", "\033Z",
+					     "\005",           "\a",           "\033[x",
+					     "\033[?u",        "\033[5i",      "\033[3\005A",
+					     "\033[\005?K",    "\033(\005" };
+	static const char *const within[] = { "\033",     "\033[",     "\033[12;",
+					      "\033]0;x", "\033P\033", "\033(" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(draw); i++)
+		T_INT(last_event(draw[i]), SCREEN_DRAW);
+	for (size_t i = 0; i < ARRAY_SIZE(clear); i++)
+		T_INT(last_event(clear[i]), SCREEN_CLEAR);
+	for (size_t i = 0; i < ARRAY_SIZE(other); i++)
+		T_INT(last_event(other[i]), SCREEN_OTHER);
+	for (size_t i = 0; i < ARRAY_SIZE(within); i++)
+		T_INT(last_event(within[i]), SCREEN_WITHIN);
+	T_INT(last_event("\033[Hx\033[J"), SCREEN_DRAW);
+}
+
+static void test_the_longest_text_fits(void)
+{
+	AUTO_BUF all = BUF_INIT(8192), b = BUF_INIT(SCREEN_TEXT_MAX_BYTES);
+	struct screen s = { 0 }, again = { 0 };
+
+	s.modes = UINT32_MAX;
+	s.keypad = s.insert = s.region = s.coloured = true;
+	s.shape = 6;
+	s.other_keys = 2;
+	s.pushes = SCREEN_PUSHES_MAX;
+	s.key_flags = SCREEN_NUMBER_MAX;
+	screen_enter(&s, &b);
+	T_TRUE(!buf_failed(&b));
+	screen_feed(&again, b.p, b.n);
+	buf_clear(&b);
+	screen_leave(&s, &b);
+	T_TRUE(!buf_failed(&b));
+	screen_feed(&again, b.p, b.n);
+	screen_leave(&again, &all);
+	T_INT(all.n, 0);
+}
+
+int main(void)
+{
+	T_RUN(test_plain_text_asks_for_nothing);
+	T_RUN(test_a_full_screen_program);
+	T_RUN(test_old_numbers_of_the_alternate_screen);
+	T_RUN(test_several_modes_in_one_sequence);
+	T_RUN(test_keyboard_protocols);
+	T_RUN(test_resets);
+	T_RUN(test_sequences_may_be_cut_anywhere);
+	T_RUN(test_nonsense_has_no_effect);
+	T_RUN(test_what_may_be_repeated);
+	T_RUN(test_the_longest_text_fits);
+	return t_end();
+}
