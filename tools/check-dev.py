@@ -33,6 +33,20 @@ with tempfile.TemporaryDirectory() as name:
     for words in (("clean", "all"), ("install", "PREFIX=/opt"), ("lint", "src"), ("help", "me"),
                   ("fuzz", "soon"), ("nosuch",)):
         check(2, f"'{words[-1]}'", *words)
+    dest = copy / "dest/usr/local"
+    check(1, "nothing is installed below", "uninstall")
+    ours = ["libexec/cordon/cordon", "libexec/cordon/cordon-guest", "share/man/man1/cordon.1",
+            "share/man/man1/cordon-run.1", "share/man/man5/cordon-policy.5", "share/zsh/site-functions/_cordon",
+            "share/bash-completion/completions/msb", "share/fish/vendor_completions.d/cordon.fish"]
+    others = ["bin/msb", "bin/other", "share/man/man1/other.1", "share/zsh/site-functions/_other"]
+    for name in ours + others:
+        (dest / name).parent.mkdir(parents=True, exist_ok=True)
+        (dest / name).touch()
+    (dest / "bin/cordon").symlink_to("../libexec/cordon/cordon")
+    check(0, "removed from", "uninstall")
+    left = sorted(str(p.relative_to(dest)) for p in dest.rglob("*") if not p.is_dir())
+    if left != sorted(others):
+        bad.append(f"./dev uninstall: {left} are left, wanted {others}")
     (copy / "build").chmod(0o555)
     check(1, "sudo ./dev clean", "run", "host", **({} if os.geteuid() else {"user": NOBODY}))
     (copy / "build").chmod(0o755)

@@ -205,7 +205,11 @@ static const struct opt_set metrics_sets[] = {
 static const char *const metrics_conflicts[][2] = {
 	{ "watch", "follow" }, { "format", "watch" }, { "format", "follow" }, { NULL, NULL }
 };
-static const struct opt_set quiet_sets[] = { { NULL, quiet_opts }, { NULL, NULL } };
+static const struct opt copy_opts[] = {
+	FLAG('L', "follow-link", "If SRC is a link, copy what it leads to"),
+	OPT_END
+};
+static const struct opt_set copy_sets[] = { { NULL, copy_opts }, { NULL, quiet_opts }, { NULL, NULL } };
 static const struct opt_set silent_sets[] = { { NULL, silent_opts }, { NULL, NULL } };
 static const struct opt_set names_sets[] = {
 	{ NULL, format_opts }, { NULL, names_only_opts }, { NULL, NULL }
@@ -820,10 +824,12 @@ static const struct command commands[] = {
 		.name = "copy", .aliases = "cp", .group = SANDBOXES, .run = cmd_copy,
 		.summary = "Copy files into, out of and between sandboxes",
 		.description =
-			"NAME:/absolute/path is a path in a sandbox; any other path is on this machine. "
-			"Directories are copied whole. If the destination is a directory or ends in '/', "
-			"the source is put into it under its own name. Modes are kept, owners are not.",
-		.usage = "SRC DST", .sets = quiet_sets, .min_args = 2, .max_args = 2, .words = WORD_FILE,
+			"NAME:PATH is a path in a sandbox, from its working directory if PATH is not absolute; any other "
+			"path is on this machine. Directories are copied whole. If the destination is a directory or ends "
+			"in '/', the source is put into it under its own name. Modes are kept, owners are not.\n\n"
+			"As SRC, - reads standard input: a tar archive if DST is a directory or ends in '/', otherwise "
+			"the contents of the file DST. As DST, - writes a tar archive to standard output.",
+		.usage = "SRC DST", .sets = copy_sets, .min_args = 2, .max_args = 2, .words = WORD_FILE,
 	},
 	{
 		.name = "modify", .aliases = "mod", .group = SANDBOXES, .run = cmd_modify,

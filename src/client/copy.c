@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -93,11 +94,17 @@ struct source {
 	const char *as;
 };
 
-/* Sends one file or tree. Closes FROM's descriptor. */
-static int put(struct client *c, const struct source *from, const struct file_message *m,
-	       const struct copy_notes *n, struct err *e)
+static int walk_source(void *arg, const struct tree_sink *to, struct err *e)
 {
-	AUTO_FD fd = from->fd;
+	struct source *from = arg;
+
+	return from->path ? tree_walk(from->path, to, e)
+			  : tree_walk_fd(fd_take(&from->fd), from->as, to, e);
+}
+
+int copy_send(struct client *c, const struct file_message *m, copy_producer *produce, void *arg,
+	      const struct copy_notes *n, struct err *e)
+{
 	struct transfer t;
 	struct answer a;
 	const struct tree_sink sink = { .write = write_to_transfer, .arg = &t };
@@ -106,19 +113,40 @@ static int put(struct client *c, const struct source *from, const struct file_me
 	answer_init(&a, n);
 	r = transfer_open(&t, c, m, on_answer, &a, e);
 	if (r == 0)
-		r = from->path ? tree_walk(from->path, &sink, e)
-			       : tree_walk_fd(fd_take(&fd), from->as, &sink, e);
+		r = produce(arg, &sink, e);
 	if (r == 0)
 		r = send_done(&t, e);
 	return answer_wait(&a, &t, r, e);
 }
 
-int copy_in(struct client *c, const char *from, const char *to, const struct copy_notes *n,
-	    struct err *e)
+/* Sends one file or tree. Closes FROM's descriptor. */
+static int put(struct client *c, const struct source *from, const struct file_message *m,
+	       const struct copy_notes *n, struct err *e)
 {
-	const struct file_message m = { .op = FILE_PUT, .path = to };
+	struct source own = *from;
+	int r = copy_send(c, m, walk_source, &own, n, e);
 
-	return put(c, &(struct source){ .path = from, .fd = -1 }, &m, n, e);
+	fd_closep(&own.fd);
+	return r;
+}
+
+int copy_in(struct client *c, const char *from, const char *to, unsigned flags,
+	    const struct copy_notes *n, struct err *e)
+{
+	struct file_message m = { .op = FILE_PUT, .path = to };
+	char name[FILE_NAME_MAX_BYTES + 1];
+	AUTO_FREE char *real = NULL;
+
+	if (flags & COPY_FOLLOW) {
+		real = realpath(from, NULL);
+		if (!real)
+			return err_sys(e, errno, "'%s'", from);
+		/* the copy has the name of the link */
+		if (tree_name_of(from, name) < 0)
+			return err_sys(e, ENAMETOOLONG, "'%s'", from);
+		m.name = name;
+	}
+	return put(c, &(struct source){ .path = real ? real : from, .fd = -1 }, &m, n, e);
 }
 
 static const char *option_of(const struct spec_patch *p)
@@ -184,10 +212,17 @@ static int feed(void *arg, const char *p, size_t n, struct err *e)
 	return tree_build_feed(arg, p, n, e);
 }
 
-int copy_out(struct client *c, const char *from, const char *to, const struct copy_notes *n,
-	     struct err *e)
+static unsigned follow_flag(unsigned flags)
 {
-	const struct file_message m = { .op = FILE_GET, .flags = FILE_KEEP_SAME, .path = from };
+	return flags & COPY_FOLLOW ? FILE_FOLLOW : 0;
+}
+
+int copy_out(struct client *c, const char *from, const char *to, unsigned flags,
+	     const struct copy_notes *n, struct err *e)
+{
+	const struct file_message m = { .op = FILE_GET,
+					.flags = FILE_KEEP_SAME | follow_flag(flags),
+					.path = from };
 	char name[FILE_NAME_MAX_BYTES + 1];
 	struct tree_build *b;
 	struct transfer t;
@@ -215,9 +250,11 @@ static int relay(void *arg, const char *p, size_t n, struct err *e)
 }
 
 int copy_across(struct client *from_client, const char *from, struct client *to_client,
-		const char *to, const struct copy_notes *n, struct err *e)
+		const char *to, unsigned flags, const struct copy_notes *n, struct err *e)
 {
-	const struct file_message get = { .op = FILE_GET, .path = from };
+	const struct file_message get = { .op = FILE_GET,
+					  .flags = follow_flag(flags),
+					  .path = from };
 	char name[FILE_NAME_MAX_BYTES + 1];
 	const struct file_message take = { .op = FILE_PUT, .path = to, .name = name };
 	struct transfer source, sink;

@@ -15,13 +15,21 @@ struct copy_notes {
 	void *arg;
 };
 
+enum copy_flag { COPY_FOLLOW = 1 << 0 /* if the source is a link, copy what it leads to */ };
+
 /* Each function returns 0 even if single entries could not be copied: N gets a note for each of them. */
-MUST_USE int copy_in(struct client *c, const char *from, const char *to, const struct copy_notes *n,
-		     struct err *e);
-MUST_USE int copy_out(struct client *c, const char *from, const char *to,
+struct tree_sink; /* tree/walk.h */
+/* Writes a tree of records, without DONE. */
+typedef int copy_producer(void *arg, const struct tree_sink *to, struct err *e);
+/* Sends what PRODUCE writes as the answer to the request M. */
+MUST_USE int copy_send(struct client *c, const struct file_message *m, copy_producer *produce,
+		       void *arg, const struct copy_notes *n, struct err *e);
+MUST_USE int copy_in(struct client *c, const char *from, const char *to, unsigned flags,
+		     const struct copy_notes *n, struct err *e);
+MUST_USE int copy_out(struct client *c, const char *from, const char *to, unsigned flags,
 		      const struct copy_notes *n, struct err *e);
 MUST_USE int copy_across(struct client *a, const char *from, struct client *b, const char *to,
-			 const struct copy_notes *n, struct err *e);
+			 unsigned flags, const struct copy_notes *n, struct err *e);
 /* Makes one change in the files of the sandbox, as an option of `create` asks. */
 MUST_USE int copy_patch(struct client *c, const struct spec_patch *p, const struct copy_notes *n,
 			struct err *e);

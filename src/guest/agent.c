@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/stat.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -35,11 +36,32 @@ static void pass_note(void *arg, enum file_record_type type, const char *text)
 	IGNORE(write_out(NULL, b.p, b.n, &ignored)); /* if the client left, pid 1 kills the agent */
 }
 
+static int get_top(const struct file_message *m, struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(256);
+	struct stat st;
+
+	if (stat(m->path, &st) < 0)
+		return err_sys(e, errno, "'%s'", m->path);
+	if (S_ISDIR(st.st_mode))
+		file_put_dir(&b, 0755, "top");
+	else
+		file_put_file(&b, 0644, "top");
+	file_put_end(&b);
+	return write_out(NULL, b.p, b.n, e);
+}
+
 static int get(const struct file_message *m, struct err *e)
 {
 	const struct tree_sink out = { .write = write_out, .keep_same = m->flags & FILE_KEEP_SAME };
+	AUTO_FREE char *real = NULL;
 
-	return tree_walk(m->path, &out, e);
+	if (m->flags & FILE_TOP)
+		return get_top(m, e);
+	/* commands may change links at any time; the walk leads to no more than the agent may read anyway */
+	if (m->flags & FILE_FOLLOW && !(real = realpath(m->path, NULL)))
+		return err_sys(e, errno, "'%s'", m->path);
+	return tree_walk(real ? real : m->path, &out, e);
 }
 
 static int put(const struct file_message *m, struct err *e)

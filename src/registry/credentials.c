@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -251,7 +252,8 @@ static int find_configured(int home_fd, const struct settings *s, const char *ho
 static int read_docker_config(struct json_doc **ret, struct err *e)
 {
 	const char *dir = getenv("DOCKER_CONFIG");
-	const char *home = getenv("HOME");
+	char place[PATH_MAX];
+	const char *home = account_home(place);
 	AUTO_FREE char *path = NULL;
 	AUTO_BUF text = BUF_INIT(CREDENTIALS_MAX_BYTES);
 	int r;
@@ -259,7 +261,7 @@ static int read_docker_config(struct json_doc **ret, struct err *e)
 	*ret = NULL;
 	if (dir && *dir)
 		path = xasprintf("%s/config.json", dir);
-	else if (home && *home)
+	else if (home)
 		path = xasprintf("%s/.docker/config.json", home);
 	r = path ? io_read_file(AT_FDCWD, path, &text) : -ENOENT;
 	if (r == -ENOENT || r == -ENOTDIR || r == -EACCES)

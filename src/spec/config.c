@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/account.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -122,11 +123,12 @@ static int read_defaults(const struct json_value *v, struct config *c, struct er
 /* Makes PATH absolute: "~/" is the caller's home directory, and relative paths are below HOME. */
 static char *below(const char *home, const char *path)
 {
-	const char *user = getenv("HOME");
+	char place[PATH_MAX];
+	const char *user = account_home(place);
 
 	if (!path || *path == '/')
 		return copy(path);
-	if (path[0] == '~' && (path[1] == '/' || path[1] == '\0') && user && *user == '/')
+	if (path[0] == '~' && (path[1] == '/' || path[1] == '\0') && user)
 		return xasprintf("%s%s", user, path + 1);
 	return xasprintf("%s/%s", home, path);
 }

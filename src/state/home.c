@@ -14,6 +14,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/compat.h"
@@ -36,14 +37,17 @@
 static const char *wanted_path(char joined[PATH_MAX], struct err *e)
 {
 	const char *home = getenv("CORDON_HOME");
+	char account[PATH_MAX];
 
 	if (!home || !*home)
 		home = getenv("MSB_HOME");
 	if (home && *home)
 		return home;
-	home = getenv("HOME");
-	if (!home || home[0] != '/') {
-		err_set(e, ERR_INVALID, "no home directory: neither CORDON_HOME nor HOME is set");
+	home = account_home(account);
+	if (!home) {
+		err_set(e, ERR_INVALID,
+			"no home directory: neither CORDON_HOME nor HOME is set, and the password "
+			"database has none");
 		return NULL;
 	}
 	if (snprintf(joined, PATH_MAX, "%s/.cordon", home) >= PATH_MAX) {

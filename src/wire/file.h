@@ -39,6 +39,10 @@ enum file_flag {
 	FILE_PATCH = 1 << 0,
 	FILE_EXACT = 1 << 1,     /* PUT: put the tree at path itself, even if path is a directory */
 	FILE_KEEP_SAME = 1 << 2, /* GET: the client understands SHARED and SAME */
+	FILE_FOLLOW = 1 << 3,    /* GET: if path is a link, send what the link leads to */
+	FILE_TOP =
+		1
+		<< 4, /* GET: send only an empty DIR if path is or leads to a directory, otherwise an empty FILE */
 };
 
 struct file_message {

@@ -1,11 +1,13 @@
 """Files into, out of and between sandboxes."""
 
+import io
 import os
 import signal
 import stat
+import tarfile
 import threading
 
-from harness import ALL_MODES, CordonTest
+from harness import ALL_MODES, MSB, CordonTest
 
 
 class CopyTest(CordonTest):
@@ -453,3 +455,157 @@ class Limits(CopyTest):
         self.assertEqual(self.finish(proc).code, 0)
         self.assertLess(peak, allowed)
         self.assertLess(box.pid1().rss_kib, 8 << 10)
+
+
+class Relative(CopyTest):
+    """A path in a sandbox that does not begin with a slash begins in its working directory."""
+
+    def test_in_and_out(self):
+        box = self.create("-w", "/root")
+        with open(self.path("f"), "w") as handle:
+            handle.write("hello")
+        for words in (("f", f"{box.name}:sub/"), ("f", f"{box.name}:"), (f"{box.name}:sub/f", "back")):
+            got = self.cordon("copy", *words)
+            self.assertEqual((got.code, got.err), (0, b""), got)
+        self.assertEqual(box.out("cat /root/f /root/sub/f"), "hellohello")
+        with open(self.path("back")) as handle:
+            self.assertEqual(handle.read(), "hello")
+        got = self.cordon("copy", "f", "nosuch:f")
+        self.assertEqual((got.code, got.errtext), (1, "error: sandbox not found: nosuch\n"), got)
+
+    def test_msb_refuses(self):
+        box = self.create()
+        got = self.cordon("copy", f"{box.name}:rel", "x", program=MSB)
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("a path in a sandbox is absolute", got.errtext)
+
+
+class FollowLink(CopyTest):
+    def test_in_out_and_across(self):
+        box = self.create("-w", "/root")
+        os.makedirs(self.path("real"))
+        with open(self.path("real/f"), "w") as handle:
+            handle.write("text")
+        os.symlink("real/f", self.path("file"))
+        os.symlink("real", self.path("dir"))
+        for words in ((self.path("file"), f"{box.name}:"), (self.path("dir"), f"{box.name}:")):
+            got = self.cordon("copy", "-L", *words)
+            self.assertEqual((got.code, got.err), (0, b""), got)
+        self.assertEqual(box.out("cd /root; test ! -L file; test ! -L dir; cat file dir/f"), "texttext")
+        box.out("cd /root; ln -s dir/f link; mkdir deep; ln -s ../link deep/again")
+        got = self.cordon("copy", f"{box.name}:deep/again", self.path("no"))
+        self.assertEqual(got.code, 1, got)
+        got = self.cordon("copy", "-L", f"{box.name}:deep/again", self.path("yes"))
+        self.assertEqual((got.code, got.err), (0, b""), got)
+        with open(self.path("yes")) as handle:
+            self.assertEqual(handle.read(), "text")
+        got = self.cordon("copy", "-L", f"{box.name}:deep/again", f"{box.name}:across")
+        self.assertEqual((got.code, box.out("test ! -L across; cat across")), (0, "text"), got)
+        got = self.cordon("copy", "-L", self.path("nosuch"), f"{box.name}:")
+        self.assertEqual(got.code, 1, got)
+
+    def test_a_link_inside_cannot_lead_out(self):
+        box = self.create("-w", "/root")
+        with open(self.path("secret"), "w") as handle:
+            handle.write("host")
+        box.out('ln -s "$1" leak', self.path("secret"))
+        got = self.cordon("copy", "-L", f"{box.name}:leak", self.path("got"))
+        self.assertEqual(got.code, 1, got)
+        self.assertFalse(os.path.exists(self.path("got")))
+
+
+class Streams(CopyTest):
+    """`copy -` is a tar archive, or one file."""
+
+    def archive(self, entries, form=tarfile.PAX_FORMAT):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w", format=form) as tar:
+            for name, kind, value in entries:
+                info = tarfile.TarInfo(name)
+                info.type, info.mode = kind, 0o755 if kind == tarfile.DIRTYPE else 0o640
+                if kind == tarfile.REGTYPE:
+                    info.size = len(value)
+                    tar.addfile(info, io.BytesIO(value))
+                else:
+                    info.linkname = value
+                    tar.addfile(info)
+        return out.getvalue()
+
+    def test_archive_in(self):
+        box = self.create("-w", "/root")
+        long = "/".join(["d" * 90] * 3) + "/f"
+        entries = [("./", tarfile.DIRTYPE, ""), ("a/b", tarfile.DIRTYPE, ""), ("a/b/f", tarfile.REGTYPE, b"x" * 70000),
+                   ("a/c/g", tarfile.REGTYPE, b""), ("a/b/l", tarfile.SYMTYPE, "../c/g"),
+                   (long, tarfile.REGTYPE, b"long"), ("top", tarfile.REGTYPE, b"\0\xff")]
+        for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
+            got = self.cordon("copy", "-", f"{box.name}:/root", stdin=self.archive(entries, form))
+            self.assertEqual((got.code, got.err), (0, b""), got)
+            self.assertEqual(box.out('stat -c "%s %a" a/b/f a/c/g top; readlink a/b/l; cat "$1"; rm -r a top d*', long),
+                             "70000 640\n0 640\n2 640\n../c/g\nlong")
+        got = self.cordon("copy", "-", f"{box.name}:new/", stdin=self.archive(entries[-1:]))
+        self.assertEqual((got.code, box.out("ls new")), (0, "top"), got)
+
+    def test_one_file_in(self):
+        box = self.create("-w", "/root")
+        data = os.urandom(200000)
+        archive = self.archive([("x", tarfile.REGTYPE, b"1")])
+        for name, content in (("f", data), ("empty", b""), ("a.tar", archive)):
+            got = self.cordon("copy", "-", f"{box.name}:{name}", stdin=content)
+            self.assertEqual((got.code, got.err), (0, b""), got)
+            self.assertEqual(box.exec("cat", name).out, content)
+
+    def test_archive_out(self):
+        box = self.create("-w", "/root")
+        box.out("mkdir -p t/sub; printf 12345 > t/sub/f; ln -s sub/f t/l; chmod 750 t/sub; chmod 4755 t/sub/f; "
+                "truncate -s 3M t/hole; mkfifo t/p")
+        got = self.cordon("copy", f"{box.name}:t", "-")
+        self.assertEqual(got.code, 0, got)
+        self.assertIn("set-user-id", got.errtext)
+        with tarfile.open(fileobj=io.BytesIO(got.out)) as tar:
+            found = {m.name: m for m in tar.getmembers()}
+            self.assertEqual(set(found), {"t", "t/sub", "t/sub/f", "t/l", "t/hole"})
+            self.assertEqual(tar.extractfile("t/sub/f").read(), b"12345")
+            self.assertEqual((found["t/sub"].mode, found["t/sub/f"].mode), (0o750, 0o755))
+            self.assertEqual((found["t/l"].linkname, found["t/hole"].size), ("sub/f", 3 << 20))
+        back = self.cordon("copy", "-", f"{box.name}:again/", stdin=got.out)
+        self.assertEqual((back.code, box.out("cat again/t/l")), (0, "12345"), back)
+        got = self.cordon("copy", f"{box.name}:t/.", "-")
+        with tarfile.open(fileobj=io.BytesIO(got.out)) as tar:
+            self.assertIn("sub/f", tar.getnames())
+
+    def test_long_names_come_back(self):
+        box = self.create("-w", "/root")
+        name = "/".join(["n" * 120] * 4)
+        box.out('mkdir -p "$1"; echo 1 > "$1/f"; ln -s "$2" link', name, "t" * 300)
+        got = self.cordon("copy", f"{box.name}:/root/.", "-")
+        with tarfile.open(fileobj=io.BytesIO(got.out)) as tar:
+            self.assertIn(name + "/f", tar.getnames())
+            self.assertEqual(tar.getmember("link").linkname, "t" * 300)
+
+    def test_hostile_archives(self):
+        box = self.create("-w", "/root")
+        for entries in ([("../x", tarfile.REGTYPE, b"1")], [("a/../../x", tarfile.REGTYPE, b"1")]):
+            got = self.cordon("copy", "-", f"{box.name}:in/", stdin=self.archive(entries))
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("bad name", got.errtext)
+        through = [("l", tarfile.SYMTYPE, "/tmp"), ("l/f", tarfile.REGTYPE, b"1")]
+        self.cordon("copy", "-", f"{box.name}:in/", stdin=self.archive(through))
+        self.assertEqual(box.out("ls /tmp"), "")
+        for text, why in ((b"no archive at all" * 100, "no tar archive"), (b"", "no tar archive"),
+                          (self.archive([("f", tarfile.REGTYPE, b"1" * 2000)])[:1200], "ends in the middle")):
+            got = self.cordon("copy", "-", f"{box.name}:in/", stdin=text)
+            self.assertEqual(got.code, 1, got)
+            self.assertIn(why, got.errtext)
+
+    def test_hard_links_are_reported(self):
+        box = self.create("-w", "/root")
+        entries = [("f", tarfile.REGTYPE, b"1"), ("h", tarfile.LNKTYPE, "f"), ("g", tarfile.REGTYPE, b"2")]
+        got = self.cordon("copy", "-", f"{box.name}:in/", stdin=self.archive(entries))
+        self.assertEqual((got.code, box.out("ls in")), (1, "f\ng"), got)
+        self.assertIn("'h' is left out", got.errtext)
+
+    def test_no_archive_for_a_terminal(self):
+        box = self.create()
+        term = self.terminal("copy", f"{box.name}:/etc/passwd", "-")
+        term.expect("standard output is a terminal")
+        self.assertEqual(term.wait(), 1)

@@ -816,3 +816,28 @@ class Foreign(CordonTest):
         self.assertEqual((got.code, got.out), (1, b""), got)
         self.assertIn("newer", got.errtext)
         self.assertEqual(box.remove("-f").code, 0)
+
+
+class NoHome(CordonTest):
+    """Without HOME, as under some service managers, the password database says where the state is."""
+
+    modes = ("root", "user")
+
+    def test_the_password_database_decides(self):
+        account = os.path.join(self.dir, "account")
+        os.mkdir(account)
+        passwd = os.path.join(self.dir, "passwd")
+        with open(passwd, "w") as handle:
+            handle.write(f"somebody:x:0:0::{account}:/bin/sh\n")
+        script = 'mount --bind "$1" /etc/passwd && shift && exec "$@"'
+        for unset in ({"HOME": None}, {"HOME": ""}, {"HOME": "relative"}):
+            got = self.cordon("-Urm", "sh", "-c", script, "sh", passwd, CORDON, "self", "uninstall",
+                              program="/usr/bin/unshare", env={"CORDON_HOME": None, **unset})
+            self.assertEqual(got.code, 1, got)
+            self.assertIn(f"'{account}/.cordon'", got.errtext)
+        with open(passwd, "w") as handle:
+            handle.write("other:x:7:7::/nowhere:/bin/sh\n")
+        got = self.cordon("-Urm", "sh", "-c", script, "sh", passwd, CORDON, "list",
+                          program="/usr/bin/unshare", env={"CORDON_HOME": None, "HOME": None})
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("no home directory", got.errtext)

@@ -1,0 +1,35 @@
+/*
+ * Writes a tar archive from a stream of records (wire/file.h), which may come from hostile code.
+ *
+ * Files lose their set-user-id and set-group-id bits, as in a copy. An entry's size comes before its bytes in an archive, but
+ * after them in the stream, so each file is kept in a scratch file first. Memory is bounded.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "tree/walk.h"
+#include "wire/file.h"
+
+struct tar {
+	const struct tree_sink *to;
+	int scratch; /* a file without a name; owned by the caller */
+	const char *
+		name; /* of the outermost entry, instead of the stream's name; "" for its contents; borrowed */
+	/* called for each NOTE and MISS of the stream */
+	void (*note)(void *arg, enum file_record_type type, const char *text);
+	void *arg;
+
+	bool ended;   /* DONE was received */
+	bool in_file; /* between FILE and END */
+	bool placed;  /* the outermost entry was sent */
+	unsigned depth, mode;
+	uint64_t size, time_s;
+	struct buf in, at;
+	struct file_record record;
+};
+
+/* The caller has set TO, SCRATCH, NAME, NOTE and ARG. */
+void tar_init(struct tar *t);
+void tar_done(struct tar *t);
+/* Takes the next bytes of the stream, cut at any place. After DONE the archive is complete. */
+MUST_USE int tar_feed(struct tar *t, const void *p, size_t n, struct err *e);
