@@ -350,6 +350,9 @@ static const struct command image_commands[] = {
 static const struct opt login_opts[] = {
 	VALUE('u', "username", "USER", "Name to log in with"),
 	FLAG(0, "password-stdin", "Read the password from stdin instead of asking"),
+	FLAG(0, "no-check", "Store the password without asking the registry whether it is right"),
+	FLAG(0, "insecure", "Plain HTTP"),
+	VALUE(0, "ca-certs", "FILE", "Also trust these certificate authorities"),
 	OPT_END
 };
 static const struct opt_set login_sets[] = { { NULL, login_opts }, { NULL, NULL } };

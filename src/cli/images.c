@@ -169,7 +169,8 @@ int cmd_registry_login(const struct args *a)
 
 	if (!args_has(a, "password-stdin") && ask_password(&e) < 0)
 		return say_error(&e);
-	return become(a, &(struct handover){ "login", NULL, WORDS("username"), NULL });
+	return become(a, &(struct handover){ "login", WORDS("insecure", "no-check"),
+					     WORDS("username", "ca-certs"), NULL });
 }
 
 int cmd_registry_logout(const struct args *a)

@@ -13,6 +13,7 @@
 #include "image/reference.h"
 #include "registry/commands.h"
 #include "registry/credentials.h"
+#include "registry/registry.h"
 #include "registry/settings.h"
 
 /* Takes the host from WORD, which may be an address with a scheme, since people paste addresses. */
@@ -57,6 +58,29 @@ static int read_password(struct buf *out, struct err *e)
 	return 0;
 }
 
+static int try_login(const struct options *o, int home, const char *host, const char *password,
+		     struct err *e)
+{
+	const struct registry_options ro = { .insecure = o->insecure, .ca_certs = o->ca_certs };
+	AUTO_FREE char *probe = xasprintf("%s/x", host);
+	struct registry registry;
+	struct reference ref;
+	struct settings s;
+	int r;
+
+	if (reference_parse(probe, &ref, e) < 0 || settings_read(home, &s, e) < 0)
+		return -1;
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	r = registry_open(home, &s, &ref, &ro, &registry, e);
+	if (r == 0) {
+		r = registry_try_login(&registry, o->username, password, e);
+		registry_done(&registry);
+	}
+	curl_global_cleanup();
+	settings_done(&s);
+	return r;
+}
+
 int run_login(const struct options *o, struct err *e)
 {
 	AUTO_BUF password = BUF_INIT(CREDENTIAL_SECRET_MAX_BYTES);
@@ -69,7 +93,9 @@ int run_login(const struct options *o, struct err *e)
 	if (read_host(o->arg[0], &host, e) < 0 || options_open_home(o, &home, e) < 0 ||
 	    read_password(&password, e) < 0)
 		return -1;
-	r = credentials_store(home, host, o->username, password.p, e);
+	r = o->no_check ? 0 : try_login(o, home, host, password.p, e);
+	if (r == 0)
+		r = credentials_store(home, host, o->username, password.p, e);
 	explicit_bzero(password.p, password.n);
 	if (r == 0)
 		say_done("Logged in", host, 0);

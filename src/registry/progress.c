@@ -14,12 +14,6 @@
 #define DIGEST_SHOWN 12
 #define LINES_SPARE 2u /* kept free below the bars, so that redrawing never scrolls */
 
-void progress_begin(struct progress *p, bool quiet)
-{
-	*p = (struct progress){ .on = !quiet && isatty(STDERR_FILENO),
-				.start_ns = clock_mono_ns() };
-}
-
 static double mib(uint64_t bytes)
 {
 	return (double)bytes / (1 << 20);
@@ -81,6 +75,22 @@ static void put(const struct buf *b)
 {
 	if (b->n > 0)
 		IGNORE(io_write_all(STDERR_FILENO, b->p, b->n));
+}
+
+void progress_begin(struct progress *p, bool quiet, const char *reference)
+{
+	AUTO_BUF b = BUF_INIT(1u << 20);
+
+	*p = (struct progress){ .on = !quiet && isatty(STDERR_FILENO),
+				.start_ns = clock_mono_ns() };
+	if (!p->on)
+		return;
+	/* a person sees at once that something happens; the first bars replace the line */
+	buf_add_str(&b, "   Pulling      ");
+	buf_add_clean(&b, reference);
+	buf_add_char(&b, '\n');
+	p->n_lines = 1;
+	put(&b);
 }
 
 void progress_draw(struct progress *p, const struct fetch *f, const struct layers *l)

@@ -20,7 +20,7 @@ struct progress {
 	uint64_t start_bytes; /* fetched before the first drawing; not counted for the speed */
 };
 
-void progress_begin(struct progress *p, bool quiet);
+void progress_begin(struct progress *p, bool quiet, const char *reference);
 /* Draws again when enough time has passed since the last drawing. */
 void progress_draw(struct progress *p, const struct fetch *f, const struct layers *l);
 void progress_end(struct progress *p);

@@ -24,6 +24,7 @@
 #include "store/install.h"
 #include "store/layers.h"
 #include "store/store.h"
+#include "store/sweep.h"
 
 struct pull_options {
 	struct registry_options registry;
@@ -177,14 +178,16 @@ static int pull_all(struct pull *p, const char *reference, bool *ret_cached, str
 {
 	int r;
 
-	if (resolve(p, e) < 0 || fetch_init(&p->fetch, p->store, &p->registry, e) < 0)
+	progress_begin(&p->progress, p->options->quiet, reference);
+	if (resolve(p, e) < 0 || fetch_init(&p->fetch, p->store, &p->registry, e) < 0) {
+		progress_end(&p->progress);
 		return -1;
+	}
 	layers_init(&p->layers, p->store, NULL);
 	add_blob(p, &p->install.manifest.config);
 	for (size_t i = 0; i < p->install.manifest.n_items; i++)
 		add_blob(p, &p->install.manifest.item[i]);
 	*ret_cached = all_present(p);
-	progress_begin(&p->progress, p->options->quiet);
 	r = run_queues(p, e);
 	progress_end(&p->progress);
 	fetch_done(&p->fetch);
@@ -243,6 +246,17 @@ static int pull_one(const struct options *o, const struct store *store, bool *re
 	return r;
 }
 
+/* Removes what a failed pull has fetched. A pull that was killed leaves its parts for the next one; so does this one if
+ * another process uses the store. */
+static void forget_parts(const struct store *store)
+{
+	struct sweep_result ignored;
+	struct err e;
+
+	if (store_try_exclusive(store))
+		IGNORE(sweep(store, true, &ignored, &e)); /* the next prune tries again */
+}
+
 int run_pull(const struct options *o, struct err *e)
 {
 	uint64_t since_ns = clock_mono_ns();
@@ -255,6 +269,8 @@ int run_pull(const struct options *o, struct err *e)
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	r = pull_one(o, &store, &cached, e);
 	curl_global_cleanup();
+	if (r < 0)
+		forget_parts(&store);
 	store_done(&store);
 	if (r < 0)
 		say_failed("Pulling", o->arg[0]);

@@ -411,6 +411,14 @@ static int fail_status(const struct endpoint *p, long status, struct err *e)
 	}
 }
 
+/* Returns true if the server has not sent a byte. */
+static bool is_silent(CURL *easy)
+{
+	long n = 0;
+
+	return curl_easy_getinfo(easy, CURLINFO_HEADER_SIZE, &n) == CURLE_OK && n == 0;
+}
+
 enum registry_verdict registry_judge(struct registry *r, size_t endpoint, CURL *easy,
 				     CURLcode result, unsigned n_tries, bool *authenticated,
 				     unsigned *ret_pause_ms, struct err *e)
@@ -429,6 +437,11 @@ enum registry_verdict registry_judge(struct registry *r, size_t endpoint, CURL *
 		wipe_token(p);
 		return authenticate(r, p, easy, e) < 0 ? REGISTRY_FAILED : REGISTRY_AGAIN;
 	}
+	if (result == CURLE_OPERATION_TIMEDOUT && is_silent(easy)) {
+		err_set(e, ERR_TIMEOUT, "'%s' does not answer", p->host);
+		err_hint(e, "check the network, the proxy variables and the name of the registry");
+		return REGISTRY_FAILED; /* nobody waits for five such timeouts */
+	}
 	if (may_pass(result, status) && n_tries < REGISTRY_TRIES_MAX &&
 	    after <= REGISTRY_RETRY_AFTER_MAX_S) {
 		*ret_pause_ms =
@@ -438,7 +451,10 @@ enum registry_verdict registry_judge(struct registry *r, size_t endpoint, CURL *
 	if (result != CURLE_OK)
 		fail_transfer(p, result, e);
 	else if (status == 401) {
-		err_set(e, ERR_DENIED, "'%s' refuses the login (401)", p->host);
+		err_set(e, ERR_DENIED,
+			"'%s' gives no access to the repository '%s' (401): it does not exist, or "
+			"it needs a%s login",
+			p->host, r->reference.repository, p->credentials.username ? "nother" : "");
 		err_hint(e, "log in: cordon registry login HOST -u USER");
 	} else
 		fail_status(p, status, e);
@@ -462,6 +478,36 @@ static int check_manifest_digest(CURL *c, const char *target, const struct buf *
 		return err_set(e, ERR_PROTOCOL, "the manifest %s arrived with the digest %s", want,
 			       got);
 	return 0;
+}
+
+/* Says what is missing, if the answer to a request for a manifest tells that. */
+static void explain_missing(const struct registry *r, const struct endpoint *p, const char *target,
+			    const struct buf *body, struct err *e)
+{
+	const char *what = digest_valid(target) ? "manifest" : "tag", *code = "";
+	const struct json_value *errors;
+	struct err ignored;
+	AUTO_JSON doc = NULL;
+
+	if (json_parse(buf_str(body), body->n, &doc, &ignored) == 0) {
+		errors = json_get(json_root(doc), "errors");
+		if (errors && errors->type == JSON_ARRAY && errors->array.n)
+			code = json_get_str(&errors->array.item[0], "code", "");
+	}
+	if (strcmp(code, "NAME_UNKNOWN") == 0) {
+		err_set(e, ERR_NOT_FOUND, "the repository '%s' was not found on '%s'",
+			r->reference.repository, p->host);
+		err_hint(e, "check the name; a private repository needs a login: cordon registry "
+			    "login HOST -u USER");
+	} else if (strcmp(code, "MANIFEST_UNKNOWN") == 0) {
+		err_set(e, ERR_NOT_FOUND,
+			"the %s '%s' was not found in the repository '%s' of '%s'", what, target,
+			r->reference.repository, p->host);
+		err_hint(e, "the repository exists: check the tag");
+	} else {
+		err_set(e, ERR_NOT_FOUND, "'%s:%s' was not found on '%s'", r->reference.repository,
+			target, p->host);
+	}
 }
 
 static int get_manifest_once(struct registry *r, size_t endpoint, const char *target,
@@ -494,6 +540,8 @@ static int get_manifest_once(struct registry *r, size_t endpoint, const char *ta
 		*ret_again = v == REGISTRY_AGAIN;
 		if (v == REGISTRY_DONE)
 			rc = check_manifest_digest(c, target, body, e);
+		else if (v == REGISTRY_FAILED && e->code == ERR_NOT_FOUND)
+			explain_missing(r, p, target, body, e);
 	}
 	curl_easy_cleanup(c);
 	curl_slist_free_all(headers);
@@ -523,5 +571,48 @@ int registry_get_manifest(struct registry *r, const char *target, struct buf *re
 			*ret_endpoint = i;
 			return 0;
 		}
-	return -1; /* E holds the error of the registry itself, because it is asked last */
+	/* E holds the error of the registry itself, because it is asked last */
+	return r->n_endpoints > 1 ? err_wrap(e, "%zu mirrors failed, too", r->n_endpoints - 1) : -1;
+}
+
+/* --- logins ---------------------------------------------------------------------------------- */
+
+int registry_try_login(struct registry *r, const char *username, const char *password,
+		       struct err *e)
+{
+	size_t last = r->n_endpoints - 1;
+	struct endpoint *p = &r->endpoint[last];
+	AUTO_FREE char *url = xasprintf("%s/v2/", p->base);
+	AUTO_BUF body = BUF_INIT(REGISTRY_REST_MAX_BYTES);
+	enum registry_verdict v = REGISTRY_AGAIN;
+	bool authenticated = false;
+
+	credentials_done(&p->credentials);
+	p->credentials = (struct credentials){ .username = xstrdup(username),
+					       .password = xstrdup(password),
+					       .source = "given" };
+	for (unsigned n = 1; v == REGISTRY_AGAIN; n++) {
+		CURL *c = new_request(r, p, url);
+		unsigned ms = 0;
+		CURLcode result;
+
+		if (!c)
+			abort(); /* no memory for a small object: xcalloc() aborts too */
+		identify(c, p);
+		buf_clear(&body);
+		curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, keep);
+		curl_easy_setopt(c, CURLOPT_WRITEDATA, &body);
+		result = curl_easy_perform(c);
+		v = registry_judge(r, last, c, result, n, &authenticated, &ms, e);
+		curl_easy_cleanup(c);
+		if (v == REGISTRY_AGAIN)
+			pause_ms(ms);
+	}
+	if (v == REGISTRY_DONE)
+		return 0;
+	if (e->code == ERR_DENIED) {
+		err_set(e, ERR_DENIED, "'%s' refuses the password of '%s'", p->host, username);
+		err_hint(e, "the login was not stored");
+	}
+	return -1;
 }

@@ -84,3 +84,7 @@ enum registry_verdict {
 enum registry_verdict registry_judge(struct registry *r, size_t endpoint, CURL *easy,
 				     CURLcode result, unsigned n_tries, bool *authenticated,
 				     unsigned *ret_pause_ms, struct err *e);
+
+/* Asks the registry itself, not its mirrors, whether it takes this login. Fails with ERR_DENIED if it does not. */
+MUST_USE int registry_try_login(struct registry *r, const char *username, const char *password,
+				struct err *e);

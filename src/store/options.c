@@ -15,7 +15,7 @@ static bool take_flag(struct options *o, const char *word)
 	} flags[] = {
 		{ "--force", &o->force }, { "--insecure", &o->insecure },
 		{ "--quiet", &o->quiet }, { "--update", &o->update },
-		{ "--yes", &o->yes },
+		{ "--yes", &o->yes },     { "--no-check", &o->no_check },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)

@@ -3,6 +3,7 @@
 import base64
 import crypt
 import gzip
+import hashlib
 import json
 import os
 import signal
@@ -96,10 +97,10 @@ class Real(ImageMixin, CordonTest):
         self.refused("pull", "--ca-certs", self.path("nosuch"), ref, says="--ca-certs")
         got = self.refused("pull", "--ca-certs", cert, ref, says="wants a login")
         self.assertIn("registry login", got.errtext)
-        self.ok("login", registry.host, "--username", "ann", stdin=b"wrong\n")
-        got = self.refused("pull", "--ca-certs", cert, ref, says="refuses the")
+        self.ok("login", registry.host, "--no-check", "--username", "ann", stdin=b"wrong\n")
+        got = self.refused("pull", "--ca-certs", cert, ref, says="needs another login")
         self.assertNotIn("wrong", got.errtext)
-        self.ok("login", registry.host, "--username", "ann", stdin=b"secret\n")
+        self.ok("login", registry.host, "--no-check", "--username", "ann", stdin=b"secret\n")
         self.ok("pull", "--ca-certs", cert, ref)
         self.ok("logout", registry.host)
         self.ok("remove", ref)
@@ -128,7 +129,7 @@ class Real(ImageMixin, CordonTest):
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"registries": {"hosts": {fake.host: {
                 "insecure": True, "mirrors": ["http://" + mirror.host]}}}}, handle)
-        self.ok("login", fake.host, "--username", "bob", stdin=b"stored\n")
+        self.ok("login", fake.host, "--no-check", "--username", "bob", stdin=b"stored\n")
         with open(self.path("box.yaml"), "w") as handle:
             handle.write(f"image: {fake.host}/x\nregistry: {{username: ann, password_env: PULL_WORD}}\n")
         got = self.cordon("create", "-n", "x", "--conf", self.path("box.yaml"))
@@ -159,7 +160,7 @@ class Real(ImageMixin, CordonTest):
         tokens.asked.clear()
         self.ok("pull", "--insecure", f"{registry.host}/public/bb")
         self.assertEqual(tokens.asked, [("repository:public/bb:pull", False)])
-        self.refused("pull", "--insecure", f"{registry.host}/private/bb", says="refuses the login")
+        self.refused("pull", "--insecure", f"{registry.host}/private/bb", says="gives no access")
         os.mkdir(self.path(".docker"))
         with open(self.path(".docker/config.json"), "w") as handle:
             json.dump({"auths": {f"http://{registry.host}/v2/": {
@@ -218,7 +219,7 @@ class Prompt(CordonTest):
     modes = ("user",)
 
     def prompt(self):
-        term = self.terminal("registry", "login", "reg.example", "--username", "ann")
+        term = self.terminal("registry", "login", "reg.example", "--username", "ann", "--no-check")
         term.expect("Password: ")
         self.eventually(lambda: not term.attributes()[3] & termios.ECHO)
         return term
@@ -242,9 +243,8 @@ class Logins(ImageMixin, CordonTest):
 
     def test_list_shows_logins(self):
         self.assertEqual(self.ok("registries").text, "No registries configured.\n")
-        self.ok("login", "https://reg.example:5000/", "--username", "ann",
-                stdin=b"s3cr3t")
-        self.ok("login", "docker.io", "--username", "bob", stdin=b"s3cr3t\n")
+        self.ok("login", "https://reg.example:5000/", "--username", "ann", "--no-check", stdin=b"s3cr3t")
+        self.ok("login", "docker.io", "--username", "bob", "--no-check", stdin=b"s3cr3t\n")
         got = self.ok("registries")
         self.assertEqual(got.text.split(), ["REGISTRY", "USERNAME", "SOURCE", "docker.io", "bob",
                                             "login", "reg.example:5000", "ann", "login"])
@@ -264,6 +264,22 @@ class Logins(ImageMixin, CordonTest):
                      says="--username")
         self.refused("login", "bad host", "--username", "a", stdin=b"x",
                      says="bad registry host")
+
+    def test_login_tries_the_password(self):
+        right = "Basic " + base64.b64encode(b"ann:secret").decode()
+        fake = FakeRegistry(self, lambda h, *a: h.reply(200 if h.headers.get("Authorization") == right else 401, b"{}",
+                                                        WWW_Authenticate='Basic realm="x"') or True)
+        stored = os.path.join(self.home, "secrets/registries.json")
+        got = self.refused("login", fake.host, "--insecure", "--username", "ann", stdin=b"wrong",
+                           says="refuses the password of 'ann'")
+        self.assertNotIn("wrong", got.errtext)
+        self.assertFalse(os.path.exists(stored))
+        self.ok("login", fake.host, "--insecure", "--username", "ann", stdin=b"secret")
+        self.assertTrue(os.path.exists(stored))
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            self.refused("login", f"localhost:{closed.getsockname()[1]}", "--insecure", "--username", "ann",
+                         stdin=b"x", says="connect")
 
     def test_a_credential_helper_is_asked(self):
         """The client asks a Docker credential helper on stdin, and uses its answer without showing it."""
@@ -325,6 +341,34 @@ class Misbehaving(ImageMixin, CordonTest):
         fake = FakeRegistry(self, lambda h, *a: h.reply(503) or True)
         self.refused("pull", "--insecure", f"{fake.host}/x", says="answers 503")
         self.assertEqual(len(fake.requests), 5)
+
+    def test_what_is_missing_is_named(self):
+        def answer(code):
+            return json.dumps({"errors": [{"code": code, "message": "m"}]}).encode()
+        for code, says in (("NAME_UNKNOWN", "the repository 'a/x' was not found on"),
+                           ("MANIFEST_UNKNOWN", "the tag 'v9' was not found in the repository 'a/x' of"),
+                           ("OTHER", "'a/x:v9' was not found on")):
+            fake = FakeRegistry(self, lambda h, *a: h.reply(404, answer(code)) or True)
+            got = self.refused("pull", "--insecure", f"{fake.host}/a/x:v9", says=says)
+            self.assertIn(fake.host, got.errtext)
+
+    def test_a_silent_registry_is_given_up(self):
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen()  # accepts, and never answers
+            host = f"localhost:{silent.getsockname()[1]}"
+            self.refused("pull", "--insecure", f"{host}/x", says=f"'{host}' does not answer", timeout=60)
+
+    def test_a_failed_pull_leaves_nothing(self):
+        fake = FakeRegistry(self)
+        whole = self.layer()
+        second = self.layer()
+        fake.image("latest", [whole, second])
+        del fake.blobs["sha256:" + hashlib.sha256(second).hexdigest()]
+        self.refused("pull", "--insecure", f"{fake.host}/x", says="not found")
+        left = [os.path.join(d, f) for d, _, files in os.walk(os.path.join(self.home, "cache")) for f in files
+                if f not in ("lock",)]
+        self.assertEqual(left, [])
 
     def test_a_cut_transfer_is_resumed(self):
         """The client continues a broken transfer with a Range request."""
@@ -476,7 +520,7 @@ class Misbehaving(ImageMixin, CordonTest):
         fake = FakeRegistry(self, answer)
         fake.image("latest", [self.layer()])
         elsewhere.blobs = fake.blobs
-        self.ok("login", fake.host, "--username", "ann", stdin=b"secret")
+        self.ok("login", fake.host, "--no-check", "--username", "ann", stdin=b"secret")
         self.ok("pull", "--insecure", f"{fake.host}/x")
         self.assertEqual([r for r in elsewhere.requests if "Authorization" in r[2]], [])
         loop = FakeRegistry(self, lambda h, kind, name, n: h.reply(
