@@ -30,6 +30,7 @@
 #include "base/holder.h"
 #include "base/io.h"
 #include "guest/seccomp.h"
+#include "wire/group_view.h"
 
 #define CAP_BIT(c) (1ull << (c))
 
@@ -93,11 +94,51 @@ static int take_group(const struct guest *g, const int *fds, unsigned *at)
 	return payload;
 }
 
+/* Mounts the views of the sandbox's own control groups, and closes their descriptors. A mount of the user may be in
+ * their place, so no link is followed and no other mount entered. A view that cannot be mounted is left out: programs then
+ * do not see their limits, which hold all the same. */
+static void show_groups(unsigned kinds, int *fds)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+				.resolve =
+					RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
+	AUTO_FD sys = kinds ? open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	for (unsigned i = 0; i < GROUP_VIEW_COUNT; i++) {
+		AUTO_FD place = -1;
+
+		if (!(kinds & 1u << i))
+			continue;
+		place = sys_openat2(sys, group_view_place[i], &how);
+		if (place >= 0)
+			IGNORE(sys_move_mount(*fds, "", place, "",
+					      MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH));
+		fd_closep(fds++);
+	}
+}
+
+/* Joins groups that limit nothing, for commands to inherit. Joining a cpuset resets the CPUs that we may use, so they are
+ * set again. */
+static void join_groups(int *tasks, unsigned n)
+{
+	cpu_set_t cpus;
+	bool know_cpus = n && sched_getaffinity(0, sizeof(cpus), &cpus) == 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		/* if this fails, programs find no group there */
+		IGNORE(io_write_all(tasks[i], "0", 1));
+		fd_closep(&tasks[i]);
+	}
+	if (know_cpus)
+		IGNORE(sched_setaffinity(0, sizeof(cpus), &cpus));
+}
+
 /* Takes the descriptors that came with BOOT. They have a fixed order; the message says which of them came. */
-static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
+static int take_fds(struct guest *g, int *fds, unsigned n, struct err *e)
 {
 	unsigned want = 1 + g->boot.has_connection + g->boot.has_cgroup + g->boot.born_with_cgroup +
-			g->boot.has_oom + g->boot.has_refusals + g->boot.n_task_fds;
+			g->boot.has_oom + g->boot.has_refusals + g->boot.n_task_fds +
+			(unsigned)__builtin_popcount(g->boot.group_views) + g->boot.n_group_joins;
 	unsigned at = 0;
 
 	if (n != want || g->boot.n_task_fds > EXEC_TASK_FDS_MAX || !g->boot.inner_uid_map ||
@@ -117,6 +158,8 @@ static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 	g->walls.n_task_fds = g->boot.n_task_fds;
 	for (unsigned i = 0; i < g->boot.n_task_fds; i++)
 		g->walls.task_fd[i] = fds[at++];
+	show_groups(g->boot.group_views, fds + at);
+	join_groups(fds + n - g->boot.n_group_joins, g->boot.n_group_joins);
 	return 0;
 }
 

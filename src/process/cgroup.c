@@ -33,6 +33,7 @@
 #define MOVE_PASSES_MAX 8   /* members may fork between two passes, so one pass may miss some */
 
 static const char *const v1_names[] = { "memory", "pids", "cpu" };
+static const char *const seen_names[CGROUP_SEEN_COUNT] = { "cpuacct", "cpuset" };
 
 void cgroup_init(struct cgroup *c)
 {
@@ -44,6 +45,8 @@ void cgroup_init(struct cgroup *c)
 			      .oom = -1 };
 	for (unsigned i = 0; i < CGROUP_V1_MAX; i++)
 		c->v1[i] = c->tasks[i] = -1;
+	for (unsigned i = 0; i < CGROUP_SEEN_COUNT; i++)
+		c->seen[i] = -1;
 }
 
 void cgroup_done(struct cgroup *c)
@@ -54,6 +57,8 @@ void cgroup_done(struct cgroup *c)
 	fd_closep(&c->v2_helpers);
 	fd_closep(&c->v2_enclosed);
 	fd_closep(&c->oom);
+	for (unsigned i = 0; i < CGROUP_SEEN_COUNT; i++)
+		fd_closep(&c->seen[i]);
 	for (unsigned i = 0; i < CGROUP_V1_MAX; i++) {
 		fd_closep(&c->v1[i]);
 		fd_closep(&c->tasks[i]);
@@ -392,6 +397,57 @@ void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, 
 			limit_v1(c, i, l);
 }
 
+/* Gives the cpuset GROUP the CPUs and memory nodes of its parent. Without them it takes no member. */
+static bool fill_cpuset(int parent, int group)
+{
+	static const char *const files[] = { "cpuset.cpus", "cpuset.mems" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		char words[WORDS_MAX_BYTES];
+
+		read_words(parent, files[i], words);
+		if (io_write_file(group, files[i], words) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* Returns true if a group of C is in the hierarchy of DIR, because several controllers are mounted together. */
+static bool is_in_hierarchy(const struct cgroup *c, int dir)
+{
+	struct stat a, b;
+
+	for (unsigned i = 0; i < c->n_v1; i++)
+		if (fstat(dir, &a) == 0 && fstat(c->v1[i], &b) == 0 && a.st_dev == b.st_dev)
+			return true;
+	return false;
+}
+
+void cgroup_make_seen(struct cgroup *c)
+{
+	bool limited = false;
+	char name[64], path[128];
+
+	for (unsigned i = 0; i < c->n_v1; i++)
+		limited |= c->kind[i] != CGROUP_PIDS;
+	group_name(c->id, name);
+	for (unsigned i = 0; limited && i < CGROUP_SEEN_COUNT; i++) {
+		AUTO_FD top = -1;
+		AUTO_FD dir = -1;
+
+		snprintf(path, sizeof(path), CGROUP_ROOT "/%s", seen_names[i]);
+		top = open_dir(AT_FDCWD, path);
+		if (top < 0 || is_cgroup2(top) || is_in_hierarchy(c, top))
+			continue;
+		dir = make_dir(top, name);
+		if (dir >= 0 && i == CGROUP_CPUSET && !fill_cpuset(top, dir)) {
+			IGNORE(unlinkat(top, name, AT_REMOVEDIR));
+			continue;
+		}
+		c->seen[i] = fd_take(&dir);
+	}
+}
+
 /* Makes a group for helper processes, beside the groups of commands. The payload's group cannot take
  * a process, because it has groups in it. */
 void cgroup_make_helpers(struct cgroup *c)
@@ -504,10 +560,12 @@ void cgroup_remove(const char *id)
 		remove_left(v2, name);
 	if (scope >= 0)
 		remove_left(scope, name);
-	for (size_t i = 0; i < ARRAY_SIZE(v1_names); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(v1_names) + CGROUP_SEEN_COUNT; i++) {
 		AUTO_FD root = -1;
 
-		snprintf(path, sizeof(path), CGROUP_ROOT "/%s", v1_names[i]);
+		snprintf(path, sizeof(path), CGROUP_ROOT "/%s",
+			 i < ARRAY_SIZE(v1_names) ? v1_names[i]
+						  : seen_names[i - ARRAY_SIZE(v1_names)]);
 		root = open_dir(AT_FDCWD, path);
 		if (root >= 0)
 			remove_left(root, name);
@@ -531,6 +589,8 @@ void cgroup_clear(const struct cgroup *c)
 	clear_one(c->v2_home, name);
 	for (unsigned i = 0; i < c->n_v1; i++)
 		clear_one(c->v1[i], name);
+	for (unsigned i = 0; i < CGROUP_SEEN_COUNT; i++)
+		clear_one(c->seen[i], name);
 }
 
 static bool read_number(int dir, const char *file, const char *key, uint64_t *ret)

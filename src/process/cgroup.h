@@ -18,6 +18,7 @@
 #define CGROUP_ID_BYTES 33
 #define CGROUP_V1_MAX 4 /* memory, pids, cpu, cpuacct */
 
+enum cgroup_seen { CGROUP_CPUACCT, CGROUP_CPUSET, CGROUP_SEEN_COUNT };
 enum cgroup_limit { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_LIMIT_COUNT };
 
 struct cgroup_limits {
@@ -44,6 +45,9 @@ struct cgroup {
 	unsigned kind[CGROUP_V1_MAX];
 	int tasks[CGROUP_V1_MAX]; /* `tasks` files of v1, by which commands join the groups */
 	unsigned n_v1;
+	/* Directories of cordon-ID in the v1 hierarchies cpuacct and cpuset. They limit nothing; pid 1 joins them, so that
+	 * Java finds all groups that it wants (process/group_view.h). Or -1. */
+	int seen[CGROUP_SEEN_COUNT];
 	int oom; /* memory.events or memory.oom_control, open for reading; or -1 */
 	bool enforced[CGROUP_LIMIT_COUNT];
 };
@@ -60,6 +64,8 @@ void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, 
 /* Makes the group for processes that work for the payload, before it is needed: a confined supervisor
  * cannot make groups. */
 void cgroup_make_helpers(struct cgroup *c);
+/* Makes the groups in SEEN, if v1 groups limit memory or CPU time. */
+void cgroup_make_seen(struct cgroup *c);
 /* Opens v2_enclosed, after cgroup_limit() and if we may mount. Returns 0 or -errno. */
 MUST_USE int cgroup_enclose(struct cgroup *c);
 /* Charges the resources of PID, a helper process, to the payload. Does nothing without groups. */

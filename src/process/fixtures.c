@@ -12,9 +12,10 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 #include "base/erase.h"
+#include "wire/group_view.h"
 
 #define PARENT "/var/lib/cordon"
-#define PLACE PARENT "/fixtures-1" /* the number changes when the contents change */
+#define PLACE PARENT "/fixtures-2" /* the number changes when the contents change */
 
 const struct fixture_node fixture_nodes[FIXTURE_NODES] = {
 	{ "/dev/null", "null", 1, 3 },       { "/dev/zero", "zero", 1, 5 },
@@ -38,12 +39,25 @@ static int make(int root, const char *path, mode_t mode)
 
 static int make_sys(int root)
 {
-	static const char *const dirs[] = { "sys", "sys/devices", "sys/devices/system",
-					    "sys/devices/system/cpu", "sys/devices/system/node" };
+	static const char *const dirs[] = { "sys",
+					    "sys/devices",
+					    "sys/devices/system",
+					    "sys/devices/system/cpu",
+					    "sys/devices/system/node",
+					    "sys/fs",
+					    "sys/fs/cgroup" };
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(dirs); i++)
-		r = make(root, dirs[i], 0555);
+		r = make(root, dirs[i], 0755);
+	for (unsigned i = GROUP_VIEW_UNIFIED + 1; r == 0 && i < GROUP_VIEW_COUNT; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "sys/%s", group_view_place[i]);
+		r = make(root, path, 0555);
+	}
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(dirs); i++)
+		r = fchmodat(root, dirs[i], 0555, 0) < 0 ? -errno : 0;
 	return r;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Directories that are the same in every sandbox of root: /dev, and /sys with its two mount points. They are made
+ * Directories that are the same in every sandbox of root: /dev, and /sys with its mount points. They are made
  * once per machine and shown read-only. Their path names no sandbox and no user, because /proc/self/mountinfo
  * shows it inside.
  */

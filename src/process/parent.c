@@ -252,7 +252,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 		     struct err *e)
 {
 	struct step *s;
-	int group = -1;
+	int group = -1, view = -1;
 
 	if (r->rootfs.ids->mode != IDS_SINGLE)
 		plan_add(i->plan, STEP_GROUPS);
@@ -269,7 +269,10 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 		add_network(i, r->rootfs.ids);
 	if (!r->rootfs.parent_mounts && add_group(i, &group, e) < 0)
 		return -1;
-	if (rootfs_plan(&r->rootfs, serving->device, i->plan, maps, ret_n_maps, e) < 0)
+	/* otherwise pid 1 mounts the views, because the groups do not exist yet */
+	if (!r->rootfs.parent_mounts && i->cgroup.v2_limits)
+		view = cgroup_payload(&i->cgroup);
+	if (rootfs_plan(&r->rootfs, serving->device, view, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
 	plan_ids(
 		i->plan, 0,
@@ -375,6 +378,8 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	cgroup_limit(&ret->cgroup, &r->limits,
 		     ids->mode == IDS_RANGE ? ids->uid_base + IDS_PER_SANDBOX : geteuid(),
 		     ids->mode == IDS_RANGE ? ids->gid_base + IDS_PER_SANDBOX : getegid());
+	if (r->rootfs.parent_mounts)
+		cgroup_make_seen(&ret->cgroup);
 	/* if v2 has no controllers, a gateway needs no group: it ends with its supervisor */
 	if (r->rootfs.served || (r->netif && ret->cgroup.v2_limits))
 		cgroup_make_helpers(&ret->cgroup);

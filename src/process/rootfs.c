@@ -15,6 +15,7 @@
 #include "process/fixtures.h"
 #include "process/host_image.h"
 #include "process/stub_layer.h"
+#include "wire/group_view.h"
 
 #define MSB_AREA_MIB 16     /* the size of /.msb; scripts and our files take far less */
 #define INODES_PER_MIB 256u /* a file system in memory may have one inode for each page … */
@@ -35,6 +36,8 @@
 /* Trees with programs of the host get no id map, so their files belong to nobody inside. Root inside then has only
  * the rights that the permission bits give to others: CAP_DAC_OVERRIDE counts only for files whose owner is mapped. */
 #define HOST_PROGRAMS_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID)
+
+#define GROUP_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
 struct builder {
 	const struct rootfs *r;
@@ -268,7 +271,25 @@ static void add_dev(struct builder *b, int whole, const int trees[FIXTURE_NODES]
 	add_mount(b, "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, shm);
 }
 
-static void add_sys(struct builder *b, int whole, int cpu, int node)
+static int open_group(struct builder *b, int group, int *ret)
+{
+	*ret = -1;
+	if (group >= 0 && add_tree(b, group, GROUP_ATTRS, (struct tree_map){ 0 }, ret) < 0)
+		return err_wrap(b->e, "the control group");
+	return 0;
+}
+
+/* Makes the directories at which control groups are shown: by us, or by pid 1 if the supervisor may mount. */
+static void add_group_places(struct builder *b, int group)
+{
+	if (group < 0 && !b->r->parent_mounts)
+		return;
+	add_path(b, STEP_SUBDIR, "fs")->mode = 0555;
+	for (unsigned i = 0; i < (group < 0 ? GROUP_VIEW_COUNT : GROUP_VIEW_UNIFIED + 1); i++)
+		add_path(b, STEP_SUBDIR, group_view_place[i])->mode = 0555;
+}
+
+static void add_sys(struct builder *b, int whole, int cpu, int node, int group)
 {
 	add_own_place(b, "/sys");
 	if (whole >= 0) {
@@ -279,12 +300,15 @@ static void add_sys(struct builder *b, int whole, int cpu, int node)
 		add_path(b, STEP_SUBDIR, "devices/system")->mode = 0555;
 		add_path(b, STEP_SUBDIR, "devices/system/cpu")->mode = 0555;
 		add_path(b, STEP_SUBDIR, "devices/system/node")->mode = 0555;
+		add_group_places(b, group);
 		plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
 	}
 	if (cpu >= 0)
 		add_move(b, "/sys/devices/system/cpu", cpu);
 	if (node >= 0)
 		add_move(b, "/sys/devices/system/node", node);
+	if (group >= 0)
+		add_move(b, "/sys/" GROUP_VIEW_TOP, group);
 }
 
 /* Mounts the file NAME of /.msb over the file PATH of the image. */
@@ -547,7 +571,7 @@ static int by_guest_path(const void *a, const void *b, void *arg)
 
 struct trees {
 	int dev, node[FIXTURE_NODES];
-	int sys, cpu, numa;
+	int sys, cpu, numa, group;
 	int shell;
 	int layer[ROOTFS_LAYERS_MAX];
 	int upper;
@@ -777,7 +801,7 @@ static void cover_keys(struct builder *b)
 	add_move(b, "/proc/keys", tree);
 }
 
-int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
+int rootfs_plan(const struct rootfs *r, int device, int group, struct plan *p,
 		struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e)
 {
 	struct builder b = { .r = r, .p = p, .maps = maps, .pin = -1, .e = e };
@@ -787,7 +811,7 @@ int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 
 	if (r->spec->n_mounts > SPEC_MOUNTS_MAX)
 		return err_set(e, ERR_LIMIT, "more than %u mounts", SPEC_MOUNTS_MAX);
-	if (open_trees(&b, t) < 0)
+	if (open_trees(&b, t) < 0 || open_group(&b, group, &t->group) < 0)
 		return -1;
 	if (r->upper_fd < 0 && !whole && !r->served)
 		memory_options(stage, 0755, r->memory_mib);
@@ -812,7 +836,7 @@ int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 		close_sysctls(&b);
 	add_dev(&b, t->dev, t->node);
 	cover_keys(&b);
-	add_sys(&b, t->sys, t->cpu, t->numa);
+	add_sys(&b, t->sys, t->cpu, t->numa, t->group);
 	add_msb(&b, t->shell);
 	add_writable_places(&b);
 	add_volumes(&b, t);

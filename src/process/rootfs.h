@@ -88,8 +88,9 @@ static inline bool rootfs_is_overlay(const struct rootfs *r)
 /* Returns the mount attributes for M. */
 unsigned long rootfs_volume_attrs(const struct spec_mount *m, bool restricted);
 /* Adds everything from opening trees to changing root. MAPS gets the trees whose ids must be mapped. If R->served,
- * DEVICE is the number of /dev/fuse in the child. */
-MUST_USE int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
+ * DEVICE is the number of /dev/fuse in the child. GROUP is the control group that is shown read-only at /sys/fs/cgroup; it is
+ * -1 if there is none, or if pid 1 mounts it (process/group_view.h). */
+MUST_USE int rootfs_plan(const struct rootfs *r, int device, int group, struct plan *p,
 			 struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e);
 /* Does the same for the fuse-overlayfs that serves R. Its root has only the layers (if WRITES, also the writable layer)
  * and the libraries of the host. */

@@ -275,6 +275,9 @@ static int allow_groups(const struct cgroup *c, struct confine_files *f, struct 
 	for (unsigned i = 0; i < c->n_v1; i++)
 		if (confine_files_allow(f, c->v1[i], rights, e) < 0)
 			return -1;
+	for (unsigned i = 0; i < CGROUP_SEEN_COUNT; i++)
+		if (c->seen[i] >= 0 && confine_files_allow(f, c->seen[i], rights, e) < 0)
+			return -1;
 	/* a group is removed through the directory above it; the kernel removes only empty groups */
 	return confine_files_allow_path(f, CGROUP_ROOT, LANDLOCK_ACCESS_FS_REMOVE_DIR, e);
 }

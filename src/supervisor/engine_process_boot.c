@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/fdpass.h"
+#include "process/group_view.h"
 #include "supervisor/engine_process.h"
 #include "supervisor/network.h"
 
@@ -59,7 +60,9 @@ static void name_own_mounts(const struct rootfs *r, struct boot_message *boot)
 
 static int send_boot(struct supervisor *s, struct boot_message *boot, struct err *e)
 {
-	const struct cgroup *c = &engine_process_of(s)->process.cgroup;
+	const struct engine_process *p = engine_process_of(s);
+	const struct cgroup *c = &p->process.cgroup;
+	struct group_views views = { 0 };
 	char room[BOOT_USUAL_BYTES];
 	AUTO_BUF frame = BUF_IN(room, FRAME_BODY_MAX_BYTES);
 	size_t at = frame_begin(&frame, FRAME_BOOT, 0, 0);
@@ -90,11 +93,21 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 	boot->n_task_fds = c->n_v1;
 	for (unsigned i = 0; i < c->n_v1; i++)
 		fds[n++] = c->tasks[i];
+	if (p->parent_mounts)
+		group_views_open(c, &views);
+	boot->group_views = views.kinds;
+	for (unsigned i = 0; i < views.n; i++)
+		fds[n++] = views.fd[i];
+	boot->n_group_joins = views.n_joins;
+	for (unsigned i = 0; i < views.n_joins; i++)
+		fds[n++] = views.join[i];
 	boot_encode(&frame, boot);
 	frame_end(&frame, at);
-	if (buf_failed(&frame))
+	r = buf_failed(&frame) ? -EMSGSIZE
+			       : fdpass_send(s->instance->channel, frame.p, frame.n, fds, n);
+	group_views_close(&views);
+	if (r == -EMSGSIZE)
 		return err_set(e, ERR_LIMIT, "the environment of the sandbox is too large");
-	r = fdpass_send(s->instance->channel, frame.p, frame.n, fds, n);
 	if (r == 0)
 		return 0;
 	if (r != -EPIPE && r != -ECONNRESET)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "wire/group_view.h"
 
 /* These numbers are part of the protocol: never reuse one; add new tags at the end. */
 enum tag {
@@ -76,6 +77,8 @@ enum tag {
 	TAG_OWNER_UID = 91,
 	TAG_OWNER_GID = 92,
 	TAG_ROTATED = 93,
+	TAG_GROUP_VIEWS = 94,
+	TAG_GROUP_JOINS = 95,
 	/* 100 to 102 are in STARTED, see wire/background.c */
 };
 
@@ -428,6 +431,8 @@ void boot_encode(struct buf *b, const struct boot_message *m)
 	field_put_u64(b, TAG_BORN_WITH_CGROUP, m->born_with_cgroup);
 	field_put_u64(b, TAG_HAS_OOM, m->has_oom);
 	field_put_u64(b, TAG_HAS_REFUSALS, m->has_refusals);
+	field_put_u64(b, TAG_GROUP_VIEWS, m->group_views);
+	field_put_u64(b, TAG_GROUP_JOINS, m->n_group_joins);
 	field_put_u64(b, TAG_NOFILE_SOFT, m->nofile_soft);
 	field_put_u64(b, TAG_NOFILE_HARD, m->nofile_hard);
 	put_rlimits(b, m->rlimit, m->n_rlimits);
@@ -481,6 +486,14 @@ static int boot_field(const struct field *f, struct boot_message *m)
 		return get_bool(f, &m->has_oom);
 	case TAG_HAS_REFUSALS:
 		return get_bool(f, &m->has_refusals);
+	case TAG_GROUP_VIEWS:
+		return get_u32(f, &m->group_views) < 0 || m->group_views >> GROUP_VIEW_COUNT
+			       ? -EPROTO
+			       : 0;
+	case TAG_GROUP_JOINS:
+		return get_u32(f, &m->n_group_joins) < 0 || m->n_group_joins > GROUP_VIEW_COUNT
+			       ? -EPROTO
+			       : 0;
 	case TAG_SINGLE_ID:
 		return get_bool(f, &m->single_id);
 	case TAG_NOFILE_SOFT:

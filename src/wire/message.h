@@ -154,6 +154,9 @@ struct boot_message {
 	bool born_with_cgroup; /* GUEST_GROUP_FD is open; cgroup.procs of the parent group follows */
 	bool has_oom;          /* a file that counts memory kills follows */
 	bool has_refusals;     /* the memory of wire/refusals.h follows */
+	/* one bit for each enum group_view whose mount follows the files `tasks` */
+	uint32_t group_views;
+	uint32_t n_group_joins; /* so many files `tasks` come last, of groups that pid 1 joins */
 	uint64_t nofile_soft, nofile_hard; /* RLIMIT_NOFILE for commands */
 	/* limits for every command; a command's own limits override these, and pid 1 may add one limit */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX + 1];

@@ -2,9 +2,11 @@
 
 import os
 import resource
+import shutil
 import subprocess
 
-from harness import MODE, USUAL_MODES, CordonTest, cgroup_mounts, limits_of
+from harness import (COMMAND_SECONDS, CORDON, MODE, USUAL_MODES, CordonTest, cgroup_mounts,
+                     limits_of)
 
 EAT = ("/usr/bin/python3", "-c", "x = bytearray(400 << 20)")  # 400 MiB of touched memory
 
@@ -139,6 +141,119 @@ class Enforced(CordonTest):
             self.assertEqual(neighbour.exec("echo", "fine").text, "fine\n")
         bomb.kill()
         bomb.wait()
+
+
+class Seen(CordonTest):
+    """Programs that ask for their limits find them: the sandbox has a read-only mount of its own cgroups."""
+
+    modes = (*USUAL_MODES, "delegated", "session")
+    FIND = "find /sys/fs/cgroup -mindepth 1"
+
+    def setUp(self):
+        super().setUp()
+        if not cgroups_usable():
+            self.not_run("no cgroup is delegated to this user")
+
+    def needs(self, program):
+        if not shutil.which(program, path="/usr/bin:/bin"):
+            self.not_run(f"{program} is not installed")
+
+    def memory(self, box):
+        return int(box.out("cat /sys/fs/cgroup/memory.max 2>/dev/null || "
+                           "cat /sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+    def test_memory_and_cpus_are_in_the_files(self):
+        box = self.create("-m", "96M", "-c", "1")
+        self.assertEqual(self.memory(box), 96 << 20)
+        self.assertEqual(box.out("cat /sys/fs/cgroup/cpu.max 2>/dev/null || "
+                                 "cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us").split()[0], "100000")
+
+    def test_a_change_is_seen_at_once(self):
+        box = self.create("-m", "96M", "--max-memory", "128M")
+        self.assertEqual(self.cordon("modify", box.name, "-m", "128M").code, 0)
+        self.assertEqual(self.memory(box), 128 << 20)
+
+    def test_later_commands_and_a_second_start_see_them_too(self):
+        box = self.create("-m", "96M")
+        for _ in range(4):  # the third command comes from a launcher
+            self.assertEqual(self.memory(box), 96 << 20)
+        box.stop()
+        box.start()
+        self.assertEqual(self.memory(box), 96 << 20)
+
+    def test_node_takes_its_heap_from_the_limit(self):
+        self.needs("node")
+        script = "console.log(v8.getHeapStatistics().heap_size_limit >> 20)"
+        small, large = (int(self.create("-m", size).exec("node", "-e", script).text)
+                        for size in ("512M", "1G"))
+        self.assertLess(small, 300)
+        self.assertGreater(large, small + 200)
+
+    def test_java_takes_heap_and_processors_from_the_limits(self):
+        self.needs("java")
+        box = self.create("-m", "512M", "-c", "1")
+        flags = box.out("java -XX:+PrintFlagsFinal -version 2>/dev/null")
+        self.assertRegex(flags, r"\bMaxHeapSize += 134217728 ")
+        shown = box.sh("java -XshowSettings:system -version 2>&1")
+        self.assertEqual(shown.code, 0, shown)  # Java reads every file that it shows
+        self.assertIn("Memory Limit: 512.00M", shown.text)
+        self.assertIn("Effective CPU Count: 1", shown.text)
+
+    def test_nothing_there_can_be_changed(self):
+        box = self.create("-m", "96M")
+        before = limits_of(self.home)
+        got = box.exec("/usr/bin/python3", "-c", """if 1:
+            import os
+            worked, seen = [], 0
+            def attempt(what, call, *args):
+                try:
+                    call(*args)
+                    worked.append(what)
+                except OSError:
+                    pass
+            for top, dirs, files in os.walk("/sys/fs/cgroup"):
+                for name in files:
+                    path = os.path.join(top, name)
+                    seen += 1
+                    attempt(path, os.open, path, os.O_WRONLY)
+                    attempt(path, os.open, path, os.O_RDWR | os.O_TRUNC)
+                    attempt(path, os.chmod, path, 0o666)
+                    attempt(path, os.chown, path, 0, 0)
+                    attempt(path, os.unlink, path)
+                for what in [top] + [os.path.join(top, d) for d in dirs]:
+                    attempt(what, os.mkdir, os.path.join(what, "new"))
+                    attempt(what, os.chmod, what, 0o777)
+                    attempt(what, os.chown, what, 0, 0)
+                    attempt(what, os.rmdir, what)
+                    attempt(what, os.rename, what, what + "x")
+                    attempt(what, os.setxattr, what, "user.a", b"b")
+            print(worked, seen > 20)
+            """)
+        self.assertEqual((got.code, got.text), (0, "[] True\n"), got)
+        box.sh("for m in /sys/fs/cgroup /sys/fs/cgroup/*; do mount -o remount,rw $m; "
+               "mount -o remount,rw,bind $m; umount $m; done")
+        self.assertNotEqual(box.sh("cd /sys/fs/cgroup/memory 2>/dev/null || cd /sys/fs/cgroup; "
+                                   "echo 0 > cgroup.procs").code, 0)
+        self.assertEqual(limits_of(self.home), before)
+
+    def test_no_other_group_is_seen(self):
+        box, other = self.create("-m", "96M"), self.create("-m", "80M")
+        for one in (box, other):
+            self.assertEqual(one.out(f"{self.FIND} -name 'cordon*' -o -name release_agent; "
+                                     "ls -d /sys/fs/cgroup/*/../*/../cordon* 2>/dev/null; true"), "")
+            self.assertNotIn("cordon", one.out("grep cgroup /proc/self/mountinfo; "
+                                               "cat /proc/self/cgroup"))
+        other.exec("sleep", "0")
+        self.assertEqual((self.memory(box), self.memory(other)), (96 << 20, 80 << 20))
+
+    def test_the_callers_cpus_stay_the_callers(self):
+        if MODE != "root" or len(os.sched_getaffinity(0)) < 2:
+            self.not_run("this machine has one CPU, or the caller is not root")
+        cpu = min(os.sched_getaffinity(0))
+        got = subprocess.run(["taskset", "-c", str(cpu), CORDON, "run", "-q", "-c", "2", "host", "--",
+                              "nproc"], env=self.environment(), capture_output=True, text=True,
+                             cwd=self.dir, timeout=COMMAND_SECONDS)
+        self.assertEqual((got.returncode, got.stdout), (0, "1\n"), got)
 
 
 class Unprivileged(CordonTest):

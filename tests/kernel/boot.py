@@ -60,7 +60,7 @@ SILENCE_SECONDS = 600  # long, because QEMU shares the machine with other progra
 # A few tests of each subject: life cycle, exec, limits, ends, files, network, images, attacks.
 SMOKE = (
     "test_kernel.",
-    "test_limits.Enforced",
+    "test_limits.Enforced", "test_limits.Seen",
     "test_doctor.Doctor.test_says_how_limits_hold_as_inspect_does",
     "test_lifecycle.Create.test_ready", "test_lifecycle.Run.test_status",
     "test_lifecycle.Persistence.test_files_survive",

@@ -1,0 +1,21 @@
+/* The views of its own control groups that a sandbox may have, and where they are mounted. */
+#pragma once
+
+enum group_view {
+	GROUP_VIEW_UNIFIED, /* version 2; excludes the others */
+	GROUP_VIEW_MEMORY,
+	GROUP_VIEW_CPU,
+	GROUP_VIEW_CPUACCT,
+	GROUP_VIEW_CPUSET,
+	GROUP_VIEW_COUNT
+};
+
+/* The mount points below /sys. */
+#define GROUP_VIEW_TOP "fs/cgroup"
+static const char *const group_view_place[GROUP_VIEW_COUNT] = {
+	[GROUP_VIEW_UNIFIED] = GROUP_VIEW_TOP,
+	[GROUP_VIEW_MEMORY] = GROUP_VIEW_TOP "/memory",
+	[GROUP_VIEW_CPU] = GROUP_VIEW_TOP "/cpu",
+	[GROUP_VIEW_CPUACCT] = GROUP_VIEW_TOP "/cpuacct",
+	[GROUP_VIEW_CPUSET] = GROUP_VIEW_TOP "/cpuset",
+};
