@@ -18,9 +18,3 @@ static inline uint32_t rotation_place(uint32_t n, uint32_t id)
 {
 	return id < n ? id + 1 : id == n ? 0 : id;
 }
-
-/* Returns the id that has this place. */
-static inline uint32_t rotation_id(uint32_t n, uint32_t place)
-{
-	return place == 0 ? n : place <= n ? place - 1 : place;
-}

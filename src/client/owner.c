@@ -114,6 +114,14 @@ static int find_user(const struct home *h, const struct spec *s, struct spec_own
 
 /* --- sandboxes of ordinary users ------------------------------------------------------------- */
 
+static bool names_owner(const struct spec *s)
+{
+	for (size_t i = 0; i < s->n_mounts; i++)
+		if (s->mount[i].has_owner)
+			return true;
+	return false;
+}
+
 /* Takes uid= and gid= of a mount into account. All shared files are the caller's, so they can have one owner inside. */
 static int follow_mounts(const struct spec *s, struct spec_owner *o, struct err *e)
 {
@@ -184,7 +192,8 @@ int owner_find(const struct home *h, const struct image_fetch *f, struct spec *s
 		return 0;
 	if (find_user(h, s, &s->owner, e) < 0)
 		return -1;
-	if (own_ids_have_range(own_ids_may_mount()))
+	/* most sandboxes work as root: they need no look at our ids */
+	if ((!s->owner.set && !names_owner(s)) || own_ids_have_range(own_ids_may_mount()))
 		return 0;
 	if (follow_mounts(s, &s->owner, e) < 0)
 		return -1;
