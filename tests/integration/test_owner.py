@@ -158,6 +158,16 @@ class Owner(OwnerTest):
         self.assertEqual(box.out("cat /opt/ann/.profile"), "# ann's")
         self.assertNotEqual(box.sh("echo x >> /etc/passwd").code, 0)
 
+    def test_what_cordon_makes_belongs_to_root(self):
+        """The directories above a mount, file systems in memory and terminals, whoever works inside."""
+        paths = ("/new", "/new/deep", "/t", "/dev", "/dev/shm", "/dev/pts/ptmx", "/.msb", "/.msb/hosts",
+                 "/.msb/scripts", "/sys", "/etc/hosts")
+        for image in ("host", self.users_image()):
+            with self.subTest(image):
+                box = self.create("-v", f"{self.shared}:/new/deep/w", "--tmpfs", "/t:8M", "-u", "1000:1000", image=image)
+                self.assertEqual(box.out("stat -L -c '%n %u:%g' " + " ".join(paths) + " /new/deep/w"),
+                                 "".join(p + " 0:0\n" for p in paths) + "/new/deep/w 1000:1000")
+
     def test_mount_below_a_shared_directory(self):
         box = self.create(*self.volume(), "--tmpfs", "/w/cache/deep:8M", image=self.users_image())
         self.assertEqual(box.out("stat -c %u:%g /w/cache; echo x > /w/cache/new"), "1000:1000")
