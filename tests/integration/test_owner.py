@@ -340,6 +340,15 @@ class Forms(OwnerTest):
         self.assertEqual(box.out("/opt/grep CapEff /proc/self/status").split()[1], "0000000000000400")
         self.assertEqual(box.out("stat -c %a:%u /bin/rooted /bin/anns"), "4755:0\n4755:1000")
 
+    def test_no_set_user_id_bits_in_a_shared_directory(self):
+        """The user inside is the caller outside, so these bits would make programs of the caller's rights."""
+        box = self.create(*self.volume(), image=self.users_image())
+        for opts in ((), ("-u", "root")):
+            box.sh("chmod 6755 /w/old; cp /bin/busybox /w/new; chmod 4755 /w/new; install -m 6755 /bin/busybox /w/third", opts=opts)
+            for name in os.listdir(self.shared):
+                self.assertEqual(os.stat(os.path.join(self.shared, name)).st_mode & 0o6000, 0, name)
+            box.out("rm -f /w/new /w/third", opts=("-u", "root"))
+
     def test_terminal(self):
         box = self.create(*self.volume(), image=self.users_image())
         terminal = box.terminal("sh", "-c", "stat -c 'is %u' $(tty); echo ok > /dev/tty")
