@@ -3,12 +3,17 @@
 
 #include <dirent.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Opens the directory PATH below DIRFD ("." for DIRFD itself). A link at the end of PATH is followed. After a
  * failure, returns NULL and sets errno. */
 DIR *dir_open(int dirfd, const char *path);
 /* Returns the next entry other than "." and "..", or NULL after the last one. D may be NULL. */
 const struct dirent *dir_next(DIR *d);
+
+/* Returns the disk space of everything below DIR, which may be an O_PATH descriptor. A file with several names counts
+ * as many times as a part. What cannot be read is not counted. */
+uint64_t dir_disk_bytes(int dir);
 
 static inline void dir_closep(DIR **d)
 {

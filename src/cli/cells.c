@@ -22,6 +22,16 @@ void cell_mib(struct buf *out, uint64_t mib)
 		buf_addf(out, "%llu MiB", (unsigned long long)mib);
 }
 
+void cell_bytes(struct buf *out, uint64_t bytes)
+{
+	uint64_t mib = 1ull << 20;
+
+	if (bytes < mib)
+		buf_addf(out, "%llu KiB", (unsigned long long)((bytes + 1023) / 1024));
+	else
+		cell_mib(out, (bytes + mib - 1) / mib);
+}
+
 void cell_memory(struct buf *out, const struct spec *s)
 {
 	cell_mib(out, s->memory_mib);

@@ -10,6 +10,8 @@
 const char *cell_image(const struct spec *s);
 /* Writes "512 MiB", or "2 GiB" for a whole number of GiB. */
 void cell_mib(struct buf *out, uint64_t mib);
+/* Writes "12 KiB", or MiB and GiB as cell_mib() does, rounded up. */
+void cell_bytes(struct buf *out, uint64_t bytes);
 /* Writes "512 MiB / 1 GiB": the memory and the maximum to which it may grow. */
 void cell_memory(struct buf *out, const struct spec *s);
 /* Writes "0.5 / 2": the CPUs and their maximum. */

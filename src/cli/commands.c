@@ -869,6 +869,23 @@ static const struct command commands[] = {
 	{ .name = "registry", .group = IMAGES, .sub = registry_commands, .summary = "Manage credentials of registries" },
 	{ .name = "volume", .aliases = "vol", .group = STORAGE, .sub = volume_commands, .summary = "Manage named volumes" },
 	{
+		.name = "df", .group = STORAGE, .run = cmd_df,
+		.summary = "Show what images, sandboxes and volumes occupy on the disk",
+		.description =
+			"RECLAIMABLE is what prune would free. Directories that only users inside a sandbox may read are "
+			"not counted if you are not root.",
+		.sets = format_sets,
+	},
+	{
+		.name = "prune", .group = STORAGE, .run = cmd_prune,
+		.summary = "Delete stopped sandboxes, unused volumes and layers of no image",
+		.description =
+			"Shows what goes, with sizes, and asks. A volume is unused if no sandbox names it, not even a stopped "
+			"one; so a volume of a stopped sandbox goes with the next prune. Images that have a name stay; 'image "
+			"prune' deletes those that no sandbox uses.",
+		.sets = prune_sets,
+	},
+	{
 		.name = "snapshot", .aliases = "snap", .group = STORAGE, .sub = snapshot_commands,
 		.summary = "Manage disk snapshots (not supported yet)",
 	},

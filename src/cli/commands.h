@@ -53,6 +53,8 @@ int cmd_volume_list(const struct args *a);
 int cmd_volume_inspect(const struct args *a);
 int cmd_volume_remove(const struct args *a);
 int cmd_snapshot(const struct args *a);
+int cmd_prune(const struct args *a);
+int cmd_df(const struct args *a);
 int cmd_doctor(const struct args *a);
 int cmd_install(const struct args *a);
 int cmd_uninstall(const struct args *a);

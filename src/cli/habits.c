@@ -22,7 +22,9 @@ static const struct habit commands[] = {
 	{ "containers", "list" },   { "container", "list" },      { "sandboxes", "list" },
 	{ "import", "load" },       { "export", "save" },         { "push", "save" },
 	{ "build", "load" },        { "fetch", "pull" },          { "log", "logs" },
-	{ "journal", "logs" },      { "wait", "logs --follow" },
+	{ "journal", "logs" },      { "wait", "logs --follow" },  { "system", "df" },
+	{ "gc", "prune" },          { "clean", "prune" },         { "cleanup", "prune" },
+	{ "du", "df" },
 	{ "port", "status" },         { "ports", "status" },
 };
 static const struct habit options[] = {

@@ -53,14 +53,6 @@ int cmd_volume_create(const struct args *a)
 
 /* --- list ------------------------------------------------------------------------------------ */
 
-static void add_size(struct buf *out, uint64_t bytes)
-{
-	if (bytes < MIB)
-		buf_addf(out, "%llu KiB", (unsigned long long)((bytes + 1023) / 1024));
-	else
-		cell_mib(out, (bytes + MIB - 1) / MIB);
-}
-
 static int print_json(const struct volume_list *l)
 {
 	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
@@ -107,7 +99,8 @@ static int print_table(const struct volume_list *l)
 		const struct volume *v = &l->item[i];
 
 		buf_clear(&size);
-		add_size(&size, v->kind == VOLUME_DISK ? v->size_mib * MIB : volume_used_bytes(v));
+		cell_bytes(&size,
+			   v->kind == VOLUME_DISK ? v->size_mib * MIB : volume_used_bytes(v));
 		clock_local(v->created_ns, created);
 		TABLE_ROW(&t, v->name, volume_kind_name(v->kind), buf_str(&size), created);
 	}
@@ -177,7 +170,7 @@ int cmd_volume_inspect(const struct args *a)
 		line(&b, "Quota", v.quota_mib ? buf_str(&cell) : "none");
 	}
 	buf_clear(&cell);
-	add_size(&cell, volume_used_bytes(&v));
+	cell_bytes(&cell, volume_used_bytes(&v));
 	line(&b, "Used", buf_str(&cell));
 	line(&b, "Path", v.path);
 	clock_local(v.created_ns, created);

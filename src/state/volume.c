@@ -25,7 +25,6 @@
 #include "state/record_list.h"
 
 #define VOLUME_FILE_MAX_BYTES 65536u
-#define DEPTH_MAX 256u /* how deep volume_used_bytes() counts; each level costs a descriptor */
 #define MIB (1ull << 20)
 #define VOLUMES "volumes/"
 
@@ -209,28 +208,6 @@ int volume_load(const struct home *h, const char *name, struct volume *ret, stru
 	return 0;
 }
 
-static uint64_t count_bytes(int dir, unsigned depth)
-{
-	AUTO_DIR d = dir_open(dir, ".");
-	const struct dirent *entry;
-	uint64_t sum = 0;
-
-	while ((entry = dir_next(d))) {
-		AUTO_FD below = -1;
-		struct stat st;
-
-		if (fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		sum += (uint64_t)st.st_blocks * 512 /
-		       (st.st_nlink && !S_ISDIR(st.st_mode) ? st.st_nlink : 1);
-		if (!S_ISDIR(st.st_mode) || depth >= DEPTH_MAX)
-			continue;
-		below = openat(dir, entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		sum += count_bytes(below, depth + 1);
-	}
-	return sum;
-}
-
 uint64_t volume_used_bytes(const struct volume *v)
 {
 	AUTO_FD dir = -1;
@@ -239,7 +216,7 @@ uint64_t volume_used_bytes(const struct volume *v)
 	if (v->kind == VOLUME_DISK)
 		return stat(v->path, &st) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
 	dir = open(v->path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	return count_bytes(dir, 0);
+	return dir < 0 ? 0 : dir_disk_bytes(dir);
 }
 
 static int newest_first(const void *a, const void *b)

@@ -13,9 +13,10 @@ static bool take_flag(struct options *o, const char *word)
 		const char *name;
 		bool *to;
 	} flags[] = {
-		{ "--force", &o->force }, { "--insecure", &o->insecure },
-		{ "--quiet", &o->quiet }, { "--update", &o->update },
-		{ "--yes", &o->yes },     { "--no-check", &o->no_check },
+		{ "--force", &o->force },       { "--insecure", &o->insecure },
+		{ "--quiet", &o->quiet },       { "--update", &o->update },
+		{ "--yes", &o->yes },           { "--no-check", &o->no_check },
+		{ "--dangling", &o->dangling },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)

@@ -15,7 +15,7 @@
  *   list             --quiet --format json
  *   inspect REF      --format json
  *   remove REF…      --quiet --force
- *   prune            --quiet --yes --format json
+ *   prune            --quiet --yes --dangling --format json   (--dangling keeps all images that have a reference)
  *   login HOST       --quiet --username USER --insecure --ca-certs FILE --no-check   (reads the password from stdin)
  *   logout HOST      --quiet
  *   registries
@@ -35,7 +35,7 @@
 
 struct options {
 	const char *home;
-	bool quiet, force, update, insecure, yes, no_check;
+	bool quiet, force, update, insecure, yes, no_check, dangling;
 	const char *input, *output, *format, *ca_certs, *username, *password_env, *report_fd;
 	const char *owner;
 	const char *tag[OPTIONS_TAGS_MAX];

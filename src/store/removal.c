@@ -172,7 +172,7 @@ int run_prune(const struct options *o, struct err *e)
 	if (store_open(o->home, &store, e) < 0)
 		return -1;
 	r = wait_exclusive(&store, e);
-	if (r == 0)
+	if (r == 0 && !o->dangling)
 		r = sweep_references(&store, &s, e);
 	if (r == 0)
 		r = sweep(&store, true, &s, e);

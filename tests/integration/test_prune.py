@@ -1,0 +1,81 @@
+"""`df` and `prune`: what the disk holds, and what nothing needs."""
+
+import os
+
+from harness import CordonTest
+
+DANGLING = "ab" * 32  # the name of a layer that no image has
+
+
+class Pruning(CordonTest):
+    def setUp(self):
+        super().setUp()
+        self.create(name="up")
+        for words in (("volume", "create", "used"), ("volume", "create", "idle")):
+            self.assertEqual(self.cordon(*words).code, 0)
+        self.create("-v", "used:/v", name="down").out("head -c 3M /dev/urandom > /v/f")
+        self.assertEqual(self.cordon("stop", "down").code, 0)
+        with open(os.path.join(self.home, "volumes/idle/data/f"), "wb") as handle:
+            handle.write(b"x" * (2 << 20))
+        self.layer = os.path.join(self.home, "cache/layers", DANGLING)
+        os.makedirs(os.path.join(self.layer, "root"))
+        with open(os.path.join(self.layer, "root/f"), "wb") as handle:
+            handle.write(b"x" * (5 << 20))
+
+    def state(self):
+        volumes = self.cordon("volume", "list", "-q").text.split()
+        return sorted(self.names()), sorted(volumes), os.path.exists(self.layer)
+
+    def df(self):
+        got = self.cordon("df", "--format", "json")
+        self.assertEqual(got.code, 0, got)
+        return {row.pop("type"): row for row in got.json()}
+
+    def test_df(self):
+        rows = self.df()
+        self.assertEqual((rows["sandboxes"]["total"], rows["sandboxes"]["in_use"]), (2, 1))
+        self.assertEqual((rows["volumes"]["total"], rows["volumes"]["in_use"]), (2, 1))
+        self.assertGreaterEqual(rows["volumes"]["size_bytes"], 5 << 20)
+        self.assertGreaterEqual(rows["volumes"]["reclaimable_bytes"], 2 << 20)
+        self.assertLess(rows["volumes"]["reclaimable_bytes"], 3 << 20)
+        self.assertEqual(rows["images"]["total"], 0)
+        self.assertGreaterEqual(rows["images"]["reclaimable_bytes"], 5 << 20)
+        got = self.cordon("df")
+        self.assertRegex(got.text, r"TYPE +TOTAL +IN USE +SIZE +RECLAIMABLE\nimages +0 +0 +\d+ MiB")
+        self.assertEqual(self.state(), (["down", "up"], ["idle", "used"], True))
+
+    def test_it_shows_sizes_and_asks(self):
+        before = self.state()
+        term = self.terminal("prune")
+        term.expect(r"sandbox down, \d+ KiB\s+volume idle, \d+ MiB\s+1 layer\(s\) of no image, \d+ MiB\s+"
+                    r"Delete \d+ MiB\? \[y/N\] ")
+        term.send("n\n")
+        term.expect("Nothing was removed")
+        self.assertEqual((term.wait(), self.state()), (0, before))
+        term = self.terminal("prune")
+        term.expect(r"\[y/N\] ")
+        term.send("y\n")
+        term.expect(r"Removed +down.*Removed +idle.*Pruned +\d+ MiB")
+        self.assertEqual((term.wait(), self.state()), (0, (["up"], ["used"], False)))
+
+    def test_nobody_to_ask(self):
+        before = self.state()
+        got = self.cordon("prune")
+        self.assertEqual((got.code, self.state()), (1, before), got)
+        self.assertIn("--yes", got.errtext)
+
+    def test_yes_and_json(self):
+        got = self.cordon("prune", "--yes", "--format", "json")
+        self.assertEqual(got.code, 0, got)
+        found = got.json()
+        self.assertEqual((found["sandboxes_removed"], found["volumes_removed"], found["layers_removed"]),
+                         (["down"], ["idle"], 1))
+        self.assertGreater(found["bytes_reclaimed"], 7 << 20)
+        self.assertEqual(self.state(), (["up"], ["used"], False))
+        # the stopped sandbox no longer names its volume
+        got = self.cordon("prune", "--yes")
+        self.assertEqual((got.code, self.state()), (0, (["up"], [], False)), got)
+        got = self.cordon("prune")
+        self.assertEqual(got.code, 0, got)
+        rows = self.df()
+        self.assertEqual([rows[k]["reclaimable_bytes"] for k in ("images", "sandboxes", "volumes")], [0, 0, 0])
