@@ -278,7 +278,9 @@ static const struct opt pull_opts[] = {
 };
 static const struct opt load_opts[] = {
 	VALUE('i', "input", "FILE", "Read this archive instead of stdin"),
-	LIST('t', "tag", "REF", "Further name of the first image"),
+	LIST('t', "tag", "REF", "Further name of the first image",
+	     .more = "With --input FILE it is also the name of an image that is made from the plain tar of a "
+		     "root file system."),
 	OPT_END
 };
 static const struct opt save_opts[] = {

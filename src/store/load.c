@@ -23,6 +23,7 @@
 #include "image/manifest.h"
 #include "image/reference.h"
 #include "store/install.h"
+#include "store/rootfs_tar.h"
 #include "store/stage.h"
 #include "store/worker.h"
 
@@ -469,6 +470,28 @@ static int load_staged(struct load *l, struct err *e)
 		       "not an image archive: it holds neither manifest.json nor index.json");
 }
 
+/* --- a plain root file system --------------------------------------------------------------- */
+
+/* E holds the error of the attempt to read the archive as an image, and gets another one if this attempt fails, too. */
+static int load_rootfs(struct load *l, struct err *e)
+{
+	const struct image_strings no_names = { 0 };
+	struct install i = { 0 };
+	int r;
+
+	if (l->options->n_tags == 0)
+		return err_hint(
+			e, "if it is the tar of a root file system, name its image with --tag");
+	if (lseek(l->options->fd, 0, SEEK_SET) != 0)
+		return err_hint(
+			e, "if it is the tar of a root file system, name the file with --input");
+	r = rootfs_tar_take(l->store, l->options->fd, l->dir_fd, &i, e);
+	if (r == 0)
+		r = finish_image(l, &i, &no_names, e);
+	install_done(&i);
+	return r;
+}
+
 static int check_tags(const struct load_options *o, struct err *e)
 {
 	struct reference ignored;
@@ -483,13 +506,19 @@ int load_archive(const struct store *store, const struct load_options *o, struct
 {
 	struct load l = { .store = store, .options = o, .dir_fd = -1 };
 	struct err ignored;
+	bool no_image;
 	int r;
 
 	if (check_tags(o, e) < 0 || make_staging(&l, e) < 0)
 		return -1;
 	r = stage(&l, e);
+	/* a root file system may have more files and longer names than an image archive */
+	no_image = r < 0 ? e->code == ERR_LIMIT || e->code == ERR_INVALID
+			 : !find_file(&l, "manifest.json", 0) && !find_file(&l, "index.json", 0);
 	if (r == 0)
 		r = load_staged(&l, e);
+	if (r < 0 && no_image)
+		r = load_rootfs(&l, e);
 	/* if this fails, the next writer removes the directory */
 	IGNORE(store_erase_tmp(store, l.dir_name, &ignored));
 	fd_closep(&l.dir_fd);

@@ -1,6 +1,6 @@
 /*
- * Loads images from archives: archives of `docker save` (with manifest.json) and OCI layouts (with
- * index.json). An archive is a tar, plain or compressed, from a file or a pipe.
+ * Loads images from archives: archives of `docker save` (with manifest.json), OCI layouts (with index.json) and, from a
+ * file with a tag, a plain root file system. An archive is a tar, plain or compressed, from a file or a pipe.
  */
 #pragma once
 
@@ -11,7 +11,8 @@
 
 struct load_options {
 	int fd;
-	const char *const *tags; /* further references for the first image */
+	const char *const
+		*tags; /* further references for the first image; a root file system has no other */
 	size_t n_tags;
 	/* called for each reference after it was written */
 	void (*report)(const char *reference, void *arg);

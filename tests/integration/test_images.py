@@ -143,6 +143,24 @@ class Archives(ImageMixin, CordonTest):
                      says="--output: open '/no/such/x.tar': No such file or directory")
         self.refused("load", "--input", nameless, "--tag", "BAD", says="--tag: invalid image reference 'BAD'")
 
+    def test_a_plain_root_file_system_becomes_an_image(self):
+        root = self.make_root("busybox")
+        plain, packed = self.path("rootfs.tar"), self.path("rootfs.tar.gz")
+        subprocess.run(["tar", "-C", root, "--owner=0", "--group=0", "-cf", plain, "."], check=True)
+        with open(plain, "rb") as source, gzip.open(packed, "wb") as target:
+            shutil.copyfileobj(source, target)
+        for file, name in ((plain, "plain:1"), (packed, "packed:1")):
+            self.ok("load", "--input", file, "--tag", name)
+            got = self.cordon("run", "--no-net", name, "--", "/bin/busybox", "echo", "here")
+            self.assertEqual((got.code, got.text), (0, "here\n"), got)
+        self.assertEqual(self.inspect("plain:1")["digest"], self.inspect("packed:1")["digest"])
+        self.assertIn("--tag", self.refused("load", "--input", plain, says="not an image archive").errtext)
+        for name, data in (("text", b"hello\n" * 500), ("cut", open(packed, "rb").read()[:-100])):
+            with open(self.path(name), "wb") as handle:
+                handle.write(data)
+            self.refused("load", "--input", self.path(name), "--tag", "bad:1", says="load")
+            self.refused("inspect", "bad:1", says="image not found")
+
     def test_other_files_are_no_archives(self):
         for name, data in (("text", b"hello\n" * 500), ("empty", b""),
                            ("zeros", bytes(10240)), ("gzip", gzip.compress(b"hello" * 500))):
