@@ -233,7 +233,29 @@ static size_t find_bot_token(const struct scan *s, size_t at)
 	return digits + 1 + key;
 }
 
-/* The value of a header `Authorization: SCHEME VALUE`, in any case. */
+static bool is_in_line(char c)
+{
+	return c != '\n' && c != '\r' && !is_quote(c);
+}
+
+/* Returns the length of a scheme whose value is one word, and of the blanks behind the scheme. Returns 0 if there is
+ * another word, which may be the secret itself. */
+static size_t scheme_at(const struct scan *s, size_t at)
+{
+	static const char *const schemes[] = { "bearer", "basic", "token" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
+		size_t n = strlen(schemes[i]);
+
+		if (run(s, at, is_word) == n && has_any_case(s, at, schemes[i]) &&
+		    run(s, at + n, is_blank))
+			return n + run(s, at + n, is_blank);
+	}
+	return 0;
+}
+
+/* The value of a header `Authorization: SCHEME VALUE`, in any case. For an unknown scheme the rest of the line is
+ * hidden. */
 static size_t find_header(const struct scan *s, size_t at)
 {
 	static const char name[] = "authorization:";
@@ -242,10 +264,9 @@ static size_t find_header(const struct scan *s, size_t at)
 	if (!starts_word(s, at) || !has_any_case(s, at, name))
 		return 0;
 	from += run(s, from, is_blank);
-	scheme = run(s, from, is_word);
-	if (scheme && run(s, from + scheme, is_blank))
-		from += scheme + run(s, from + scheme, is_blank);
-	n = run(s, from, is_value);
+	scheme = scheme_at(s, from);
+	from += scheme;
+	n = run(s, from, scheme ? is_value : is_in_line);
 	if (n == 0)
 		return 0;
 	copy(s, at, from - at);

@@ -1,5 +1,5 @@
-/* Any bytes as the text of a failure. The result stays within its bound, and a key in the middle of the text never
- * survives. */
+/* Any text as that of a failure. Bytes that are no UTF-8 are replaced first, as a fault does. The result stays within its
+ * bound, and a key in the middle of the text never survives. */
 #include "service/redaction.h"
 
 #include <stdint.h>
@@ -21,15 +21,23 @@ static void redact(struct str text, struct buf *out)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	AUTO_BUF out = BUF_INIT(3 * size + 1), text = BUF_INIT(size + 64),
-		 hidden = BUF_INIT(3 * size + 192);
+	AUTO_BUF clean = BUF_INIT(3 * size + 1), out = BUF_INIT(9 * size + 1),
+		 text = BUF_INIT(3 * size + 64), hidden = BUF_INIT(9 * size + 192);
+	size_t half;
+	bool bad;
 
 	if (size > TEXT_MAX_BYTES)
 		return 0;
-	redact((struct str){ (const char *)data, size }, &out);
-	buf_add(&text, data, size / 2);
+	buf_add_utf8(&clean, (const char *)data, size);
+	redact((struct str){ buf_str(&clean), clean.n }, &out);
+	if (out.n > 3 * clean.n)
+		abort();
+	if (memmem(buf_str(&clean), clean.n, KEY, strlen(KEY)))
+		return 0; /* a key inside of another word is no key */
+	half = utf8_prefix(buf_str(&clean), clean.n / 2, &bad);
+	buf_add(&text, buf_str(&clean), half);
 	buf_add_str(&text, " " KEY " ");
-	buf_add(&text, data + size / 2, size - size / 2);
+	buf_add(&text, buf_str(&clean) + half, clean.n - half);
 	redact((struct str){ buf_str(&text), text.n }, &hidden);
 	if (memmem(buf_str(&hidden), hidden.n, KEY, strlen(KEY)))
 		abort();

@@ -79,6 +79,8 @@ static void tokens(void)
 	T_STR(redacted("Authorization: Bearer " KEY20), "Authorization: Bearer abcdef...6789");
 	T_STR(redacted("authorization:Basic abc"), "authorization:Basic ***");
 	T_STR(redacted("AUTHORIZATION: abc"), "AUTHORIZATION: ***");
+	T_STR(redacted("Authorization: sk-" KEY20 " more\nx"), "Authorization: sk-abc...more\nx");
+	T_STR(redacted("Authorization: Digest a=b, c=d\nx"), "Authorization: ***\nx");
 }
 
 static void names_tell_secrets(void)
