@@ -1,10 +1,22 @@
 #include "host/container.h"
 
+#include <fcntl.h>
 #include <linux/seccomp.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "host/mountinfo.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
+#define PODMAN_MARK "/run/.containerenv" /* Podman makes this file in every container */
+#define ADVICE_BYTES 640                 /* the longest text and three options */
+#define LABEL_MAX_BYTES 4096             /* the name of an AppArmor profile */
 
 /* clang-format off */
 static const char *const advice[CONTAINER_NEED_COUNT] = {
@@ -28,9 +40,74 @@ static const char *const advice[CONTAINER_NEED_COUNT] = {
 };
 /* clang-format on */
 
+static bool is_below(struct str path, struct str top)
+{
+	return path.n > top.n && memcmp(path.p, top.p, top.n) == 0 && path.p[top.n] == '/';
+}
+
+/* Returns true if a mount below the /proc that is mounted at TOP hides something. The kernel does not count mounts on
+ * directories that it made to be mount points. */
+static bool is_covered(struct str mounts, struct str top)
+{
+	struct mountinfo m;
+
+	while (mountinfo_next(&mounts, &m))
+		if (is_below(m.point, top) && !str_eq(m.point, "/proc/sys/fs/binfmt_misc") &&
+		    !str_eq(m.point, "/proc/fs/nfsd"))
+			return true;
+	return false;
+}
+
+bool container_has_covered_proc(void)
+{
+	AUTO_BUF text = BUF_INIT(MOUNTINFO_MAX_BYTES);
+	struct str mounts, rest;
+	struct mountinfo m;
+	bool covered = false;
+
+	if (io_read_file(AT_FDCWD, "/proc/self/mountinfo", &text) < 0)
+		return false;
+	mounts = rest = (struct str){ buf_str(&text), text.n };
+	while (mountinfo_next(&rest, &m)) {
+		if (!str_eq(m.fstype, "proc") || !str_eq(m.root, "/"))
+			continue;
+		if (!is_covered(mounts, m.point))
+			return false; /* one /proc that is whole is enough for the kernel */
+		covered = true;
+	}
+	return covered;
+}
+
+/* Returns true if an AppArmor profile confines this process. */
+static bool has_profile(void)
+{
+	AUTO_BUF label = BUF_INIT(LABEL_MAX_BYTES);
+
+	return io_read_file(AT_FDCWD, "/proc/self/attr/apparmor/current", &label) == 0 &&
+	       label.n > 0 && strncmp(buf_str(&label), "unconfined", 10) != 0;
+}
+
 const char *container_advice(enum container_need need)
 {
-	return advice[need];
+	static char text[CONTAINER_NEED_COUNT][ADVICE_BYTES];
+	bool podman = access(PODMAN_MARK, F_OK) == 0;
+	bool known =
+		need == CONTAINER_NAMESPACES || need == CONTAINER_MOUNTS || need == CONTAINER_PROC;
+	bool namespaces = known && (need == CONTAINER_NAMESPACES || container_is_filtered());
+	bool mounts = known && (need == CONTAINER_MOUNTS || has_profile());
+	bool proc = known && (need == CONTAINER_PROC || container_has_covered_proc());
+
+	if (namespaces + mounts + proc < 2)
+		return advice[need]; /* one option is enough, and the advice names it */
+	/* name all options at once, so that the caller need not try one after the other */
+	snprintf(text[need], sizeof(text[need]), "%s; in all: %s run%s%s%s", advice[need],
+		 podman ? "podman" : "docker",
+		 namespaces ? " --security-opt seccomp=unconfined" : "",
+		 mounts ? " --security-opt apparmor=unconfined" : "",
+		 !proc    ? ""
+		 : podman ? " --security-opt unmask=ALL"
+			  : " --security-opt systempaths=unconfined");
+	return text[need];
 }
 
 bool container_is_filtered(void)

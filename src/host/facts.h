@@ -31,7 +31,8 @@ enum fact_id {
 };
 
 #define FACT_TEXT_BYTES 256 /* holds one line of a terminal and a path */
-#define FACT_FIX_BYTES 384  /* holds the settings of three container engines */
+#define FACT_FIX_BYTES \
+	640 /* holds the settings of three container engines, and all options of one */
 
 struct fact {
 	bool yes;

@@ -70,6 +70,9 @@ static const char *try_namespaces(const void *arg)
 	if (unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
 		    CLONE_NEWNET) < 0)
 		return "create namespaces inside a user namespace";
+	/* Podman's filter allows namespaces, and refuses this to a container without capabilities */
+	if (sethostname("sandbox", strlen("sandbox")) < 0)
+		return "set the host name of a namespace";
 	if (unshare(CLONE_NEWUSER) < 0)
 		return "create a nested user namespace";
 	return NULL;
@@ -341,6 +344,10 @@ void probe_mount_api(const char *dir, struct fact *f)
 	run_ns_trial(try_mount_api, dir, f);
 	if (f->sys == ENOSYS)
 		fact_fix(f, "use a kernel that has them (5.12 and later)");
+	if (f->yes && container_has_covered_proc()) {
+		fact_no(f, EPERM, "mount a new '/proc'");
+		fact_fix(f, "%s", container_advice(CONTAINER_PROC));
+	}
 }
 
 static const char *try_idmap(const char *dir, pid_t holder)

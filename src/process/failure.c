@@ -94,8 +94,8 @@ static const char *hint_for(const struct step *step, int errnum)
 		return container_advice(CONTAINER_PROC);
 	if ((step->op == STEP_STAGE || step->op == STEP_PIVOT) && errnum == EACCES)
 		return container_advice(CONTAINER_MOUNTS);
-	if ((step->op == STEP_STAGE || step->op == STEP_CLONE_TREE) && errnum == EPERM &&
-	    container_is_filtered())
+	/* root of a new namespace may do each step: only a filter refuses one */
+	if (errnum == EPERM && container_is_filtered())
 		return container_advice(CONTAINER_NAMESPACES);
 	if (step->op == STEP_NETIF)
 		return "load the module: modprobe veth; or do without a network: --no-net";

@@ -2,10 +2,9 @@
 
 import http.client
 import json
-import os
-import shutil
 import socket
 
+from engines import start_dockerd
 from harness import CordonTest
 from image_fixtures import ImageMixin
 
@@ -27,25 +26,8 @@ class DockerEngine(ImageMixin, CordonTest):
 
     def setUp(self):
         super().setUp()
-        program = shutil.which("dockerd", path="/usr/sbin:/usr/bin")
-        if not program:
-            self.not_run("dockerd is not installed")
-        work = self.path("engine")
-        os.mkdir(work)
-        self.socket = os.path.join(work, "s.sock")
-        with open(os.path.join(work, "log"), "wb") as log:
-            self.engine = self.spawn(
-                "--data-root", work + "/data", "--exec-root", work + "/exec",
-                "-H", "unix://" + self.socket, "-p", work + "/pid", "--iptables=false",
-                "--ip6tables=false", "--bridge=none", "--storage-driver=overlay2",
-                program=program, stdout=log, stderr=log)
-        self.addCleanup(self.end_engine)
+        self.socket = start_dockerd(self, self.path("engine"))
         self.eventually(lambda: self.ask("GET", "/_ping")[1] == b"OK", within=60)
-
-    def end_engine(self):
-        """Ends the engine by SIGTERM, so that it ends its containerd and its mounts itself."""
-        self.engine.terminate()
-        self.engine.wait(30)
 
     def ask(self, method, path, body=None):
         try:

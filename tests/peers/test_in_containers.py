@@ -1,0 +1,76 @@
+"""cordon in containers of real engines: it names the options that are missing, and the options that it names work."""
+
+import os
+import re
+
+from engines import Docker, Podman
+from harness import CORDON, CordonTest
+
+# the options in README.md
+DOCUMENTED = {
+    Docker: "--security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+            "--security-opt systempaths=unconfined",
+    Podman: "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt unmask=ALL",
+}
+SECCOMP = ("--security-opt", "seccomp=unconfined")
+
+
+class InContainers(CordonTest):
+    modes = ("root",)
+    timeout = 300
+
+    def cordon_in(self, engine, options, *words):
+        return engine.run(options, CORDON, *words)
+
+    def refused(self, engine, options, *wanted):
+        """`run` fails and `doctor` says so too, and both name the same options. Returns them."""
+        done = self.cordon_in(engine, options, "run", "--no-net", "host", "--", "echo", "works")
+        report = self.cordon_in(engine, options, "doctor")
+        self.assertEqual((done.returncode, done.stdout, report.returncode), (1, "", 1), (done, report))
+        advice = done.stderr.splitlines()[-1]
+        for word in wanted:
+            self.assertIn(word, advice)
+        self.assertIn(advice.strip(), report.stderr)
+        self.assertRegex(report.stderr, r"✗ (Namespaces|Mounts) .*no sandbox can start")
+        return advice
+
+    def named(self, advice, program):
+        """The options that the advice names for one command line."""
+        found = re.search(rf"in all: {program} run ((?:--security-opt \S+ ?)+)$", advice)
+        self.assertTrue(found, advice)
+        return found[1].split()
+
+    def works(self, engine, options):
+        """`run`, and with a home on a volume named sandboxes too. `doctor` agrees."""
+        home = os.path.join(self.dir, "volume")
+        os.makedirs(home, exist_ok=True)
+        done = self.cordon_in(engine, options, "run", "-q", "--no-net", "host", "--", "echo", "works")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "works\n", ""), done)
+        report = self.cordon_in(engine, options, "doctor")
+        self.assertEqual(report.returncode, 0, report)
+        self.assertNotIn("✗", report.stderr)
+        done = engine.run((*options, "-v", f"{home}:/home/c", "-e", "CORDON_HOME=/home/c"), "sh", "-c",
+                          f"{CORDON} create -q -n x --no-net host && {CORDON} exec x -- echo works; "
+                          f"{CORDON} rm -f -q x")
+        self.assertEqual((done.returncode, done.stdout), (0, "works\n"), done)
+
+    def test_docker(self):
+        engine = Docker(self)
+        advice = self.refused(engine, (), "seccomp=unconfined", "systempaths=unconfined")
+        self.works(engine, self.named(advice, "docker"))
+        self.refused(engine, SECCOMP, "--security-opt systempaths=unconfined (Docker)")
+        self.refused(engine, ("--security-opt", "systempaths=unconfined"),
+                     "--security-opt seccomp=unconfined (Docker, Podman)")
+
+    def test_podman(self):
+        engine = Podman(self)
+        advice = self.refused(engine, (), "seccomp=unconfined", "unmask=ALL")
+        self.works(engine, self.named(advice, "podman"))
+        # Podman's filter allows namespaces, and refuses what cordon does in them
+        self.refused(engine, ("--security-opt", "unmask=ALL"),
+                     "--security-opt seccomp=unconfined (Docker, Podman)")
+        self.refused(engine, SECCOMP, "--security-opt unmask=ALL (Podman)")
+
+    def test_the_documented_options_work(self):
+        for kind, options in DOCUMENTED.items():
+            self.works(kind(self), options.split())
