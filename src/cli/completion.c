@@ -4,7 +4,8 @@
  * All five scripts work alike. They find the command by walking the words before the cursor through a table of
  * transitions ("image/ls" leads to "image list"). Then they offer what the row of this command holds: subcommands,
  * options, closed sets of values, or files. For names of sandboxes, images and volumes they run the program itself with
- * -q. Behind `--` the shell's own completion takes over. Each script serves both names of the program.
+ * -q. A command that makes sandboxes also offers the image `host`, and `copy` offers files and NAME: for each sandbox.
+ * Behind `--` the shell's own completion takes over. Each script serves both names of the program.
  */
 #include "base/say.h"
 #include "cli/commands.h"
@@ -66,6 +67,18 @@ static const char *lister(const struct command *c)
 	       : c->words == WORD_IMAGE  ? "image list"
 	       : c->words == WORD_VOLUME ? "volume list"
 					 : NULL;
+}
+
+/* Returns "host " if C makes sandboxes from images, otherwise "". */
+static const char *built_in(const struct command *c)
+{
+	return c->words == WORD_IMAGE && starts_with(c->usage, "[IMAGE]") ? "host " : "";
+}
+
+/* Returns true if the positionals of C are files of this machine, or of sandboxes. */
+static bool takes_endpoints(const struct command *c)
+{
+	return c->run == cmd_copy;
 }
 
 /* Writes S between single quotes. QUOTE replaces each single quote inside S. */
@@ -149,7 +162,11 @@ static void bash_words(struct buf *out, const char *at, const struct command *c)
 			add_visible_names(out, offered(c));
 		buf_add_str(out, "'\n");
 	} else if (lister(c)) {
-		buf_addf(out, "$(\"$1\" %s -q 2>/dev/null)\n", lister(c));
+		buf_addf(out, "\"%s$(\"$1\" %s -q 2>/dev/null)\"\n", built_in(c), lister(c));
+	} else if (takes_endpoints(c)) {
+		buf_add_str(out, "$(\"$1\" list -q 2>/dev/null | sed 's/$/:/')\n"
+				 "\t\tfiles=yes\n"
+				 "\t\tcompopt -o nospace 2>/dev/null\n");
 	} else {
 		buf_add_char(out, '\n');
 	}
@@ -158,30 +175,45 @@ static void bash_words(struct buf *out, const char *at, const struct command *c)
 
 static void add_bash(struct buf *out)
 {
-	buf_add_str(out, "# bash completion for cordon and msb\n"
-			 "_cordon() {\n"
-			 "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-			 "\tlocal at='' opts='' words='' i\n"
-			 "\tCOMPREPLY=()\n"
-			 "\t# readline takes --opt=value apart at the =\n"
-			 "\tif [[ $cur == '=' ]]; then\n"
-			 "\t\tcur=''\n"
-			 "\telif [[ $prev == '=' ]]; then\n"
-			 "\t\tprev=${COMP_WORDS[COMP_CWORD-2]}\n"
-			 "\tfi\n"
-			 "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-			 "\t\t[[ ${COMP_WORDS[i]} == -- ]] && return\n"
-			 "\t\tcase $at/${COMP_WORDS[i]} in\n");
+	buf_add_str(
+		out,
+		"# bash completion for cordon and msb\n"
+		"_cordon() {\n"
+		"\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+		"\tlocal at='' opts='' words='' files='' i j whole\n"
+		"\tCOMPREPLY=()\n"
+		"\t# readline takes --opt=value apart at the =\n"
+		"\tif [[ $cur == '=' ]]; then\n"
+		"\t\tcur=''\n"
+		"\telif [[ $prev == '=' ]]; then\n"
+		"\t\tprev=${COMP_WORDS[COMP_CWORD-2]}\n"
+		"\tfi\n"
+		"\t# and words such as alpine:3 at the colons\n"
+		"\twhole=$cur j=$COMP_CWORD\n"
+		"\twhile ((j > 1)) && [[ ${COMP_WORDS[j]} == : || ${COMP_WORDS[j-1]} == : ]]; do\n"
+		"\t\twhole=${COMP_WORDS[--j]}$whole\n"
+		"\tdone\n"
+		"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+		"\t\t[[ ${COMP_WORDS[i]} == -- ]] && return\n"
+		"\t\tcase $at/${COMP_WORDS[i]} in\n");
 	walk(out, "", &cordon_root, bash_way);
 	buf_add_str(out, "\t\tesac\n\tdone\n\tcase \"$at $prev\" in\n");
 	walk(out, "", &cordon_root, bash_value);
 	buf_add_str(out, "\tesac\n\tcase $at in\n");
 	walk(out, "", &cordon_root, bash_words);
-	buf_add_str(out, "\tesac\n"
-			 "\t[[ $cur == -* ]] && words=$opts\n"
-			 "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
-			 "}\n"
-			 "complete -o bashdefault -o default -F _cordon cordon msb\n");
+	buf_add_str(out,
+		    "\tesac\n"
+		    "\t[[ $cur == -* ]] && words=$opts\n"
+		    "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$whole\")\n"
+		    "\tif [[ $files && $cur != -* ]]; then\n"
+		    "\t\tmapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- \"$whole\")\n"
+		    "\tfi\n"
+		    "\tif [[ $whole == *:* ]]; then\n"
+		    "\t\twhole=${whole%\"${whole##*:}\"}\n"
+		    "\t\tCOMPREPLY=(\"${COMPREPLY[@]#\"$whole\"}\")\n"
+		    "\tfi\n"
+		    "}\n"
+		    "complete -o bashdefault -o default -F _cordon cordon msb\n");
 }
 
 /* --- zsh ------------------------------------------------------------------------------------ */
@@ -251,8 +283,10 @@ static void zsh_case(struct buf *out, const char *at, const struct command *c)
 		buf_add_str(out, ")'\n");
 	} else if (lister(c)) {
 		buf_addf(out,
-			 "\t\t\t'*:name:($(_call_program names $service %s -q 2>/dev/null))'\n",
-			 lister(c));
+			 "\t\t\t'*:name:(%s$(_call_program names $service %s -q 2>/dev/null))'\n",
+			 built_in(c), lister(c));
+	} else if (takes_endpoints(c)) {
+		buf_add_str(out, "\t\t\t'*:file:_cordon_endpoints'\n");
 	} else if (c->words == WORD_FILE) {
 		buf_add_str(out, "\t\t\t'*:file:_files'\n");
 	}
@@ -273,18 +307,23 @@ static void zsh_case(struct buf *out, const char *at, const struct command *c)
 
 static void add_zsh(struct buf *out)
 {
-	buf_add_str(out, "#compdef cordon msb\n"
-			 "_cordon() {\n"
-			 "\tlocal at='' i last=1\n"
-			 "\tlocal -a specs names\n"
-			 "\tfor ((i = 2; i < CURRENT; i++)); do\n"
-			 "\t\tif [[ $words[i] == -- ]]; then\n"
-			 "\t\t\tshift $i words\n"
-			 "\t\t\t((CURRENT -= i))\n"
-			 "\t\t\t_normal\n"
-			 "\t\t\treturn\n"
-			 "\t\tfi\n"
-			 "\t\tcase $at/$words[i] in\n");
+	buf_add_str(out,
+		    "#compdef cordon msb\n"
+		    "_cordon_endpoints() {\n"
+		    "\t_files\n"
+		    "\tcompadd -q -S : -- $(_call_program names $service list -q 2>/dev/null)\n"
+		    "}\n"
+		    "_cordon() {\n"
+		    "\tlocal at='' i last=1\n"
+		    "\tlocal -a specs names\n"
+		    "\tfor ((i = 2; i < CURRENT; i++)); do\n"
+		    "\t\tif [[ $words[i] == -- ]]; then\n"
+		    "\t\t\tshift $i words\n"
+		    "\t\t\t((CURRENT -= i))\n"
+		    "\t\t\t_normal\n"
+		    "\t\t\treturn\n"
+		    "\t\tfi\n"
+		    "\t\tcase $at/$words[i] in\n");
 	walk(out, "", &cordon_root, bash_way); /* zsh has the syntax of bash for `case` */
 	buf_add_str(out, "\t\t*) continue ;;\n"
 			 "\t\tesac\n"
@@ -364,7 +403,10 @@ static void fish_case(struct buf *out, const char *at, const struct command *c)
 		buf_add_str(out, "'\n");
 	} else if (lister(c)) {
 		fish_line(out, at);
-		buf_addf(out, "-a '(__cordon_names %s)'\n", lister(c));
+		buf_addf(out, "-a '%s(__cordon_names %s)'\n", built_in(c), lister(c));
+	} else if (takes_endpoints(c)) {
+		fish_line(out, at);
+		buf_add_str(out, "-F -a '(__cordon_endpoints)'\n");
 	} else if (c->words == WORD_FILE) {
 		fish_line(out, at);
 		buf_add_str(out, "-F\n");
@@ -392,6 +434,11 @@ static void add_fish(struct buf *out)
 			 "function __cordon_names\n"
 			 "\tset -l words (commandline -opc)\n"
 			 "\tcommand -q $words[1]; and command $words[1] $argv -q 2>/dev/null\n"
+			 "end\n"
+			 "function __cordon_endpoints\n"
+			 "\tfor name in (__cordon_names list)\n"
+			 "\t\techo $name:\n"
+			 "\tend\n"
 			 "end\n"
 			 "for program in cordon msb\n"
 			 "\tcomplete -c $program -e\n"
@@ -423,6 +470,7 @@ static void elvish_case(struct buf *out, const char *at, const struct command *c
 		add_list(out, c->word_choices);
 	else
 		add_visible_names(out, offered(c));
+	buf_add_str(out, built_in(c));
 	for (const struct opt *o; (o = args_next_opt(&it));)
 		buf_addf(out, o->letter ? " --%s -%c" : " --%s", o->name, o->letter);
 	buf_add_str(out, "]\n");
@@ -519,6 +567,8 @@ static void powershell_case(struct buf *out, const char *at, const struct comman
 	for (const struct command *s = table; s && s->name; s++)
 		if (!s->hidden)
 			powershell_candidate(out, "", s->name, s->summary);
+	if (*built_in(c))
+		powershell_candidate(out, "", "host", "The programs of this machine");
 	for (const struct opt *o; (o = args_next_opt(&it));) {
 		char letter[] = { o->letter, '\0' };
 

@@ -4,7 +4,7 @@ import os
 import pathlib
 import subprocess
 
-from harness import MSB, CordonTest
+from harness import CORDON, MSB, CordonTest
 
 
 class WithoutDashes(CordonTest):
@@ -262,3 +262,38 @@ class NothingToRun(CordonTest):
             got = self.cordon(*words, stdin=b"echo text\n", program=MSB)
             self.assertEqual((got.code, got.out), (0, b""), got)
             self.assertRegex(got.errtext, r"^warn: nothing to run")
+
+
+class Completion(CordonTest):
+    """What bash offers after the words of a line, taken apart as readline does it."""
+
+    modes = ("root", "user")
+
+    def offers(self, *words, program=CORDON):
+        script = ('source <("$1" completion bash); program=$2; shift 2; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+                  '_cordon "$program"; printf "%s\\n" "${COMPREPLY[@]}"')
+        got = self.cordon("--norc", "-c", script, "bash", CORDON, program, "cordon", *words, program="/bin/bash")
+        self.assertEqual((got.code, got.err), (0, b""), got)
+        return got.text.split()
+
+    def test_sandboxes(self):
+        self.create(name="first")
+        self.create(name="second")
+        for command in ("exec", "shell", "stop", "logs"):
+            self.assertEqual(sorted(self.offers(command, "")), ["first", "second"])
+        self.assertEqual(self.offers("exec", "se"), ["second"])
+        pathlib.Path(self.dir, "file").touch()
+        found = self.offers("cp", "fi")
+        self.assertEqual(sorted(found), ["file", "first:"])
+
+    def test_images(self):
+        stub = pathlib.Path(self.dir, "stub")
+        stub.write_text("#!/bin/sh\nprintf 'alpine:3.20\\nalpine:edge\\nreg.example:5000/x:1\\n'\n")
+        stub.chmod(0o755)
+        self.assertEqual(sorted(self.offers("run", "", program=str(stub))),
+                         ["alpine:3.20", "alpine:edge", "host", "reg.example:5000/x:1"])
+        self.assertEqual(self.offers("run", "alpine", ":", "e", program=str(stub)), ["edge"])
+        self.assertEqual(self.offers("run", "alpine", ":", program=str(stub)), ["3.20", "edge"])
+        self.assertEqual(self.offers("run", "reg.example", ":", "5000/x", ":", "", program=str(stub)), ["1"])
+        self.assertEqual(self.offers("create", "ho", program=str(stub)), ["host"])
+        self.assertNotIn("host", self.offers("rmi", "", program=str(stub)))
