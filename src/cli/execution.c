@@ -215,7 +215,7 @@ static void report_time(const char *name, const char *what, unsigned long long s
 static void report_end(const struct home *h, const char *name, enum end_reason why)
 {
 	static const char until[] =
-		"the sandbox's commands were ended, and cannot write to files until";
+		"the sandbox's commands were ended, and new ones cannot write to files until";
 	AUTO_RECORD record = RECORD_NONE;
 	unsigned long long mib = 0, longest = 0, idle = 0;
 	struct err e;

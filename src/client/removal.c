@@ -81,10 +81,9 @@ static int erase(const struct home *h, const char *name, int dir, int *lock, str
 		return -1;
 	if (record_erase(h, name, e) == 0)
 		return 0;
-	return e->code == ERR_DENIED
-		       ? err_hint(e,
-				  "only newuidmap helps to delete them; 'cordon list' tries again")
-		       : -1;
+	return e->code == ERR_DENIED ? err_hint(e, "files of other ids can only be deleted with "
+						   "newuidmap; 'cordon list' tries again")
+				     : -1;
 }
 
 bool leftover_sweep(const struct home *h, const char *name)

@@ -5,7 +5,8 @@
 #include "service/python.h"
 
 #define NOTICE_BYTES 96
-#define ROUNDS 4 /* the notice and the kept text fit each other after this many tries */
+#define ROUNDS \
+	4 /* the length of the notice depends on the length of the kept text; so many tries make both fit */
 
 /* How a text of N characters is cut. */
 struct cut {

@@ -25,7 +25,7 @@ struct execution {
 	struct str session_id;
 	const char *backend_name;
 	bool timed_out;
-	int64_t timeout_sec; /* for the text after a time-out without output on stderr */
+	int64_t timeout_sec; /* named in the message if the command timed out and wrote nothing to stderr */
 	int exit_code;       /* has no meaning if timed_out is set */
 	struct str out, err; /* rendered by service/capture */
 	uint64_t duration_ms;

@@ -373,7 +373,7 @@ static void advance(struct skills *s)
 			return;
 		}
 		if (ask_for_worker(s) < 0)
-			fail(s->first, "no skill worker can be asked for");
+			fail(s->first, "a skill worker cannot be started");
 	}
 }
 

@@ -166,7 +166,8 @@ int watched_layer_start(struct supervisor *s, struct err *e)
 		return 0;
 	r = read_space(y, &now, &type);
 	if (r < 0)
-		return err_sys(e, -r, "ask what the file system of the writable layer has");
+		return err_sys(e, -r,
+			       "ask how much space the file system of the writable layer has");
 	y->uncounted = type == TMPFS_MAGIC || type == RAMFS_MAGIC;
 	watch_init(&y->watch, most, y->fresh, &now);
 	if (surveyor_start(&y->surveyor, y->layer, s->instance->pidfd, y->watch.most.files, e) < 0)

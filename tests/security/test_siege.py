@@ -299,7 +299,7 @@ class HostPaths(AttackTest):
         self.assertTrue(swapper.swaps)
         self.refused(got, data, "symbolic link")
         link = os.path.join(self.ws, "link")
-        os.symlink(self.secret, link)  # the copy follows the link once and has the link's name
+        os.symlink(self.secret, link)  # the copy contains what the link leads to, and has the name of the link
         box = self.create("--copy", f"{link}:/root", "--copy-file", f"{link}/key:/root/file")
         self.assertEqual(box.out("cat /root/link/key /root/file"), "secretsecret")
 
@@ -376,8 +376,7 @@ class OurState(AttackTest):
         self.addCleanup(subprocess.run, ["umount", target], check=True)
 
     def test_bind_mounts_do_not_show_the_home(self):
-        """Bind mounts of a directory above the home, of the home itself and of a part of it, in and below the
-        volume."""
+        """A volume's source is, or contains, a bind mount of the home, of a directory above it or of a part of it."""
         alias, box = os.path.join(self.dir, "alias"), None
         self.mounted(os.path.join(self.top, "a"), alias)
         shared = os.path.join(self.dir, "shared")

@@ -38,8 +38,7 @@ static void own_limits_come_back(void)
 		T_TRUE(then.rlim_cur == processes.rlim_cur && then.rlim_max == processes.rlim_max);
 		if (r == 0)
 			holder_end(&h);
-		/* the machine refuses user namespaces, or the user has too many processes for the limit */
-		else
+		else /* the machine refuses user namespaces, or the user has too many processes for the limit */
 			T_TRUE(r < 0);
 	}
 }
