@@ -13,10 +13,10 @@
 /* The command does not use our terminal. With --tty it gets its own, for `attach`. */
 static void detach(struct execution *x, const struct args *a)
 {
-	unsigned not = args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED;
+	unsigned unwanted = args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED;
 
 	x->scripted = false;
-	x->request.message.flags &= ~not ;
+	x->request.message.flags &= ~unwanted;
 	x->request.message.flags |= EXEC_BACKGROUND | EXEC_DETACHED;
 }
 

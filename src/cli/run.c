@@ -194,7 +194,8 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 		j->x.request.message.flags &=
 			~(unsigned)(args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED);
 		/* pid 1 keeps the command for ps, attach and stop --id */
-		j->x.request.message.flags |= EXEC_DETACHED | EXEC_BACKGROUND | EXEC_NO_INPUT;
+		j->x.request.message.flags |= EXEC_DETACHED | EXEC_BACKGROUND |
+					      (args_has(a, "interactive") ? 0 : EXEC_NO_INPUT);
 	}
 	return exists ? run_existing(j, e) : run_new(j, e);
 }

@@ -240,6 +240,14 @@ class Attach(KeepTest):
         box.sh("echo > /root/gate", timeout=5)
         self.assertEqual(proc.wait(10), 6)
 
+    def test_a_detached_run_with_input(self):
+        box = self.box()
+        with self.claiming(box):
+            got = self.cordon("run", "-di", "-n", box.name, "host", "--", "sh", "-c", "cat; exit 6")
+        self.assertEqual(got.code, 0, got)
+        got = self.cordon("attach", box.name, stdin=b"word")
+        self.assertEqual((got.code, got.text), (6, "word"), got)
+
 
 class ClientsThatDie(KeepTest):
     """A closed window, a dropped connection or a kill of the client is a detach."""
