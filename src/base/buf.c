@@ -130,6 +130,30 @@ void buf_addf(struct buf *b, const char *fmt, ...)
 	b->n += (size_t)n;
 }
 
+/* Returns true if the character at S, which is well-formed, has no look of its own but hides or reorders the text
+ * around it: zero-width spaces, marks, embeddings and isolates of writing directions, separators of lines, tags. The
+ * joiners U+200C and U+200D are not among them, because words and pictures need them. */
+static bool is_deceptive(const char *s)
+{
+	const unsigned char *c = (const unsigned char *)s;
+
+	switch (c[0]) {
+	case 0xd8: /* U+061C */
+		return c[1] == 0x9c;
+	case 0xe2:
+		if (c[1] == 0x80) /* U+200B, U+200E, U+200F, U+2028 to U+202E */
+			return c[2] == 0x8b || c[2] == 0x8e || c[2] == 0x8f ||
+			       (c[2] >= 0xa8 && c[2] <= 0xae);
+		return c[1] == 0x81 && c[2] >= 0xa0 && c[2] <= 0xaf; /* U+2060 to U+206F */
+	case 0xef:                                                   /* U+FEFF */
+		return c[1] == 0xbb && c[2] == 0xbf;
+	case 0xf3: /* U+E0000 to U+E0FFF */
+		return c[1] == 0xa0;
+	default:
+		return false;
+	}
+}
+
 /* Returns the length of the well-formed, printable character at S, which has MAX bytes, or 0. */
 static size_t printable(const char *s, size_t max)
 {
@@ -140,7 +164,7 @@ static size_t printable(const char *s, size_t max)
 		return 0;
 	if (c == 0xc2 && (unsigned char)s[1] < 0xa0) /* the C1 controls */
 		return 0;
-	return n;
+	return n > 1 && is_deceptive(s) ? 0 : n;
 }
 
 void buf_add_clean_n(struct buf *b, const char *p, size_t n, const char *keep)

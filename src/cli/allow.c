@@ -29,12 +29,12 @@ static int ask(const struct args *a, const struct home *h, struct project *p, st
 	if (r == 0 && !p->dir)
 		r = err_set(e, ERR_NOT_FOUND, "no " PROJECT_FILE " here or in a directory above");
 	else if (r == 0 && args_has(a, "yes"))
-		grants_show(p, &s, &x);
+		r = grants_show(p, &s, &x, e);
 	else if (r == 0 && !project_can_ask())
 		r = err_set(e, ERR_INVALID, "not without a terminal or --yes: '%s' is not allowed",
 			    p->file[0].path);
-	else if (r == 0 && !project_ask(p, &s, &x))
-		r = err_set(e, ERR_DENIED, "'%s' was not allowed", p->file[0].path);
+	else if (r == 0)
+		r = project_ask(p, &s, &x, e);
 	if (r == 0 && (r = project_allow(p, h, e)) == 0)
 		say_done("Allowed", p->file[0].path, 0);
 	conf_extra_done(&x);

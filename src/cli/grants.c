@@ -1,19 +1,33 @@
 /*
- * The file may come from somebody else, or from a command in a sandbox. Every text of it is therefore cleaned of
- * control characters, line feeds included: no value can look like another line of the question.
+ * The file may come from somebody else, or from a command in a sandbox, and may try to deceive the person who reads
+ * the question. So:
+ *
+ *   - Every text of the file is cleaned of control characters, line feeds included.
+ *   - We break the lines that are longer than the terminal is wide, and indent what follows. If the terminal broke
+ *     them, a long value could look like another line of the question.
+ *   - What lies outside the project comes last, directly above the question: no long list can move it off the screen.
+ *   - A list that is too long for a person is an error. It is never cut.
  */
 #include "cli/grants.h"
 
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "spec/cpus.h"
 
-#define GRANTS_MAX_BYTES (8u << 20) /* every byte of the file, written as \xNN */
+#define GRANTS_MAX_BYTES \
+	(64u << 10) /* about a thousand lines; nobody reads more before an answer */
+#define FOLDED_MAX_BYTES \
+	(4 * GRANTS_MAX_BYTES) /* with line feeds and indents, on a terminal of WIDTH_MIN */
+#define WIDTH_MIN 40u
+#define WIDTH_DEFAULT 80u /* of a terminal that does not know its size */
 #define OUTSIDE "  OUTSIDE THE PROJECT"
 #define KEY_WIDTH 12
+#define INDENT (2u + KEY_WIDTH)
 #define YELLOW "1;33"
 
 static void begin(struct buf *b, const char *key)
@@ -40,10 +54,12 @@ static void add_words(struct buf *b, const char *key, const struct strv *words)
 	buf_add_char(b, '\n');
 }
 
-/* Adds PATH of the host, what becomes of it, and whether it lies outside the project. */
-static void add_source(struct buf *b, const struct project *p, const char *key, const char *path,
-		       const char *to, const char *how)
+/* Adds PATH of the host and what becomes of it, if it lies OUTSIDE the project or inside, as is wanted. */
+static void add_source(struct buf *b, const struct project *p, bool outside, const char *key,
+		       const char *path, const char *to, const char *how)
 {
+	if (path_is_within(path, p->dir) == outside)
+		return;
 	begin(b, key);
 	buf_add_clean(b, path);
 	if (to) {
@@ -52,48 +68,58 @@ static void add_source(struct buf *b, const struct project *p, const char *key, 
 	}
 	if (how)
 		buf_addf(b, " (%s)", how);
-	if (!path_is_within(path, p->dir))
+	if (outside)
 		say_add_coloured(b, YELLOW, OUTSIDE);
 	buf_add_char(b, '\n');
 }
 
-static void add_image(struct buf *b, const struct project *p, const struct spec *s)
+static void add_image(struct buf *b, const struct spec *s)
 {
 	const struct spec_image *i = &s->image;
 
-	if (i->kind == IMAGE_DIR)
-		add_source(b, p, "image", i->reference, NULL,
-			   s->read_only ? "read-only" : "used in place, writable");
-	else if (i->kind == IMAGE_DISK)
-		add_source(b, p, "image", i->reference, NULL, NULL);
-	else if (i->kind == IMAGE_HOST && i->reference)
+	if (i->kind == IMAGE_HOST && i->reference)
 		add_line(b, "image", "host (the programs of this machine)");
-	else
+	else if (i->kind != IMAGE_DIR && i->kind != IMAGE_DISK)
 		add_line(b, "image", i->reference ? i->reference : "(none)");
-	if (i->root_disk.kind == ROOT_DISK_PATH)
-		add_source(b, p, "root disk", i->root_disk.path, NULL, "writable");
-}
+	for (size_t k = 0; k < s->n_mounts; k++) {
+		const struct spec_mount *m = &s->mount[k];
 
-static void add_volumes(struct buf *b, const struct project *p, const struct spec *s)
-{
-	for (size_t i = 0; i < s->n_mounts; i++) {
-		const struct spec_mount *m = &s->mount[i];
-		const char *how = m->readonly ? "read-only" : "writable";
-
-		if (m->kind == MOUNT_TMPFS)
-			continue;
-		if (m->kind != MOUNT_NAMED) {
-			add_source(b, p, "volume", m->source, m->guest, how);
-		} else {
+		if (m->kind == MOUNT_NAMED) {
 			AUTO_FREE char *text =
-				xasprintf("named volume %s → %s (%s)", m->source, m->guest, how);
+				xasprintf("named volume %s → %s (%s)", m->source, m->guest,
+					  m->readonly ? "read-only" : "writable");
 
 			add_line(b, "volume", text);
 		}
 	}
-	for (size_t i = 0; i < s->n_patches; i++)
-		if (s->patch[i].source)
-			add_source(b, p, "copy", s->patch[i].source, s->patch[i].path, NULL);
+}
+
+/* Adds the paths of this machine that the sandbox gets. The first call adds those in the project, and a second one with
+ * OUTSIDE all others. */
+static void add_sources(struct buf *b, const struct project *p, const struct spec *s, bool outside)
+{
+	const struct spec_image *i = &s->image;
+
+	for (size_t k = 1; k < p->n_files; k++)
+		add_source(b, p, outside, "reads", p->file[k].path, NULL, NULL);
+	if (i->kind == IMAGE_DIR)
+		add_source(b, p, outside, "image", i->reference, NULL,
+			   s->read_only ? "read-only" : "used in place, writable");
+	else if (i->kind == IMAGE_DISK)
+		add_source(b, p, outside, "image", i->reference, NULL, NULL);
+	if (i->root_disk.kind == ROOT_DISK_PATH)
+		add_source(b, p, outside, "root disk", i->root_disk.path, NULL, "writable");
+	for (size_t k = 0; k < s->n_patches; k++)
+		if (s->patch[k].source)
+			add_source(b, p, outside, "copy", s->patch[k].source, s->patch[k].path,
+				   NULL);
+	for (size_t k = 0; k < s->n_mounts; k++) {
+		const struct spec_mount *m = &s->mount[k];
+
+		if (m->kind != MOUNT_TMPFS && m->kind != MOUNT_NAMED)
+			add_source(b, p, outside, "volume", m->source, m->guest,
+				   m->readonly ? "read-only" : "writable");
+	}
 }
 
 static void add_network(struct buf *b, const struct spec *s, const struct conf_extra *x)
@@ -111,6 +137,10 @@ static void add_network(struct buf *b, const struct spec *s, const struct conf_e
 		add_line(b, "network", "public addresses; not this machine or its network");
 	add_words(b, "rules", &x->net_rules);
 	add_words(b, "resolvers", &x->nameservers);
+	if (x->no_rebind_protection)
+		add_line(b, "resolver", "public names may lead to private addresses");
+	if (x->trust_host_cas)
+		add_line(b, "trusts", "the certificate authorities of this machine");
 	for (size_t i = 0; i < s->n_ports; i++) {
 		const struct spec_port *port = &s->port[i];
 		AUTO_FREE char *text = xasprintf("%s:%u → %u%s", port->bind, port->host_port,
@@ -147,8 +177,7 @@ static bool has_word(const struct strv *l, const char *word)
 	return false;
 }
 
-static void add_names(struct buf *b, const struct project *p, const struct spec *s,
-		      const struct conf_extra *x)
+static void add_names(struct buf *b, const struct spec *s, const struct conf_extra *x)
 {
 	struct strv here = { 0 }, scripts = { 0 };
 
@@ -159,8 +188,6 @@ static void add_names(struct buf *b, const struct project *p, const struct spec 
 		strv_add(&scripts, s->script[i].name);
 	add_words(b, "variables", &here);
 	add_words(b, "from files", &x->env_file_names);
-	for (size_t i = 1; i < p->n_files; i++)
-		add_source(b, p, "reads", p->file[i].path, NULL, NULL);
 	add_words(b, "scripts", &scripts);
 	add_words(b, "entrypoint", &s->entrypoint);
 	add_words(b, "command", &s->cmd);
@@ -170,21 +197,86 @@ static void add_names(struct buf *b, const struct project *p, const struct spec 
 	strv_done(&scripts);
 }
 
-void grants_show(const struct project *p, const struct spec *s, const struct conf_extra *x)
+/* Returns how many columns of a terminal the character at *AT takes at most, and moves *AT behind it. Values are clean,
+ * so an escape sequence is a colour of ours. */
+static unsigned columns(const char **at)
 {
-	AUTO_BUF b = BUF_INIT(GRANTS_MAX_BYTES);
+	unsigned char c = (unsigned char)*(*at)++;
+
+	if (c == '\033') {
+		*at += strcspn(*at, "m");
+		*at += **at == 'm';
+		return 0;
+	}
+	while (((unsigned char)**at & 0xc0) == 0x80)
+		(*at)++;
+	return c < 0x80 ? 1 : 2;
+}
+
+/* Copies TEXT, and breaks each line before WIDTH columns: behind a blank in the second half of the line, or anywhere. */
+static void fold(const char *text, unsigned width, struct buf *out)
+{
+	unsigned column = 0, word_column = 0;
+	size_t word = 0; /* where in OUT the last word begins */
+
+	while (*text) {
+		const char *from = text;
+		unsigned wide = columns(&text);
+
+		if (*from != '\n' && column + wide >= width) {
+			size_t at = word_column > width / 2 ? word : out->n;
+			AUTO_FREE char *tail = xstrdup(buf_str(out) + at);
+
+			column = INDENT + (at == word ? column - word_column : 0);
+			buf_cut(out, at);
+			buf_add_char(out, '\n');
+			buf_add_fill(out, ' ', INDENT);
+			buf_add_str(out, tail);
+			word_column = 0;
+		}
+		buf_add(out, from, (size_t)(text - from));
+		column = *from == '\n' ? 0 : column + wide;
+		if (*from == '\n' || *from == ' ') {
+			word = out->n;
+			word_column = column;
+		}
+	}
+}
+
+static unsigned width_of_terminal(void)
+{
+	struct winsize w;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_col == 0)
+		return WIDTH_DEFAULT;
+	return w.ws_col < WIDTH_MIN ? WIDTH_MIN : w.ws_col;
+}
+
+int grants_show(const struct project *p, const struct spec *s, const struct conf_extra *x,
+		struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(GRANTS_MAX_BYTES), folded = BUF_INIT(FOLDED_MAX_BYTES);
+	bool terminal = isatty(STDERR_FILENO) == 1;
 
 	buf_add_clean(&b, p->file[0].path);
 	buf_add_str(&b, " grants its sandboxes:\n");
-	add_image(&b, p, s);
-	add_volumes(&b, p, s);
-	add_network(&b, s, x);
+	add_names(&b, s, x);
 	add_limits(&b, s);
-	add_names(&b, p, s, x);
+	add_network(&b, s, x);
+	add_image(&b, s);
+	add_sources(&b, p, s, false);
 	if (p->above) {
 		buf_add_str(&b, "Another project file further up is not used: ");
 		buf_add_clean(&b, p->above);
 		buf_add_char(&b, '\n');
 	}
-	say_to_stderr(&b);
+	add_sources(&b, p, s, true);
+	if (terminal)
+		fold(buf_str(&b), width_of_terminal(), &folded);
+	if (buf_failed(&b) || buf_failed(&folded))
+		return err_set(e, ERR_LIMIT,
+			       "'%s' grants more than a person can read (more than %u KiB of text)",
+			       p->file[0].path, GRANTS_MAX_BYTES >> 10);
+	say_to_stderr(terminal ? &folded : &b);
+	return 0;
 }

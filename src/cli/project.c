@@ -81,15 +81,19 @@ bool project_can_ask(void)
 	return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
 }
 
-bool project_ask(const struct project *p, const struct spec *s, const struct conf_extra *x)
+int project_ask(const struct project *p, const struct spec *s, const struct conf_extra *x,
+		struct err *e)
 {
 	char line[ANSWER_MAX_BYTES] = "";
 
-	grants_show(p, s, x);
+	if (grants_show(p, s, x, e) < 0)
+		return -1;
 	tcflush(STDIN_FILENO, TCIFLUSH); /* what was typed before the question is no answer to it */
 	fprintf(stderr, "Allow this? [y/N] ");
-	return fgets(line, sizeof(line), stdin) &&
-	       (strcmp(line, "y\n") == 0 || strcmp(line, "Y\n") == 0 || strcmp(line, "yes\n") == 0);
+	if (fgets(line, sizeof(line), stdin) &&
+	    (strcmp(line, "y\n") == 0 || strcmp(line, "Y\n") == 0 || strcmp(line, "yes\n") == 0))
+		return 0;
+	return err_set(e, ERR_DENIED, "'%s' was not allowed", p->file[0].path);
 }
 
 static int refuse(const struct project *p, enum project_state state, struct err *e)
@@ -120,7 +124,5 @@ int project_apply(const struct args *a, const struct home *h, struct project *p,
 		return refuse(p, state, e);
 	say_note(state == PROJECT_CHANGED ? "The project file has changed since it was allowed."
 					  : "This project file was not allowed yet.");
-	if (!project_ask(p, s, x))
-		return err_set(e, ERR_DENIED, "'%s' was not allowed", p->file[0].path);
-	return project_allow(p, h, e);
+	return project_ask(p, s, x, e) < 0 ? -1 : project_allow(p, h, e);
 }

@@ -16,8 +16,9 @@ bool project_is_wanted(const struct args *a);
  * --shell, or NULL. */
 MUST_USE int project_load(struct project *p, const char *shell, struct spec *s,
 			  struct conf_extra *x, struct err *e);
-/* Shows on stderr what the file grants, and asks whether to allow it. */
-bool project_ask(const struct project *p, const struct spec *s, const struct conf_extra *x);
+/* Shows on stderr what the file grants, and asks whether to allow it. Fails with ERR_DENIED unless the answer is yes. */
+MUST_USE int project_ask(const struct project *p, const struct spec *s, const struct conf_extra *x,
+			 struct err *e);
 /* Returns true if a person can be asked: standard input and standard error are terminals. */
 bool project_can_ask(void);
 /* Loads the project file, if there is one. If it was not allowed, asks on a terminal, and fails without one. */

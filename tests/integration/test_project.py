@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import re
 
 from harness import ALL_MODES, CORDON, MSB, CordonTest, Terminal
 
@@ -237,6 +238,30 @@ class Permission(ProjectTest):
         self.assertIn("A\\x0aB", said)
         self.assertNotIn("\x1b", said)
 
+    def test_characters_that_reorder_or_hide_text_are_shown_as_bytes(self):
+        self.write("cordon.yaml", "image: host\nnetwork: none\n"
+                                  "cmd: [\"a\\u202eb\", \"c\\u2066d\", \"e\\u200bf\", \"g\\u061ch\", \"\\U000e0041\"]\n")
+        said = self.allow()
+        self.assertIn("a\\xe2\\x80\\xaeb c\\xe2\\x81\\xa6d e\\xe2\\x80\\x8bf g\\xd8\\x9ch \\xf3\\xa0\\x81\\x81\n", said)
+
+    def test_the_question_names_weaker_protection_of_the_network(self):
+        self.write("cordon.yaml", "image: host\nnetwork: {dns: {rebind_protection: false}, trust_host_cas: true}\n")
+        said = self.allow()
+        self.assertIn("public names may lead to private addresses\n", said)
+        self.assertIn("the certificate authorities of this machine\n", said)
+
+    def test_more_than_a_person_can_read_is_refused(self):
+        # the text of the file is short; the paths that it stands for are long
+        deep = os.path.join(self.project, *["d" * 200] * 15)
+        os.makedirs(deep)
+        os.symlink(deep, os.path.join(self.project, "l"))
+        copies = ", ".join(["{copy_dir: {src: l, dst: /opt/o}}"] * 100)
+        self.write("cordon.yaml", f"image: host\nnetwork: open\npatches: [{copies}]\n")
+        got = self.here("allow", "--yes")
+        self.refused(got, "more than a person can read")
+        self.assertNotIn("grants its sandboxes", got.errtext)
+        self.refused(self.run_here("true"), NOT_YET)
+
 
 class OnTerminal(ProjectTest):
     def ask(self, *args, answer, cwd=None):
@@ -277,9 +302,10 @@ class OnTerminal(ProjectTest):
         self.allowed()
         self.write("sub/cordon.yaml", "image: host\n")
         term = self.terminal("run", "-q", "--", "true", cwd=os.path.join(self.project, "sub"))
-        term.expect("sub/cordon.yaml grants")
-        term.expect("further up is not used: [^\n]*project/cordon.yaml")
-        term.expect(r"Allow this\?")
+        # a long line is broken and goes on with an indent
+        shown = re.sub(rb"\s+", b"", term.expect(r"^.*Allow this\?").group()).decode()
+        self.assertIn("sub/cordon.yamlgrants", shown)
+        self.assertRegex(shown, "furtherupisnotused:[^:]*project/cordon.yaml")
         term.send("\n")
         self.assertEqual(term.wait(), 1)
 
@@ -291,6 +317,31 @@ class OnTerminal(ProjectTest):
         term.send("first\ny\n")
         term.expect(r"Allow this\? \[y/N\] ")
         term.send("n\n")
+        self.assertEqual(term.wait(), 1)
+
+    def test_a_long_value_cannot_look_like_another_line(self):
+        self.write("cordon.yaml", "image: host\nnetwork: open\n"
+                                  "cmd: ['serve" + " " * 200 + "  network     none" + " " * 200 + "']\n")
+        term = self.terminal("allow", cwd=self.project)
+        shown = term.expect(r"^.*Allow this\?").group().decode()
+        lines = shown.replace("\r", "").split("\n")
+        self.assertLess(max(map(len, lines)), 80, shown)
+        begins = [line for line in lines if line.startswith("  ") and line[2:3] != " "]
+        self.assertEqual([line.split()[0] for line in begins], ["command", "limits", "network", "image"], shown)
+        term.send("\n")
+        self.assertEqual(term.wait(), 1)
+
+    def test_what_lies_outside_stands_right_above_the_question(self):
+        outside = os.path.join(os.path.realpath(self.dir), "outside")
+        os.makedirs(outside)
+        names = ", ".join(f"VARIABLE_{i}: x" for i in range(2000))
+        self.write("cordon.yaml", f"image: host\nnetwork: open\nmounts: ['../outside:/o', '.:/job']\nenv: {{{names}}}\n")
+        term = self.terminal("allow", cwd=self.project)
+        shown = term.expect(r"^.*Allow this\?").group().decode()
+        last = re.sub(r"\s+|\x1b\[[0-9;]*m", "", shown[-400:])
+        wanted = f"volume{outside}→/o(writable)OUTSIDETHEPROJECTAllowthis?"
+        self.assertTrue(last.endswith(wanted), (last, wanted))
+        term.send("\n")
         self.assertEqual(term.wait(), 1)
 
 
