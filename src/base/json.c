@@ -706,25 +706,35 @@ static size_t utf8_length(const char *p, size_t n)
 	return k == 1 || (k <= n && utf8_valid(p, k)) ? k : 0;
 }
 
+/* Returns true if the character at P, which has K bytes, must not be written as it is. A terminal obeys control characters,
+ * also those from U+0080 to U+009F. */
+static bool needs_escape(const char *p, size_t k)
+{
+	unsigned char c = (unsigned char)*p;
+
+	return c < 0x20 || c == '"' || c == '\\' || c == 0x7f ||
+	       (k == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0);
+}
+
 static void add_quoted(struct buf *out, const char *p, size_t n)
 {
 	size_t start = 0, i = 0;
 
 	buf_add_char(out, '"');
 	while (i < n) {
-		unsigned char c = (unsigned char)p[i];
 		size_t k = utf8_length(p + i, n - i);
 
-		if (k && c >= 0x20 && c != '"' && c != '\\') {
+		if (k && !needs_escape(p + i, k)) {
 			i += k;
 			continue;
 		}
 		buf_add(out, p + start, i - start);
-		if (k)
-			add_escaped(out, c);
+		if (k) /* the last byte of U+0080 to U+009F is the character's number */
+			add_escaped(out, (unsigned char)p[i + k - 1]);
 		else
 			buf_add_str(out, "\xef\xbf\xbd");
-		start = ++i;
+		i += k ? k : 1;
+		start = i;
 	}
 	buf_add(out, p + start, n - start);
 	buf_add_char(out, '"');

@@ -148,6 +148,15 @@ class Read(FileTest):
         self.refused("read", "File not found: /workspace/file/below", path="file/below")
 
 
+    def test_no_text_commands_the_terminal(self):
+        text = "\x1b[31m \x7f \u0080 \u009b31m \u009d0;title\u009c \u00a0\u00e9"
+        self.put("file", text)
+        got = self.cordon("tool", *self.flags, "read", json.dumps({"path": "file"}))
+        self.assertEqual(json.loads(got.text)["content"], text)
+        for bad in "\x1b\x7f\u0080\u009b\u009c\u009d":
+            self.assertNotIn(bad, got.text)
+
+
 class Write(FileTest):
     def test_a_file_is_made_with_its_directories(self):
         got = self.use("write", path="/workspace/a/b/c.txt", content="h\u00e9llo\x00\n")

@@ -53,7 +53,9 @@ static void accepted(void)
 	T_STR(round_trip("[[1,2],[3,[4,5,[]]],{\"x\":[6],\"y\":{\"z\":7}},8]"),
 	      "[[1,2],[3,[4,5,[]]],{\"x\":[6],\"y\":{\"z\":7}},8]");
 	T_STR(round_trip("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u001f\\u007f\""),
-	      "\"\\\"\\\\/\\b\\f\\n\\r\\tA\\u001f\x7f\"");
+	      "\"\\\"\\\\/\\b\\f\\n\\r\\tA\\u001f\\u007f\"");
+	T_STR(round_trip("\"\\u0080\xc2\x9b\xc2\x9f\xc2\xa0\xc3\x9b\""),
+	      "\"\\u0080\\u009b\\u009f\xc2\xa0\xc3\x9b\"");
 	T_STR(round_trip("\"\\u00e9\\u20AC\\ud83d\\uDE00\""),
 	      "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"");
 	T_STR(round_trip("\"a\\u0000b\""), "\"a\\u0000b\"");
