@@ -6,6 +6,7 @@
 
 #include "base/beneath.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "files/pattern.h"
 #include "files/walk.h"
 #include "tool/parameters.h"
@@ -15,6 +16,7 @@
 
 #define MATCHES_MAX 100u
 #define KEPT_MAX 1024u /* matches that are collected before the newest are chosen */
+#define MATCHING_SEC 5 /* a hostile pattern takes many milliseconds for each path */
 
 struct match {
 	struct timespec changed;
@@ -23,6 +25,7 @@ struct match {
 
 struct search {
 	const struct pattern *pattern;
+	uint64_t matching_ns; /* time that matching took so far */
 	size_t total;
 	bool cut; /* a limit ended the search */
 	size_t n;
@@ -56,23 +59,33 @@ static void add(struct search *s, struct str path, struct timespec changed)
 	s->match[s->n++] = (struct match){ changed, xstrndup(path.p, path.n) };
 }
 
+static bool matches(struct search *s, struct str path)
+{
+	uint64_t began = clock_mono_ns();
+	bool yes = pattern_matches(s->pattern, path);
+
+	s->matching_ns += clock_mono_ns() - began;
+	s->cut |= s->matching_ns > MATCHING_SEC * NS_PER_SEC;
+	return yes;
+}
+
 static bool on_file(void *arg, int dir, const char *name, struct str path)
 {
 	struct search *s = arg;
 	struct stat st;
 
-	if (pattern_matches(s->pattern, path) && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (matches(s, path) && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		add(s, path, st.st_mtim);
-	return true;
+	return !s->cut;
 }
 
 static bool on_entry(void *arg, const struct entry *x)
 {
 	struct search *s = arg;
 
-	if (pattern_matches(s->pattern, x->path))
+	if (matches(s, x->path))
 		add(s, x->path, (struct timespec){ .tv_sec = (time_t)x->changed_sec });
-	return true;
+	return !s->cut;
 }
 
 /* Writes the matches as an array and as a text. Returns false if some matches did not fit. */
@@ -133,7 +146,7 @@ static int search_directly(struct file_call *c, const struct place *p, struct se
 		return no_directory(c, p, f);
 	}
 	walk_run(&walk, fd);
-	s->cut = walk.cut;
+	s->cut |= walk.cut;
 	return 0;
 }
 
@@ -143,7 +156,7 @@ static int search_in_session(struct file_call *c, const struct place *p, struct 
 	struct session_walk walk = { .file = on_entry, .arg = s };
 	int r = session_walk_run(c, p, &walk, f);
 
-	s->cut = walk.cut;
+	s->cut |= walk.cut;
 	return r == 1 ? no_directory(c, p, f) : r;
 }
 

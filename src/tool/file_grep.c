@@ -49,6 +49,8 @@ static int read_request(struct file_call *c, struct request *r, struct fault *f)
 
 struct gathering {
 	const struct pattern *include; /* NULL if all files are searched */
+	uint64_t until_ns;
+	bool late; /* the time was over before the end of the listing */
 	size_t n;
 	struct session_want want[FILES_MAX + 1]; /* one more tells that there are too many */
 	struct searcher *searcher;
@@ -65,6 +67,9 @@ static bool on_entry(void *arg, const struct entry *x)
 {
 	struct gathering *g = arg;
 
+	g->late = clock_mono_ns() >= g->until_ns;
+	if (g->late)
+		return false;
 	if (g->include && !pattern_matches(g->include, x->path))
 		return true;
 	g->want[g->n++] = (struct session_want){ xstrndup(x->path.p, x->path.n), x->size };
@@ -82,15 +87,16 @@ static int send_files(struct file_call *c, const struct place *p, struct gatheri
 		      bool *ret_cut, struct fault *f)
 {
 	struct session_walk walk = { .file = on_entry, .arg = g };
-	uint64_t until = clock_mono_ns() + READ_SEC * NS_PER_SEC;
-	int r = session_walk_run(c, p, &walk, f);
+	int r;
 
+	g->until_ns = clock_mono_ns() + READ_SEC * NS_PER_SEC;
+	r = session_walk_run(c, p, &walk, f);
 	if (r == 1) /* the place is a file */
 		g->want[g->n++] = (struct session_want){ .path = xstrdup("") };
-	if (r < 0 || session_read_files(c, p, g->want, g->n, FILE_MAX_BYTES, until, on_content, g,
-					ret_cut, f) < 0)
+	if (r < 0 || session_read_files(c, p, g->want, g->n, FILE_MAX_BYTES, g->until_ns,
+					on_content, g, ret_cut, f) < 0)
 		return -1;
-	*ret_cut |= walk.cut;
+	*ret_cut |= walk.cut || g->late;
 	return 0;
 }
 

@@ -303,6 +303,13 @@ class Glob(FileTest):
         self.assertEqual((got["total"], got["truncated_by"]), (0, "scan"))
         self.assertEqual(self.use("grep", pattern="x")["truncated_by"], "scan")
 
+    def test_a_costly_pattern_does_not_run_on(self):
+        deep = "/".join(["a" * 200] * 12)
+        for i in range(1500):
+            self.put(f"{deep}/{'a' * 200}{i}")
+        got = self.glob("*" + ("[" + "b" * 1300 + "a]") * 3 + "c")
+        self.assertEqual((got["total"], got["truncated_by"]), (0, "scan"))
+
     def test_failures_are_named(self):
         self.put("file")
         self.refused("glob", "Path not found: /workspace/none", pattern="*", path="/workspace/none")
