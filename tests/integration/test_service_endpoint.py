@@ -162,6 +162,20 @@ class Status(EndpointTest):
         self.assertIn("disabled", self.tool("true", *options, code=1)["error"])
         self.assertEqual(self.log(), [])
 
+    def test_a_runtime_cannot_replace_our_members(self):
+        status = {"backend": {"name": "stub", "available": False}, "available": True, "available\0": True,
+                  "profile\0x": "mine"}
+        got = self.cordon("service", "status", *self.write(self.stub("socket", box_status=status)), "--format", "json")
+        self.assertEqual(sorted(json.loads(got.text, object_pairs_hook=lambda pairs: [key for key, _ in pairs])),
+                         sorted(set(json.loads(got.text))))
+        self.assertEqual((json.loads(got.text)["available"], json.loads(got.text)["profile"]), (False, "default"))
+
+    def test_a_warning_does_not_command_the_terminal(self):
+        runtime = self.stub("socket", box_list_skills={"fault": "ValueError: \x1b[2J \u009b2J \x7f"})
+        got = self.cordon("tool", *self.write(runtime), "exec", json.dumps({"command": "true"}))
+        self.assertIn("no skills are mounted: ", got.err.decode())
+        self.assertFalse(set("\x1b\x7f\u009b") & set(got.err.decode()), got)
+
     def test_a_failing_runtime_keeps_its_text(self):
         got = self.status(*self.write(self.stub("socket", box_init={"fault": "ValueError: box.limits is odd"})))
         self.assertEqual((got["available"], got["connector_error"]), (False, "ValueError: box.limits is odd"))
