@@ -68,6 +68,14 @@ static void add_missing(const struct service_config *c, const struct json_value 
 	}
 }
 
+static bool is_in_roots(const struct service_config *c, const char *real)
+{
+	for (size_t i = 0; i < c->roots.n; i++)
+		if (box_path_inside(real, c->roots.item[i]))
+			return true;
+	return false;
+}
+
 static int outside_roots(const struct service_config *c, struct fault *f)
 {
 	AUTO_BUF roots = BUF_INIT(1u << 16);
@@ -83,7 +91,6 @@ static int check_host_path(const struct service_config *c, struct box_spec *s, s
 {
 	AUTO_FREE char *real = NULL;
 	struct stat st;
-	bool inside = false;
 
 	if (!s->host_path)
 		return 0;
@@ -96,9 +103,7 @@ static int check_host_path(const struct service_config *c, struct box_spec *s, s
 			f, FAULT_VALIDATION,
 			"host_path mounting is disabled because no allowed_mount_roots are "
 			"configured");
-	for (size_t i = 0; i < c->roots.n; i++)
-		inside |= box_path_inside(real, c->roots.item[i]);
-	if (!inside)
+	if (!is_in_roots(c, real))
 		return outside_roots(c, f);
 	free(s->host_path);
 	s->host_path = TAKE(real);
@@ -207,17 +212,15 @@ int resolve_tool(const struct service_config *c, const struct json_value *parame
 	return 0;
 }
 
-static bool is_allowed(const struct service_config *c, const char *path)
+char *resolve_own(const struct service_config *c, const char *host_path, bool skill)
 {
-	AUTO_FREE char *real = host_path_real(NULL, str_of(path));
+	AUTO_FREE char *real = NULL;
 
-	for (size_t i = 0; i < c->roots.n; i++)
-		if (box_path_inside(real, c->roots.item[i]))
-			return true;
-	return c->skills_root && box_path_inside(real, c->skills_root);
-}
-
-bool resolve_owns(const struct service_config *c, const char *host_path)
-{
-	return c->runtime.shares_filesystem && is_allowed(c, host_path);
+	if (!c->runtime.shares_filesystem)
+		return NULL;
+	real = host_path_real(NULL, str_of(host_path));
+	if (skill ? !c->skills_root || !box_path_inside(real, c->skills_root)
+		  : !is_in_roots(c, real))
+		return NULL;
+	return TAKE(real);
 }

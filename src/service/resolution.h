@@ -21,7 +21,8 @@ MUST_USE int resolve_session(const struct service_config *c, const struct query 
 /* Resolves PAYLOAD, a BoxSpec with its own session_id. The forced template does not apply. */
 MUST_USE int resolve_payload(const struct service_config *c, const struct json_value *payload,
 			     struct box_spec *ret, struct fault *f);
-/* Returns true if the tools for files may handle HOST_PATH, a mounted directory, directly: the directory is on this
- * machine and lies below an allowed root. The runtime names the directories of skills, and a Box server must not lead a
- * tool to other files of ours. */
-bool resolve_owns(const struct service_config *c, const char *host_path);
+/* Returns the real path of HOST_PATH, a mounted directory, if the tools for files may handle it directly: the directory
+ * is on this machine and lies below an allowed root, or below the directory of skills if it is a SKILL. Otherwise returns
+ * NULL. The runtime names the directories of skills, and a Box server must not lead a tool to other files of ours. The
+ * caller opens the returned path and follows no link, because HOST_PATH may lead elsewhere by then. */
+char *resolve_own(const struct service_config *c, const char *host_path, bool skill);

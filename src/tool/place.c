@@ -14,19 +14,20 @@
 struct mounted {
 	const char *host_path, *at;
 	enum box_mode mode;
+	bool skill;
 };
 
 /* Returns the mount that PATH lies in. Of nested mounts, returns the innermost. */
 static struct mounted find_mount(const struct box_spec *s, const char *path)
 {
-	struct mounted best = { s->host_path, BOX_DEFAULT_PLACE, s->host_path_mode };
+	struct mounted best = { s->host_path, BOX_DEFAULT_PLACE, s->host_path_mode, false };
 
 	for (size_t i = 0; i < s->extra_mounts.n; i++) {
 		const struct box_mount *m = &s->extra_mounts.item[i];
 
 		if (m->mode != BOX_MODE_NONE && box_path_inside(path, m->mount_path) &&
 		    strlen(m->mount_path) > strlen(best.at))
-			best = (struct mounted){ m->host_path, m->mount_path, m->mode };
+			best = (struct mounted){ m->host_path, m->mount_path, m->mode, true };
 	}
 	return best;
 }
@@ -56,7 +57,7 @@ static int read_path(struct file_call *c, struct str path, char **ret, struct fa
 	return 0;
 }
 
-/* Opens HOST_PATH, a path without links. Follows no link, because a component may have become a link meanwhile. */
+/* Opens HOST_PATH, a real path. Follows no link, because a component may have become a link meanwhile. */
 static int open_top(const char *host_path)
 {
 	AUTO_FD root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -85,6 +86,7 @@ static int no_skill(struct file_call *c, struct str name, struct fault *f)
 
 int place_find(struct file_call *c, struct str path, struct place *ret, struct fault *f)
 {
+	AUTO_FREE char *real = NULL;
 	struct mounted m;
 	struct str skill;
 	const char *rest;
@@ -100,11 +102,13 @@ int place_find(struct file_call *c, struct str path, struct place *ret, struct f
 		return no_skill(c, skill, f);
 	m = find_mount(c->spec, ret->shown);
 	ret->read_only = m.host_path && m.mode == BOX_MODE_RO;
-	if (!m.host_path || m.mode == BOX_MODE_NONE || !resolve_owns(c->config, m.host_path)) {
+	if (m.host_path && m.mode != BOX_MODE_NONE)
+		real = resolve_own(c->config, m.host_path, m.skill);
+	if (!real) {
 		ret->in_session = true;
 		return 0;
 	}
-	ret->top = open_top(m.host_path);
+	ret->top = open_top(real);
 	if (ret->top < 0)
 		return fault_set(f, FAULT_BOX, "The workspace cannot be opened: %s.",
 				 strerror(-ret->top));

@@ -1,6 +1,7 @@
 """`cordon tool read|write|edit|glob|grep`: the files of a workspace, as a model handles them."""
 
 import base64
+import ctypes
 import json
 import os
 import socket
@@ -1002,6 +1003,61 @@ class LyingServer(EndpointTest):
             status, got = self.answer("grep", "", exit_code=code, pattern="x")
             self.assertEqual((status, got["error_type"]), (1, "BoxError"))
             self.assertTrue(got["error"].startswith("The sandbox could not handle the file: no"), got)
+
+
+class LyingSkills(EndpointTest):
+    """The server shares our directories and names the directories of its skills."""
+
+    modes = ("user",)
+
+    def setUp(self):
+        super().setUp()
+        self.root = self.directory("root")
+        self.directory("root", "default")
+        self.secret = self.put("secret", self.directory("secret"))
+
+    def put(self, content, path):
+        with open(os.path.join(path, "file"), "w", encoding="utf-8") as handle:
+            handle.write(content)
+        return path
+
+    def skill(self, package):
+        """Returns the options of a service whose server has a skill in PACKAGE."""
+        runtime = self.stub("socket", box_list_skills={"skills": [{"name": "csv", "package_root": package}]})
+        return self.write(runtime, service={"shares_filesystem": True}, local={"host_root": self.root})
+
+    def read(self, options):
+        return self.cordon("tool", *options, "read", json.dumps({"path": "/workspace/.skills/csv/file"})).text
+
+    def test_a_skill_is_no_other_directory_of_ours(self):
+        good = self.put("good", self.directory("root", "skills", "csv"))
+        self.put("secret", self.directory("root", "other"))
+        self.assertEqual(json.loads(self.read(self.skill(good)))["content"], "good")
+        for package in (self.secret, f"{self.root}/other", f"{good}/../../other", f"{good}/../../../secret"):
+            self.assertNotIn('"secret"', self.read(self.skill(package)))
+
+    def test_the_directory_that_was_checked_is_opened(self):
+        """The sandbox swaps a link for a directory, so that `..` behind it leads elsewhere."""
+        top = self.directory("root", "skills", "csv")
+        os.mkdir(f"{top}/place")
+        self.directory("root", "skills", "deep", "a", "b", "c", "d")
+        self.put("good", self.directory("root", "skills", "deep", "secret"))
+        os.symlink("../deep/a/b/c/d", f"{top}/link")
+        stop, libc = threading.Event(), ctypes.CDLL(None)
+
+        def swap():
+            while not stop.is_set():
+                libc.renameat2(-100, f"{top}/place".encode(), -100, f"{top}/link".encode(), 2)
+
+        thread = threading.Thread(target=swap)
+        thread.start()
+        try:
+            options = self.skill(f"{top}/place/../../../../secret")
+            for _ in range(100):
+                self.assertNotIn('"secret"', self.read(options))
+        finally:
+            stop.set()
+            thread.join()
 
 
 class SwappedDirectories(FileTest):
