@@ -146,7 +146,7 @@ class Shell(CordonTest):
         box = self.create()
         term = self.terminal("shell", box.name)
         term.send("echo shell=$0 v=${BASH_VERSION:+yes}; exit 5\n")
-        term.expect(r"shell=bash v=yes")
+        term.expect(r"shell=\S*bash v=yes")
         self.assertEqual(term.wait(), 5)
         self.assertTrue(term.restored())
 
