@@ -5,7 +5,7 @@ import json
 import os
 import re
 
-from harness import ALL_MODES, CORDON, MSB, CordonTest, Terminal
+from harness import ALL_MODES, CORDON, MSB, ONE_ID, CordonTest, Terminal
 
 PLAIN = "image: host\nmounts: ['.:/job']\nworkdir: /job\nnetwork: none\n"
 NOT_YET = "is not allowed yet"
@@ -426,6 +426,16 @@ sys.exit(1)' $f && exit 10
             exit 0""")
         self.assertEqual((self.read("cordon.yaml"), self.read("conf/e.env")), (text, "A=1\n"))
         self.assertEqual(self.run_here("true").code, 0)
+
+    def test_another_user_inside_reads_the_file_and_cannot_change_it(self):
+        if ONE_ID:
+            self.not_run("one id only: no other user inside")
+        self.allowed(PLAIN + "user: '1000'\n")
+        got = self.sh("id -u; head -1 cordon.yaml; echo evil >> cordon.yaml; mv cordon.yaml x; rm -f cordon.yaml; "
+                      "touch made && echo made")
+        self.assertEqual(got.text, "1000\nimage: host\nmade\n", got)
+        self.assertEqual(self.read("cordon.yaml"), PLAIN + "user: '1000'\n")
+        self.assertEqual(os.stat(os.path.join(self.project, "made")).st_uid, os.stat(self.project).st_uid)
 
     def elsewhere(self, script):
         """A command in a sandbox that has the directory above the project, and no project file."""
