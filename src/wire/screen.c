@@ -10,7 +10,6 @@
 #define ENQ 0x05
 #define CAN 0x18
 #define SUB 0x1a
-#define NO_PREFIX 0xff /* of a sequence that is none: no table knows it */
 
 enum state {
 	GROUND,
@@ -211,6 +210,7 @@ static enum screen_event after_escape(struct screen *s, unsigned char c)
 	case '[':
 		s->state = CONTROL;
 		s->prefix = s->middle = 0;
+		s->mixed = false;
 		s->n_numbers = 0;
 		return SCREEN_WITHIN;
 	case ']':
@@ -274,17 +274,20 @@ static enum screen_event in_control(struct screen *s, unsigned char c)
 	} else if (c == ';' || c == ':') {
 		next_number(s);
 	} else if (c >= '<' && c <= '?') {
-		s->prefix = s->prefix == NO_PREFIX ? NO_PREFIX : c;
+		s->prefix = c;
 	} else if (c >= 0x20 && c <= 0x2f) {
 		s->middle = c;
 	} else if (c >= 0x40 && c <= 0x7e) {
+		enum screen_event event;
+
 		s->state = GROUND;
-		return end_control(s, c);
-	} else if (c >= 0x7f) {
+		event = end_control(s, c);
+		return s->mixed && event == SCREEN_DRAW ? SCREEN_OTHER : event;
+	} else if (c > 0x7f) {
 		s->state = GROUND;
 		return SCREEN_OTHER;
-	} else { /* a terminal obeys a control character inside, so the whole is not only a sequence */
-		s->prefix = NO_PREFIX;
+	} else { /* a terminal obeys or ignores a control character inside, and then goes on with the sequence */
+		s->mixed = true;
 	}
 	return SCREEN_WITHIN;
 }

@@ -15,7 +15,8 @@
 
 #include "base/buf.h"
 
-#define SCREEN_NUMBERS_MAX 16u /* numbers of a sequence that count; xterm takes as many */
+#define SCREEN_NUMBERS_MAX \
+	32u /* numbers of a sequence that count; common terminals take 16 to 32 */
 #define SCREEN_NUMBER_MAX 65535u
 #define SCREEN_PUSHES_MAX 16u /* keyboard modes that a program can stack */
 /* The longest text of screen_enter() and screen_leave(). A test asks for every mode at once. */
@@ -33,6 +34,7 @@ struct screen {
 	uint16_t key_flags; /* of the keyboard protocol, while pushes is not 0 */
 	/* parser */
 	uint8_t state, prefix, middle;
+	bool mixed; /* a control character came within the sequence */
 	uint8_t n_numbers;
 	uint16_t number[SCREEN_NUMBERS_MAX];
 	bool homed; /* the cursor was moved to the first place, and nothing was printed since */

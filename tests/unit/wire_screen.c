@@ -72,6 +72,26 @@ static void test_keyboard_protocols(void)
 	T_STR(leave_after("\033[>4;2m\033[>4m"), "");
 }
 
+/* Terminals obey a control character within a sequence, and then go on with the sequence. */
+static void test_control_characters_within_a_sequence(void)
+{
+	struct screen s = { 0 };
+
+	T_STR(leave_after("\033[?10\r00h"), "^[?1000l^(B^[0m");
+	T_STR(leave_after("\033[\a?1049\nh"), "^(B^[0m^[?1049l");
+	T_STR(leave_after("\033[?10\17700h"), "^[?1000l^(B^[0m");
+	T_STR(leave_after("\033[?1000h\033[?1000\nl"), "");
+	/* it must not be repeated as if it only drew */
+	screen_feed(&s, "\033[3\a1", 5);
+	T_INT(screen_take(&s, 'm'), SCREEN_OTHER);
+}
+
+static void test_many_numbers(void)
+{
+	T_STR(leave_after("\033[?0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;1003h"),
+	      "^[?1003l^(B^[0m");
+}
+
 static void test_resets(void)
 {
 	T_STR(enter_after("\033[?1049h\033[?1h\033[>5u\033c"), "");
@@ -102,7 +122,10 @@ static void test_nonsense_has_no_effect(void)
 	      "");
 	T_STR(enter_after("\033[?99999999999999991049h"), "");
 	T_STR(enter_after("\033[1049h"), "");
-	T_STR(enter_after("\033[?1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1049h\033[?1l"), "");
+	T_STR(enter_after("\033[?1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;"
+			  "1049h"
+			  "\033[?1l"),
+	      "");
 	T_STR(enter_after("\033[?1049\303\251h"), "");
 }
 
@@ -173,6 +196,8 @@ int main(void)
 	T_RUN(test_old_numbers_of_the_alternate_screen);
 	T_RUN(test_several_modes_in_one_sequence);
 	T_RUN(test_keyboard_protocols);
+	T_RUN(test_control_characters_within_a_sequence);
+	T_RUN(test_many_numbers);
 	T_RUN(test_resets);
 	T_RUN(test_sequences_may_be_cut_anywhere);
 	T_RUN(test_nonsense_has_no_effect);
