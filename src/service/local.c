@@ -96,6 +96,9 @@ static int compare(const struct use *u, const struct record *r, bool *ret_same, 
 	struct box_spec has = { 0 };
 	int k = read_label(r, &has, f);
 
+	/* two ids can have the same digest, and a user may be able to choose such an id */
+	if (k == 0 && strcmp(has.session_id, u->spec->session_id) != 0)
+		k = fault_set(f, FAULT_BOX, "sandbox '%s' belongs to another session", u->name);
 	if (k == 0 && strcmp(backend_of(r), u->rules->backend) != 0)
 		k = box_spec_conflict(str_of(u->spec->session_id), "backend", backend_of(r), f);
 	if (k == 0)

@@ -233,6 +233,16 @@ class Calls(ServiceTest):
         self.assertEqual((got["error_type"], got["error"]),
                          ("BoxSessionConflictError", "Box session s already exists with cpus=1.0"))
 
+    def test_a_sandbox_of_another_session_is_not_used(self):
+        """The name of a sandbox is a short digest of the session's id, and two ids can have the same digest."""
+        self.tool("true", "--session", "ours")
+        name = self.call("service", "sessions")[0]["backend_session_id"]
+        self.call("service", "cleanup")
+        spec = self.resolve({"command": "x"}, "--session", "theirs")
+        got = self.cordon("create", "--name", name, "--label", "cordon.box.spec=" + json.dumps(spec), "host")
+        self.assertEqual(got.code, 0, got)
+        self.assertIn("belongs to another session", self.tool("true", "--session", "ours", code=1)["error"])
+
     def test_two_first_calls_at_once_make_one_sandbox(self):
         calls = [self.spawn("tool", "exec", json.dumps({"command": f"echo {i}"})) for i in range(4)]
         self.assertEqual([json.loads(self.finish(c).out)["stdout"] for c in calls], ["0", "1", "2", "3"])
