@@ -51,8 +51,12 @@ void log_line(enum log_level level, const char *fmt, ...)
 	vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
 	va_end(ap);
 	for (unsigned char *p = (unsigned char *)line; *p; p++)
-		if (*p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0)) /* also C1 controls */
+		if (*p < 0x20 || *p == 0x7f) {
 			*p = '?';
+		} else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) { /* U+0080 to U+009F */
+			*p++ = '?';
+			*p = '?';
+		}
 	n = strlen(line);
 	line[n++] = '\n';
 	IGNORE(io_write_all(STDERR_FILENO, line, n)); /* if this fails, the line is lost */
