@@ -328,7 +328,11 @@ void exit_encode(struct buf *b, const struct exit_message *m)
 	}
 }
 
-/* Reads one field about refused connections. A rule belongs to the refusal before it. */
+/* The characters of rules. A person may paste a rule into a shell, to which none of them means anything else. */
+#define RULE_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@.:_=+/[]-"
+
+/* Reads one field about refused connections. A rule belongs to the refusal before it, and is left out if it has other
+ * characters than rules have. */
 static int refused_field(const struct field *f, struct refused *r)
 {
 	const char *text = field_str(f);
@@ -343,7 +347,7 @@ static int refused_field(const struct field *f, struct refused *r)
 		if (r->shown == REFUSALS_SHOWN)
 			return -EPROTO;
 		memcpy(r->item[r->shown++].what, text, strlen(text) + 1);
-	} else if (last) {
+	} else if (last && !text[strspn(text, RULE_CHARACTERS)]) {
 		memcpy(last->rule, text, strlen(text) + 1);
 	}
 	return 0;

@@ -1,7 +1,9 @@
 #include "wire/frame.h"
 
 #include <errno.h>
+#include <stdio.h>
 
+#include "base/cleanup.h"
 #include "wire/message.h"
 #include "t.h"
 
@@ -164,6 +166,34 @@ static void unknown_fields_are_skipped(void)
 	T_TRUE(got.timed_out);
 }
 
+/* A person may paste the rule into a shell, so the client takes no text that a shell would read otherwise. */
+static void rules_are_safe_in_a_shell(void)
+{
+	static const struct {
+		const char *sent, *got;
+	} rules[] = {
+		{ "allow@[2001:db8::1]:tcp:443", "allow@[2001:db8::1]:tcp:443" },
+		{ "allow@domain=a_b-c:udp+tcp:53", "allow@domain=a_b-c:udp+tcp:53" },
+		{ "allow@10.0.0.0/8", "allow@10.0.0.0/8" },
+		{ "allow@x;id", "" },
+		{ "allow@x id", "" },
+		{ "allow@$(id)", "" },
+		{ "allow@`id`", "" },
+		{ "allow@x\nid", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		AUTO_BUF b = BUF_INIT(1 << 16);
+		struct exit_message m = { .refused = { .n = 1, .shown = 1 } }, got;
+
+		snprintf(m.refused.item[0].what, REFUSAL_WHAT_BYTES, "x");
+		snprintf(m.refused.item[0].rule, REFUSAL_RULE_BYTES, "%s", rules[i].sent);
+		exit_encode(&b, &m);
+		T_INT(exit_decode((struct str){ b.p, b.n }, &got), 0);
+		T_STR(got.refused.item[0].rule, rules[i].got);
+	}
+}
+
 static void versions_agree_on_the_smaller(void)
 {
 	T_INT(hello_agree(&(struct hello){ WIRE_VERSION, WIRE_OLDEST }), WIRE_VERSION);
@@ -208,6 +238,7 @@ int main(void)
 	T_RUN(exec_round_trip);
 	T_RUN(strings_with_nul_inside_are_refused);
 	T_RUN(unknown_fields_are_skipped);
+	T_RUN(rules_are_safe_in_a_shell);
 	T_RUN(versions_agree_on_the_smaller);
 	T_RUN(usage);
 	T_RUN(limits);
