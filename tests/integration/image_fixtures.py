@@ -30,7 +30,10 @@ def missing(*programs):
 
 
 def run(*argv, **kwargs):
-    return subprocess.run([str(a) for a in argv], check=True, capture_output=True, **kwargs)
+    got = subprocess.run([str(a) for a in argv], capture_output=True, **kwargs)
+    if got.returncode:
+        raise AssertionError(f"{argv[0]} ended with {got.returncode}: {got.stderr!r}")
+    return got
 
 
 class Layer:
@@ -81,7 +84,8 @@ class Layout:
         return ref
 
     def copy(self, tag, to, *options):
-        run("skopeo", "copy", "-q", *options, f"oci:{self.path}:{tag}", to)
+        run("skopeo", "copy", "-q", *options, f"oci:{self.path}:{tag}", to,
+            env={**os.environ, "XDG_RUNTIME_DIR": os.path.dirname(self.path)})  # /run/containers may be root's alone
 
 
 def busybox_layer(path):

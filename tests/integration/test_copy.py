@@ -193,8 +193,8 @@ class Messages(CopyTest):
     def test_bad_sources_and_targets_are_named(self):
         box = self.create()
         for source, target, said in (("a", "b", "NAME:/path"),
-                                     (f"{box.name}:rel", "x", f"{box.name}:/rel"),
-                                     ("x", f"{box.name}:", "absolute"),
+                                     (f"{box.name}:rel", "x", "/rel"),
+                                     ("x", f"{box.name}:", "'x'"),
                                      ("x", "a/b:/c", "sandbox"),
                                      ("", f"{box.name}:/", "empty"),
                                      ("nosuch:/x", "y", "sandbox not found: nosuch"),

@@ -369,7 +369,7 @@ class Boxes(FlatTest):
             handle.write("brought\n")
         ref = self.load_busybox(config=("--config.user", "ann", "--config.volume", "/data"))
         box = self.create("--root-disk", "flat", "--copy-file", f"{self.path('shared/f')}:/srv/f",
-                          "--mkdir", "/opt/x", "--rm", "/bin/vi", "--script", "hi=echo hi",
+                          "--mkdir", "/opt/x", "--rm=/bin/vi", "--script", "hi=echo hi",
                           "-v", f"{self.path('shared')}:/new/place", "--tmpfs", "/scratch", "--hostname", "h",
                           image=ref, env={"MSB_SHELL_FALLBACK": "1"})
         self.assertEqual(box.out("cat /srv/f /new/place/f /etc/hostname; ls -d /opt/x /data; hi; id -u;"

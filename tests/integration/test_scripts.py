@@ -79,8 +79,8 @@ class Patches(FilesTest):
         src = os.path.join(self.dir, "src")
         box = self.create("--copy", f"{src}/f:/root", "--copy-file", f"{src}/f:/opt/new/name",
                           "--copy-dir", f"{src}:/srv/tree", "--copy", f"{src}:/root",
-                          "--mkdir", "/var/made/deep", "--mkdir", "/etc", "--rm", "/etc/shells",
-                          "--rm", "/not/there")
+                          "--mkdir", "/var/made/deep", "--mkdir", "/etc", "--rm=/etc/shells",
+                          "--rm=/not/there")
         self.assertEqual(box.out("cat /root/f /opt/new/name /srv/tree/deep/g /root/src/l; "
                                  "stat -c %a /opt/new/name; ls -d /var/made/deep; "
                                  "ls /etc/shells 2>&1 | wc -l; readlink /srv/tree/l"),
@@ -90,15 +90,15 @@ class Patches(FilesTest):
 
     def test_patches_are_applied_once_and_in_order(self):
         path = self.write("f", b"first\n")
-        box = self.create("--rm", "/etc/shells", "--copy-file", f"{path}:/etc/shells", "--mkdir",
-                          "/opt/a", "--rm", "/opt/a")
+        box = self.create("--rm=/etc/shells", "--copy-file", f"{path}:/etc/shells", "--mkdir",
+                          "/opt/a", "--rm=/opt/a")
         self.assertEqual(box.out("cat /etc/shells; ls /opt; echo changed > /etc/shells"), "first")
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(box.start().code, 0)
         self.assertEqual(box.out("cat /etc/shells"), "changed")
 
     def test_the_shared_image_is_not_changed(self):
-        one = self.create("--rm", "/etc/shells", "--mkdir", "/etc/mine")
+        one = self.create("--rm=/etc/shells", "--mkdir", "/etc/mine")
         two = self.create()
         self.assertEqual(two.out("ls /etc/shells; ls -d /etc/mine 2>&1 | grep -c 'No such'"),
                          "/etc/shells\n1")
@@ -108,7 +108,7 @@ class Patches(FilesTest):
         root = self.make_root()
         path = self.write("f", b"new\n")
         self.write("root/etc/old", b"old\n")
-        box = self.create("--copy-file", f"{path}:/etc/new", "--rm", "/etc/old", "--mkdir", "/made",
+        box = self.create("--copy-file", f"{path}:/etc/new", "--rm=/etc/old", "--mkdir", "/made",
                           image=root)
         self.assertEqual(box.remove("-f").code, 0)
         self.assertEqual(open(os.path.join(root, "etc/new")).read(), "new\n")
@@ -128,7 +128,7 @@ class Patches(FilesTest):
         self.refused("--copy-file", f"{self.dir}:/x", said="--copy-file")
         self.refused("--copy-dir", f"{path}:/x", said="--copy-dir")
         self.refused("--copy", f"{path}:rel", said="--copy")
-        self.refused("--rm", "/", said="--rm")
+        self.refused("--rm=/", said="--rm")
         self.refused("--mkdir", "rel", said="--mkdir")
 
     def test_links_of_the_image_stay_in_its_root(self):
@@ -143,7 +143,7 @@ class Patches(FilesTest):
         os.makedirs(os.path.join(root, "srv"))
         self.refused("--copy-file", f"{path}:/abs/x", image=root)
         self.refused("--mkdir", "/climb/x", image=root)
-        box = self.create("--copy-file", f"{path}:/fine/x", "--rm", "/abs", "--copy-file",
+        box = self.create("--copy-file", f"{path}:/fine/x", "--rm=/abs", "--copy-file",
                           f"{path}:/../../../srv/../srv/y", image=root)
         self.assertEqual(box.out("cat /srv/x /srv/y"), "new\nnew")
         self.assertEqual(os.listdir(outside), ["keep"])
@@ -151,11 +151,11 @@ class Patches(FilesTest):
     def test_patches_below_a_mount_are_refused(self):
         path = self.write("f", b"new\n")
         keep = os.path.dirname(self.write("volume/keep", b"kept\n"))
-        for opts in (["--rm", "/data"], ["--rm", "/data/keep"], ["--mkdir", "/data/new"],
+        for opts in (["--rm=/data"], ["--rm=/data/keep"], ["--mkdir", "/data/new"],
                      ["--copy", f"{path}:/data"], ["--copy-file", f"{path}:/data/x"]):
             with self.subTest(opts=opts):
                 self.refused("-v", f"{keep}:/data", *opts, said="mount")
-        self.refused("-v", f"{keep}:/top/data", "--rm", "/top", said="mount")
+        self.refused("-v", f"{keep}:/top/data", "--rm=/top", said="mount")
         self.refused("--copy-file", f"{path}:/usr/bin/new", said="mount")
         self.assertEqual(os.listdir(keep), ["keep"])
 

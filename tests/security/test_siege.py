@@ -1661,7 +1661,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         return fake
 
     def login(self, fake):
-        self.ok("login", fake.host, "--username", "ann", stdin=b"secret")
+        self.ok("login", fake.host, "--no-check", "--username", "ann", stdin=b"secret")
 
     def pull(self, fake, *certs, says):
         """A pull that must fail with SAYS. The certificates of both servers are trusted."""
