@@ -673,9 +673,10 @@ class Disks(CordonTest):
         self.assertIn("works after\n", done.stdout, done)
 
     def test_full_disk_can_still_be_cleaned(self):
-        done = self.within('mount -t tmpfs -o size=1m none "$CORDON_HOME"', """
+        # the base of the image `host` takes about 2 MiB
+        done = self.within('mount -t tmpfs -o size=16m none "$CORDON_HOME"', """
             "$CORDON" create -q -n box host
-            head -c 2m /dev/zero > "$CORDON_HOME/filler" 2>/dev/null || true
+            head -c 32m /dev/zero > "$CORDON_HOME/filler" 2>/dev/null || true
             "$CORDON" exec box -- echo exec works
             "$CORDON" stop box; "$CORDON" remove box && echo removed
             "$CORDON" list -q
