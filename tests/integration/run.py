@@ -479,7 +479,7 @@ class Runner:
                "CORDON_TEST_PREFIX": self.prefix, "CORDON_TEST_MODE": job.mode,
                "CORDON_TEST_TMP": place}
         for key, value in os.environ.items():
-            if key.endswith("SAN_OPTIONS") or key in ("CORDON_TEST_STRICT", "CORDON_TEST_SLOW"):
+            if key.endswith("SAN_OPTIONS") or key in ("CORDON_TEST_STRICT", "CORDON_TEST_SLOW", "CORDON_TEST_MCP"):
                 env[key] = value
         user = self.user_of(job.mode)
         as_user = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid,

@@ -4,6 +4,7 @@ our own and by clients that others wrote.
 
 import json
 import os
+import shutil
 import subprocess
 
 from boxpeer import CLOSE, PING, PONG, SECONDS
@@ -68,7 +69,7 @@ class Client:
         return self.call("tools/call", name=name, arguments=arguments)["result"]["content"][0]["text"]
 
     def begin(self):
-        info = self.call("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t"})["result"]
+        info = self.call("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t", "version": "1"})["result"]
         self.send("notifications/initialized")
         return info
 
@@ -143,6 +144,28 @@ class Servers(McpTest):
         got = self.peer.exec("mcp-shared", "echo beside them", memory_mb=64, pids_limit=16, persistent=True,
                              read_only_rootfs=False)
         self.assertEqual(got["stdout"], "beside them")
+
+    def test_servers_that_others_wrote(self):
+        """CORDON_TEST_MCP names a directory with node_modules, made by `npm install` of the three packages below."""
+        source = os.environ.get("CORDON_TEST_MCP")
+        if not source:
+            self.not_run("CORDON_TEST_MCP names no directory with MCP servers")
+        place = os.path.join(self.dir, "mcp")
+        shutil.copytree(source, place, symlinks=True)
+        self.session(host_path=place, host_path_mode="rw", memory_mb=1024, pids_limit=256)
+        servers = {"everything": ("echo", {"message": "hello"}, "hello"),
+                   "filesystem": ("list_directory", {"path": "/workspace/node_modules"}, "@modelcontextprotocol"),
+                   "memory": ("read_graph", {}, "entities")}
+        clients = {}
+        for name in servers:
+            self.start(name, command="node", args=[
+                f"/workspace/node_modules/@modelcontextprotocol/server-{name}/dist/index.js",
+                *(["/workspace"] if name == "filesystem" else [])])
+            clients[name] = self.client(name)
+        for name, (tool, arguments, said) in servers.items():
+            clients[name].begin()
+            self.assertIn(tool, [t["name"] for t in clients[name].call("tools/list")["result"]["tools"]])
+            self.assertIn(said, clients[name].tool(tool, **arguments), name)
 
     def test_a_process_over_the_memory_limit_ends_alone(self):
         self.session(memory_mb=64)
