@@ -3,6 +3,7 @@
 A client in C (boxed.c) asks the server and, in turn, does the same work without the server. It measures for a few seconds
 with one session and then for a few seconds with a thousand sessions.
 """
+import encodings.idna  # socket needs it, and the temporary user may not be able to read Python's own files
 import json
 import os
 import pathlib
