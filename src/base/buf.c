@@ -99,6 +99,17 @@ void buf_add_char(struct buf *b, char c)
 	buf_add(b, &c, 1);
 }
 
+void buf_add_shell_word(struct buf *b, const char *s)
+{
+	buf_add_char(b, '\'');
+	for (; *s; s++)
+		if (*s == '\'')
+			buf_add_str(b, "'\\''");
+		else
+			buf_add_char(b, *s);
+	buf_add_char(b, '\'');
+}
+
 void buf_add_fill(struct buf *b, char c, size_t n)
 {
 	char *room = buf_room(b, n);

@@ -50,6 +50,8 @@ void buf_add_str(struct buf *b, const char *s);
 void buf_add_char(struct buf *b, char c);
 void buf_add_fill(struct buf *b, char c, size_t n);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Appends S, quoted so that a shell reads it as one word. */
+void buf_add_shell_word(struct buf *b, const char *s);
 /* Appends S. Every byte that could control a terminal, or hide or reorder the text around it, appears as \\xNN. */
 void buf_add_clean(struct buf *b, const char *s);
 /* Does the same as buf_add_clean() for N bytes, which may hold NULs. The bytes listed in KEEP stay

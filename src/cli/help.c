@@ -242,7 +242,7 @@ int cmd_help(const struct args *a)
 {
 	struct command_path path = { .at = { a->root }, .n = 1 };
 	AUTO_BUF out = BUF_INIT(HELP_MAX_BYTES);
-	bool msb = strcmp(a->program, "msb") == 0; /* msb has no topics */
+	bool msb = args_as_msb(a); /* msb has no topics */
 
 	if (!msb && a->word.n == 1 && topic_find(a->word.v[0]))
 		return print_topic(topic_find(a->word.v[0]));

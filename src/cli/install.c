@@ -29,29 +29,16 @@ extern char **environ;
 
 /* --- the script ------------------------------------------------------------------------------ */
 
-/* Adds S, quoted so that the shell reads it as one word. */
-static void add_word(struct buf *b, const char *s)
-{
-	buf_add_char(b, '\'');
-	for (; *s; s++) {
-		if (*s == '\'')
-			buf_add_str(b, "'\\''");
-		else
-			buf_add_char(b, *s);
-	}
-	buf_add_char(b, '\'');
-}
-
 static void add_next(struct buf *b, const char *s)
 {
 	buf_add_char(b, ' ');
-	add_word(b, s);
+	buf_add_shell_word(b, s);
 }
 
 static void add_option(struct buf *b, const char *name, const char *value)
 {
 	buf_addf(b, " --%s=", name); /* a value may start with a dash */
-	add_word(b, value);
+	buf_add_shell_word(b, value);
 }
 
 static void add_identity(struct buf *b, const struct identity *id, const char *path)
@@ -138,9 +125,9 @@ static int write_script(const struct args *a, const struct home *h, const char *
 	if (program_ours("cordon", &program, e) < 0)
 		return -1;
 	buf_addf(b, "#!/bin/sh\n%s\nexport CORDON_HOME=", MARK);
-	add_word(b, h->path);
+	buf_add_shell_word(b, h->path);
 	buf_add_str(b, "\nexec ");
-	add_word(b, program);
+	buf_add_shell_word(b, program);
 	buf_add_str(b, " run --quiet");
 	if (!args_has(a, "tmp"))
 		add_option(b, "name", name);

@@ -18,7 +18,7 @@
 
 bool project_is_wanted(const struct args *a)
 {
-	if (strcmp(a->program, "msb") == 0 || a->word.n > 0)
+	if (args_as_msb(a) || a->word.n > 0)
 		return false;
 	for (const struct opt *o = conf_opts; o->name; o++)
 		if (args_has(a, o->name))

@@ -207,7 +207,7 @@ int cmd_ps(const struct args *a)
 	struct err e = { 0 };
 	int status;
 
-	if (a->word.n == 0 || strcmp(a->program, "msb") == 0)
+	if (a->word.n == 0 || args_as_msb(a))
 		return cmd_status(a);
 	if (home_open(&home, &e) < 0 || load(&home, a->word.v[0], &l, &e) < 0)
 		status = say_error(&e);

@@ -12,25 +12,13 @@
 #define SCRIPT_MAX_BYTES (2u << 20)     /* a command of 1 MiB and the lines around it */
 #define SCRIPTS_PATH "/.msb/scripts"
 
-/* Adds S as one word of a shell. */
-static void add_quoted(struct buf *b, const char *s)
-{
-	buf_add_char(b, '\'');
-	for (; *s; s++)
-		if (*s == '\'')
-			buf_add_str(b, "'\\''");
-		else
-			buf_add_char(b, *s);
-	buf_add_char(b, '\'');
-}
-
 /* A login shell reads the image's profile, which may replace PATH. Sets the caller's PATH again. */
 static void add_path(struct buf *b, const struct model_env *env)
 {
 	for (size_t i = 0; i < env->n; i++)
 		if (strcmp(env->item[i].name, "PATH") == 0) {
 			buf_add_str(b, "export PATH=" SCRIPTS_PATH ":");
-			add_quoted(b, env->item[i].value);
+			buf_add_shell_word(b, env->item[i].value);
 			buf_add_char(b, '\n');
 		}
 }
@@ -39,11 +27,11 @@ static void add_path(struct buf *b, const struct model_env *env)
 static void add_enter(struct buf *b, const char *dir)
 {
 	buf_add_str(b, "cd ");
-	add_quoted(b, dir);
+	buf_add_shell_word(b, dir);
 	buf_add_str(b, " 2>/dev/null || { mkdir -p ");
-	add_quoted(b, dir);
+	buf_add_shell_word(b, dir);
 	buf_add_str(b, " && cd ");
-	add_quoted(b, dir);
+	buf_add_shell_word(b, dir);
 	buf_add_str(b, "; } || exit\n");
 }
 
@@ -114,10 +102,10 @@ void script_for_process(struct script *s, const struct process_spec *p, struct e
 	add_path(&s->text, &p->env);
 	add_enter(&s->text, p->cwd);
 	buf_add_str(&s->text, "exec ");
-	add_quoted(&s->text, p->command);
+	buf_add_shell_word(&s->text, p->command);
 	for (size_t i = 0; i < p->args.n; i++) {
 		buf_add_char(&s->text, ' ');
-		add_quoted(&s->text, p->args.item[i]);
+		buf_add_shell_word(&s->text, p->args.item[i]);
 	}
 	fill_argv(s, m);
 	fill_env(s, &p->env, m);

@@ -5,21 +5,10 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 
-void session_add_word(struct buf *script, const char *text)
-{
-	buf_add_char(script, '\'');
-	for (; *text; text++)
-		if (*text == '\'')
-			buf_add_str(script, "'\\''");
-		else
-			buf_add_char(script, *text);
-	buf_add_char(script, '\'');
-}
-
 void session_begin(struct buf *script, const struct place *p)
 {
 	buf_add_str(script, "p=");
-	session_add_word(script, p->shown);
+	buf_add_shell_word(script, p->shown);
 	buf_add_char(script, '\n');
 }
 

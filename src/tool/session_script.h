@@ -22,8 +22,6 @@ enum {
 	SESSION_FILE = 13,
 };
 
-/* Appends TEXT as one word of a shell. */
-void session_add_word(struct buf *script, const char *text);
 /* Begins a script: sets the shell variable p to the path of P. */
 void session_begin(struct buf *script, const struct place *p);
 /* Runs the script in the session. Fails if the runtime fails, but not if the script does. */

@@ -159,7 +159,7 @@ static int run_batch(struct reading *r, const struct session_want *want, size_t 
 		AUTO_FREE char *path = xasprintf("./%s", want[i].path);
 
 		buf_add_char(&script, ' ');
-		session_add_word(&script, path);
+		buf_add_shell_word(&script, path);
 	}
 	buf_addf(&script,
 		 "\nsizes() { wc -c \"$@\" 2>/dev/null | LC_ALL=C sed 's/^ *\\([0-9]*\\).*/\\1/' |"
