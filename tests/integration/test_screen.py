@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 
-from harness import CORDON, CordonTest, all_processes
+from harness import ALL_MODES, CORDON, CordonTest, all_processes
 
 
 class Pane:
@@ -61,7 +61,7 @@ class Pane:
 
 class ScreenTest(CordonTest):
     timeout = 120
-    modes = ("root", "user")
+    modes = ALL_MODES
 
     def setUp(self):
         super().setUp()

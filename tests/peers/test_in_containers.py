@@ -71,6 +71,13 @@ class InContainers(CordonTest):
                      "--security-opt seccomp=unconfined (Docker, Podman)")
         self.refused(engine, SECCOMP, "--security-opt unmask=ALL (Podman)")
 
+    def test_the_line_of_the_readme(self):
+        """A named volume holds the home, the network is the default one, and the command follows without `--`."""
+        done = Docker(self).run((*DOCUMENTED[Docker].split(), "-v", "cordon:/root/.cordon"),
+                                CORDON, "run", "host", "uname", "-a")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertRegex(done.stdout, rf"^Linux \S+ {re.escape(os.uname().release)} ")
+
     def test_the_documented_options_work(self):
         for kind, options in DOCUMENTED.items():
             self.works(kind(self), options.split())
