@@ -1,6 +1,6 @@
 /*
- * Admission: in "grant enforced" mode a Workspace may use sandboxes only while it holds a grant, and only in the one
- * form that the policy prescribes.
+ * Admission: in "grant enforced" mode a Workspace may use sandboxes only while it holds a grant. Its sandboxes then
+ * have the one form that the policy prescribes.
  *
  * No function here reads a clock or ends a session: the caller passes the time and ends the sessions. Once the mode is
  * on, only a restart turns the mode off. A configuration that cannot be understood turns the mode on.
@@ -79,7 +79,7 @@ MUST_USE int admission_revocation_decode(const struct json_value *v, struct admi
 void admission_grant_done(struct admission_grant *g);
 
 enum admission_effect {
-	ADMISSION_NONE,          /* the new grant was ignored, because it only expires earlier */
+	ADMISSION_NONE, /* the new grant was ignored: it is the old grant with an earlier expiry */
 	ADMISSION_KEEP_ONE,      /* end the Workspace's sessions except ADMISSION_SESSION */
 	ADMISSION_DROP_SESSIONS, /* end all sessions of the Workspace */
 };
@@ -99,7 +99,8 @@ MUST_USE int admission_revoke(struct admission *a, const struct admission_grant 
 void admission_encode_receipt(const struct admission_grant *g, const struct admission_record *r,
 			      struct json_writer *w);
 void admission_encode_revoked(const struct admission_grant *g, struct json_writer *w);
-/* Removes grants that have expired. Calls EXPIRED with the key of each such Workspace. The caller ends its sessions. */
+/* Removes grants that have expired. Calls EXPIRED with the key of each Workspace that lost its grant; EXPIRED ends the
+ * sessions of this Workspace. */
 void admission_expire(struct admission *a, uint64_t now_ns,
 		      void (*expired)(void *arg, const unsigned char key[TENANT_KEY_BYTES]),
 		      void *arg);
@@ -111,7 +112,7 @@ uint64_t admission_next_expiry(const struct admission *a);
 
 enum admission_use { ADMISSION_SESSIONS, ADMISSION_PROCESSES, ADMISSION_RELAY };
 
-/* Checks that this tenant may use sandboxes now. The caller must check readiness before. Returns 0, or -1 with a
+/* Checks that this tenant may use sandboxes now. The caller must check readiness first. Returns 0, or -1 with a
  * FAULT_ADMISSION in F. If the grant has expired, removes it and sets *RET_EXPIRED. The caller then ends the
  * Workspace's sessions. */
 MUST_USE int admission_require(struct admission *a, const struct tenant *t, enum admission_use use,

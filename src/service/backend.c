@@ -59,7 +59,7 @@ static void set_state(struct backend *b, enum backend_state state, const char *w
 	b->state = state;
 }
 
-/* By default our engine is used even beside Docker: people who install this server want it. */
+/* By default our engine is used, even if Docker is installed too: people who install this server want our engine. */
 enum backend_name backend_parse(const char *wanted)
 {
 	if (strcmp(wanted, "cordon") == 0)

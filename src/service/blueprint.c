@@ -10,7 +10,7 @@
 #include "spec/list.h"
 
 #define HOST_IMAGE "host"
-#define NET_TEXT_MAX_BYTES (1u << 20) /* of a policy as JSON; a configuration is shorter */
+#define NET_TEXT_MAX_BYTES (1u << 20) /* a policy as JSON; no configuration is that long */
 #define HOME_PLACE "/home"
 
 static void add_env(struct spec *s, const char *key, const char *value)

@@ -7,7 +7,7 @@
 
 #define SECTION "cordon"
 
-/* Nothing writes such a log yet: the server process has no access to files. */
+/* Refuses log_output: the server process has no access to files, so it cannot log the output of commands. */
 static int refuse_logs(const struct box_config *c, struct fault *f)
 {
 	if (!box_config_flag(c, SECTION, "log_output", false))

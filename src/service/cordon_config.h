@@ -1,6 +1,6 @@
 /*
  * The section `box.cordon` of a configuration: settings of our backends that LangBot's own backends do not have. The
- * server and the service in process read the same section.
+ * server and the runtime in our own process (service/local.h) read the same section.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /*
- * Finds out whether a server can do what it promises (service/readiness.h). In standard mode it asks the backend. If
- * grants are enforced, it also looks at the default workspace and runs a temporary sandbox, which writes a marker
- * through the bind mount and prints its namespaces. The policy says for how many seconds this result is kept.
+ * Finds out whether a server can do what it promises (service/readiness.h). In standard mode the examiner asks the
+ * backend. If grants are enforced, the examiner also looks at the default workspace and runs a temporary sandbox,
+ * which writes a marker through the bind mount and prints its namespaces. The policy says for how many seconds this
+ * result is kept.
  */
 #pragma once
 

@@ -148,7 +148,7 @@ static int connect_to(struct use *u, enum found *ret, struct fault *f)
 	return 0;
 }
 
-/* Removes the sandbox, which is locked, because a sandbox cannot change its mounts. */
+/* Removes the locked sandbox. A sandbox cannot change its mounts, so the caller makes a new sandbox. */
 static int replace(struct use *u, enum found *ret, struct fault *f)
 {
 	struct err e = { 0 };

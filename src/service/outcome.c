@@ -25,7 +25,7 @@ void outcome_done(struct outcome *o)
 /* Appends TEXT, cut to LIMIT characters. Returns true if something was cut. */
 static bool clip(const struct buf *text, int64_t limit, struct buf *out)
 {
-	buf_init(out, text->n + 256); /* 256: the notice */
+	buf_init(out, text->n + 256); /* 256 bytes for the notice */
 	return clip_text((struct str){ buf_str(text), text->n }, limit, out);
 }
 

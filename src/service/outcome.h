@@ -9,7 +9,7 @@
 struct outcome {
 	char *session_id, *backend;
 	bool timed_out;
-	int64_t exit_code; /* only if the command did not time out */
+	int64_t exit_code; /* has no meaning if the command timed out */
 	struct buf out, err;
 	uint64_t duration_ms;
 };

@@ -1,6 +1,7 @@
 /*
  * `held`, from `at` on, is the output that no attachment has got. The job reads only while an attachment wants more.
- * `held` is therefore at most one chunk and an unfinished line. When the process has ended, it is the rest of the pipe.
+ * `held` is therefore at most one chunk and an unfinished line. When the process has ended, `held` is the rest of the
+ * pipe.
  */
 #include "service/process.h"
 
@@ -19,7 +20,7 @@
 
 #define HELD_MAX_BYTES (PROCESS_LINE_MAX_BYTES + (2u << 20)) /* a line, a chunk and the pipe */
 #define INPUT_MAX_BYTES (PROCESS_LINE_MAX_BYTES + 1)         /* one message and its newline */
-/* of each process, in the log: a process that floods its standard error must not fill the disk */
+/* The log gets so much of the standard error of each process: a process that floods it must not fill the disk. */
 #define EXCERPTS_PER_SECOND 4u
 #define EXCERPT_BYTES 512u
 

@@ -72,6 +72,6 @@ void process_attach(struct process *p, struct attachment *a);
 void process_detach(struct attachment *a);
 /* Says that `line` may be called again after it returned false. */
 void attachment_resume(struct attachment *a);
-/* Sends N bytes and a newline to the process. If it returns false, the message is queued, and the caller must wait for
- * `room` before it sends another message. Messages of an attachment that waits in line are dropped. */
+/* Sends N bytes and a newline to the process. If this returns false, the message is queued, and the caller must wait
+ * for `room` before it sends another message. Messages of an attachment that waits in line are dropped. */
 bool attachment_say(struct attachment *a, const char *p, size_t n);

@@ -1,5 +1,5 @@
 /*
- * The question of a person that a model answers, with the fields that the service needs. All fields are optional:
+ * A person's question, which a model answers, with the fields that the service needs. All fields are optional:
  * {query_id, launcher_type, launcher_id, sender_id, variables{}, pipeline_config{}}.
  */
 #pragma once

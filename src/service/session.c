@@ -1,8 +1,9 @@
 /*
  * The sandbox of a session, with its connection, its leash and its processes.
  *
- * A session ends in two steps. First all processes are stopped at once. Then the leash is half-closed, which makes the
- * supervisor end the sandbox. The leash reads as ended when the sandbox is gone. No step needs a hand or a lock.
+ * A session ends in two steps. First all processes are stopped at once. Then the leash is half-closed, which makes
+ * the supervisor end the sandbox. Reading the leash gives its end of file when the sandbox is gone. No step needs a
+ * hand or a lock.
  */
 #include "service/session.h"
 
@@ -30,7 +31,7 @@ static void on_limits(void *arg, const struct err *why)
 {
 	struct session *n = arg;
 
-	/* a limit below the memory in use is refused; when the next process ends, it is tried again */
+	/* a limit below the memory in use is refused; session_allow() sets it again when the next process ends */
 	if (why && why->code != ERR_NOT_RUNNING)
 		log_line(LOG_INFO, "sandbox '%s': its limits were not changed: %s", n->sandbox,
 			 why->msg);
@@ -141,7 +142,7 @@ static void on_process_ended(void *arg, struct process *p)
 		if (!has_running_process(n) && n->line)
 			let_go(n);
 	} else if (w && w->stage == STAGE_ENDING) {
-		slot_continue(n->slot); /* the work that stopped P still needs the record of P */
+		slot_continue(n->slot); /* do not trim: W stopped P and still needs P's record */
 	} else {
 		sessions_trim_completed(n->slot->all);
 	}

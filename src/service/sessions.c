@@ -1,4 +1,4 @@
-/* The table of sessions, questions about it, and the reaper. */
+/* The table of sessions, questions about it, and the reaper, which ends idle sessions. */
 #include "service/sessions.h"
 
 #include <stdlib.h>

@@ -39,7 +39,7 @@ struct reply {
 	void *arg;
 };
 
-/* How sandboxes are made. The configuration decides it. */
+/* How sandboxes are made, as the configuration says. */
 struct session_engine {
 	const char *(*backend_name)(void *arg); /* the name that peers see */
 	/* Fills S from a BoxSpec. SANDBOX is the sandbox's name. SHOWN is the session's id, which becomes a label. */

@@ -6,9 +6,9 @@
  * deadline fails. If a worker is still doing the operation, the worker is killed. If a worker ends, its current
  * operation fails, and the next operation gets a new worker.
  *
- * The channel is a unix socket of packets. The server sends a root and, for a worker that imports, a source: each is a
- * path and a NUL. The parent answers each packet with one packet. It is SKILLS_WORKER with two descriptors (the socket
- * and the pidfd of the worker), or a text that says why there is no worker.
+ * The channel is a unix socket that carries packets. The server sends a root and, for a worker that imports, a
+ * source: each is a path and a NUL. The parent answers each packet with one packet: SKILLS_WORKER with two
+ * descriptors (the socket and the pidfd of the worker), or a text that says why there is no worker.
  */
 #pragma once
 

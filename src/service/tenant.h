@@ -5,8 +5,8 @@
  * that no peer's id becomes a path or a sandbox name. The legacy tenant belongs to peers without Workspaces: it has no
  * names, and its session ids are used as they are.
  *
- * A session is identified by its tenant and its id. Never compare physical ids alone: an id of the legacy tenant may look
- * like the physical id of another tenant.
+ * A session is identified by its tenant and its id. Never compare physical ids (tenant_physical_id()) alone: an id of
+ * the legacy tenant may look like the physical id of another tenant.
  */
 #pragma once
 

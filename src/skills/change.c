@@ -130,7 +130,7 @@ static int create_new(const struct creation *c,
 			r = why_sys(y, -r, "Skill directory cannot be made: %s", c->target);
 	}
 	if (r < 0)
-		IGNORE(store_delete(c->store, temp)); /* the reason is known already */
+		IGNORE(store_delete(c->store, temp)); /* the caller reports the first failure */
 	return r;
 }
 
@@ -278,7 +278,7 @@ int run_create(const struct store *s, const struct json_value *data, int file,
 
 /* --- update ---------------------------------------------------------------------------------- */
 
-/* An update may change neither the name nor the package_root: if given, they must be the present ones. */
+/* An update may change neither the name nor the package_root: if the request has them, they must be the present ones. */
 static int check_same(const struct store *s, const struct skill *k, const struct json_value *data,
 		      struct why *y)
 {

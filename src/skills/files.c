@@ -125,7 +125,7 @@ static void write_entry(const struct target *t, const char *name, struct json_wr
 		AUTO_FD dir = beneath_open(t->fd, t->path, O_PATH | O_DIRECTORY);
 
 		if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			return; /* it was deleted meanwhile */
+			return; /* the entry was deleted meanwhile */
 	}
 	is_dir = S_ISDIR(st.st_mode);
 	json_begin_object(w);

@@ -287,7 +287,7 @@ static bool sweep_dir(const struct store *s, DIR *d)
 	}
 	if (gone)
 		return true;
-	if (error) /* logged once, after everything else was erased */
+	if (error) /* log it once, when nothing else is left to erase */
 		log_line(LOG_WARN, "'%s' keeps what was deleted: %s", s->path, strerror(-error));
 	return false;
 }

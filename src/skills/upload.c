@@ -283,7 +283,7 @@ static int install_one(const struct store *s, const struct zip *z, const struct 
 				    c->target);
 	}
 	if (r < 0)
-		IGNORE(store_delete(s, temp)); /* the reason is known already */
+		IGNORE(store_delete(s, temp)); /* the caller reports the first failure */
 	return r;
 }
 
@@ -294,7 +294,7 @@ static int install_all(const struct store *s, const struct upload *u, const stru
 		if (install_one(s, &u->zip, c->chosen[i], y) == 0)
 			continue;
 		while (i-- > 0)
-			IGNORE(store_delete(s, c->chosen[i]->target)); /* the reason is known */
+			IGNORE(store_delete(s, c->chosen[i]->target)); /* Y has the failure */
 		return -1;
 	}
 	return 0;
