@@ -246,8 +246,8 @@ static int pull_one(const struct options *o, const struct store *store, bool *re
 	return r;
 }
 
-/* Removes what a failed pull has fetched. A pull that was killed leaves its parts for the next one; so does this one if
- * another process uses the store. */
+/* Removes what a failed pull has fetched. A pull that was killed leaves its parts for the next pull. So
+ * does this pull if another process uses the store. */
 static void forget_parts(const struct store *store)
 {
 	struct sweep_result ignored;

@@ -440,7 +440,7 @@ enum registry_verdict registry_judge(struct registry *r, size_t endpoint, CURL *
 	if (result == CURLE_OPERATION_TIMEDOUT && is_silent(easy)) {
 		err_set(e, ERR_TIMEOUT, "'%s' does not answer", p->host);
 		err_hint(e, "check the network, the proxy variables and the name of the registry");
-		return REGISTRY_FAILED; /* nobody waits for five such timeouts */
+		return REGISTRY_FAILED; /* do not try again: five such timeouts take too long */
 	}
 	if (may_pass(result, status) && n_tries < REGISTRY_TRIES_MAX &&
 	    after <= REGISTRY_RETRY_AFTER_MAX_S) {

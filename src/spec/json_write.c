@@ -245,7 +245,7 @@ static void write_ports(struct json_writer *w, const struct spec *s)
 	json_end_array(w);
 }
 
-/* One member of `network`. VALUE comes from the document of policy/. It is NULL for a member that we write. */
+/* One member of `network`. VALUE comes from the document of policy/. It is NULL for a member of the spec. */
 struct net_member {
 	const char *key;
 	const struct json_value *value;

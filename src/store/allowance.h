@@ -1,8 +1,8 @@
 /*
  * How much an image may still put on the disk. The limits hold for all layers of an image together,
  * including layers that are in the store already. A worker that starts gets the rest of the
- * allowance. So workers that run in parallel can exceed a limit together. The parent notices this
- * when the workers end, and removes their trees.
+ * allowance. So workers that run in parallel can exceed a limit together. The parent of the
+ * workers notices this when they end, and removes their trees.
  */
 #pragma once
 

@@ -204,7 +204,7 @@ static int build(const struct workshop *w, struct err *e)
 
 /* --- one process at a time ------------------------------------------------------------------- */
 
-/* Locks the working directory. Sets *RET_BUSY when another process holds it. */
+/* Locks the working directory. Sets *RET_BUSY when another process holds the lock. */
 static int claim(struct workshop *w, bool *ret_busy, struct err *e)
 {
 	struct stat ours, theirs;
@@ -218,7 +218,7 @@ static int claim(struct workshop *w, bool *ret_busy, struct err *e)
 		    ours.st_ino != theirs.st_ino;
 	if (*ret_busy)
 		return 0;
-	/* left over from a process that was killed */
+	/* remove what a killed process left */
 	if (unlinkat(fd, DISK_FILE, 0) < 0 && errno != ENOENT)
 		return err_sys(e, errno, "remove an unfinished flat form");
 	w->dir = fd_take(&fd);

@@ -92,7 +92,7 @@ static int claim(const struct layers *l, struct layer_job *j, struct err *e)
 		const struct worker_job job = { "erase", trees[i], -1, -1, fd };
 
 		if (faccessat(fd, trees[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    worker_run(&job, NULL, e) < 0) /* left over from a process that was killed */
+		    worker_run(&job, NULL, e) < 0) /* a killed process left this tree */
 			return err_wrap(e, "remove the unfinished layer %s", j->digest);
 	}
 	j->tmp_fd = fd_take(&fd);

@@ -42,7 +42,7 @@ struct layers {
 	struct allowance left; /* what the layers that are not unpacked yet may put on the disk */
 };
 
-/* The queue unpacks the form of layers that ROTATION means. NULL means the usual form. */
+/* ROTATION says which form of the layers the queue unpacks. NULL means the usual form. */
 void layers_init(struct layers *l, const struct store *store, const struct rotation *rotation);
 /* Adds a layer whose blob is in the store. Adding the same layer twice is harmless. */
 void layers_add(struct layers *l, const char *digest, const char *diff_id, uint64_t blob_bytes);

@@ -472,7 +472,8 @@ static int load_staged(struct load *l, struct err *e)
 
 /* --- a plain root file system --------------------------------------------------------------- */
 
-/* E holds the error of the attempt to read the archive as an image, and gets another one if this attempt fails, too. */
+/* Called when the archive could not be read as an image; E holds that error. If this also fails, E gets the new
+ * error. */
 static int load_rootfs(struct load *l, struct err *e)
 {
 	const struct image_strings no_names = { 0 };

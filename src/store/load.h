@@ -12,7 +12,7 @@
 struct load_options {
 	int fd;
 	const char *const
-		*tags; /* further references for the first image; a root file system has no other */
+		*tags; /* more names for the first image; the only names of a root file system */
 	size_t n_tags;
 	/* called for each reference after it was written */
 	void (*report)(const char *reference, void *arg);

@@ -57,7 +57,7 @@ int tree_mark_implied(int fd, const struct rotation *rotation)
 	uid_t uid = rotation_place(rotation->uid, 0);
 	gid_t gid = rotation_place(rotation->gid, 0);
 
-	/* root is the worker's own id unless it is rotated */
+	/* without a rotation the directory already belongs to root, which is the worker's own id */
 	if ((uid || gid) && fchown(fd, uid, gid) < 0)
 		return -errno;
 	return tree_mark(fd, IMAGE_IMPLIED_XATTR, "", 0);

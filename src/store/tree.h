@@ -16,9 +16,9 @@
 /* Opens PATH with ROOT_FD as "/": absolute links and ".." stay inside. Returns a descriptor or
  * -errno. */
 int tree_open(int root_fd, const char *path, int flags);
-/* Opens the directory PATH and makes missing parts of it (mode 0755, marked with
- * IMAGE_IMPLIED_XATTR; they belong to root, whose id ROTATION may change). If a link leads to a missing directory, that directory is made. *RET_MADE
- * counts the directories made. Returns a descriptor or -errno. */
+/* Opens the directory PATH and makes missing directories on the way, also one that a link leads to. New directories
+ * have mode 0755 and the mark IMAGE_IMPLIED_XATTR, and belong to root, whose id ROTATION may change. *RET_MADE
+ * counts the new directories. Returns a descriptor or -errno. */
 int tree_make_path(int root_fd, const char *path, const struct rotation *rotation,
 		   unsigned *ret_made);
 /* Sets an attribute of ours. Succeeds also if the file system does not support the attribute.
