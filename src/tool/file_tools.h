@@ -3,7 +3,7 @@
  *
  * If the workspace is a directory of this machine, a tool opens it and reaches its files by descriptor. The tool
  * follows no link, because a command in the sandbox may change the tree at any moment. If the workspace exists in the
- * sandbox only, read, write and edit run a shell there. Messages name files by their paths in the sandbox.
+ * sandbox only, the tools run shell scripts there. Messages name files by their paths in the sandbox.
  */
 #pragma once
 

@@ -17,8 +17,8 @@ struct place {
 
 #define AUTO_PLACE __attribute__((cleanup(place_done))) struct place
 
-/* Finds the mount that PATH lies in. Fails for a skill that the session does not show. If the mount is a directory of this machine, opens it as TOP. Nothing below TOP is
- * opened yet. */
+/* Finds the mount that PATH lies in. If the mount is a directory of this machine, opens it as TOP, and nothing below
+ * it. Fails for a skill that the session does not show. */
 MUST_USE int place_find(struct file_call *c, struct str path, struct place *ret, struct fault *f);
 void place_done(struct place *p);
 /* Fails if the place is read-only, or lies in a skill that is not activated. */

@@ -243,7 +243,7 @@ static int check_quota(struct call *c, const struct box_spec *s, enum quota_phas
 	if (quota_check(s, c->config.max_workspace_entries, phase, f) == 0)
 		return 0;
 	c->hint = "The workspace is full. Ask its owner to delete files or to raise the quota.";
-	if (phase == QUOTA_AFTER) /* the fault to report is the quota's */
+	if (phase == QUOTA_AFTER) /* F keeps the fault of the quota */
 		IGNORE(c->way->row->end(c->way, s->session_id, &ignored));
 	return -1;
 }

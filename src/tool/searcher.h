@@ -1,6 +1,6 @@
 /*
  * A run of cordon-search, the confined program that matches regular expressions. It reads hostile files, so its answer may
- * hold anything, and it may stop to read or to answer. Every wait has a deadline.
+ * hold anything, and it may stop reading or answering. Every wait has a deadline.
  */
 #pragma once
 

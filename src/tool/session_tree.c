@@ -19,7 +19,7 @@
 
 #define PAGES_MAX 24u                /* enough for WALK_ENTRIES_MAX paths of 70 bytes */
 #define BATCH_FILES_MAX 512u         /* files that one command reads */
-#define BATCH_NAMES_MAX_BYTES 65536u /* of their paths */
+#define BATCH_NAMES_MAX_BYTES 65536u /* the paths of these files together */
 
 /* --- listing --------------------------------------------------------------------------------- */
 
@@ -171,7 +171,7 @@ static int run_batch(struct reading *r, const struct session_want *want, size_t 
 	return session_run(r->c, &script, o, f);
 }
 
-/* Cuts CONTENT by the list of SIZES, which has the sum behind N sizes. Returns false if they do not agree. */
+/* SIZES lists N sizes and then their sum. Cuts CONTENT by them. Returns false if SIZES and CONTENT do not agree. */
 static bool deliver(struct reading *r, const struct session_want *want, size_t n, struct str sizes,
 		    struct str content)
 {

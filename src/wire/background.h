@@ -30,7 +30,7 @@ enum look_flag {
 };
 
 /* LOOK asks for the state of a command and for its output. When the command ends, pid 1 answers every LOOK that waits.
- * For a command that is no background command, a LOOK can wait for the end only; the answer is then ERR_NOT_FOUND.
+ * If the command is no background command, a LOOK can only wait for its end, and the answer is ERR_NOT_FOUND.
  * A second LOOK on the same stream replaces the first. */
 struct look_message {
 	uint64_t id;

@@ -1,5 +1,5 @@
 /*
- * The part of D-Bus that a client of a service manager needs. It writes the login and calls, and reads replies,
+ * The part of D-Bus that a client of a service manager needs. This code writes the login and calls, and reads replies,
  * errors and signals.
  *
  * A message is a fixed header, an array of header fields, padding to 8 bytes, and a body whose types the signature

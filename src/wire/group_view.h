@@ -1,4 +1,4 @@
-/* The views of its own control groups that a sandbox may have, and where they are mounted. */
+/* The views that a sandbox may have of its own control groups, and where they are mounted. */
 #pragma once
 
 enum group_view {

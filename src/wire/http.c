@@ -203,8 +203,8 @@ static int check_framing(struct http_request *r, uint64_t body_max)
 	if (n < 0)
 		return n;
 	if (http_header_one(h, "transfer-encoding", &coding) != 0)
-		return n == 1 ? -400
-			      : -501; /* 400, because a length and a coding together may hide a request */
+		return n == 1 ? -400 /* a length and a coding together may hide a request */
+			      : -501;
 	return 0;
 }
 

@@ -4,8 +4,8 @@
  * The supervisor inherits the leash. It also inherits a connection for pid 1 if the command wants to send its first
  * request before the start is over. The command sends LEASH_RECORD with the descriptors of the record, and later
  * sends words of one byte. The supervisor answers OK or ERROR when the start is over, and again after LEASH_SETTLED
- * and after each LEASH_LIMITS. When the leash closes, the supervisor ends the sandbox if it is ephemeral or not
- * settled.
+ * and after each LEASH_LIMITS. When the leash closes, the supervisor ends the sandbox if it is ephemeral, or if
+ * LEASH_SETTLED has not come.
  *
  * The body of the first OK is lines of warnings. If the limits of the sandbox are soft, a NUL and four lines
  * follow: how memory, CPU time, the number of processes and the size of the layer are enforced, in the words of

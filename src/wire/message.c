@@ -328,7 +328,8 @@ void exit_encode(struct buf *b, const struct exit_message *m)
 	}
 }
 
-/* The characters of rules. A person may paste a rule into a shell, to which none of them means anything else. */
+/* The characters of rules. A person may paste a rule into a shell, so no rule has a character that begins
+ * another command. */
 #define RULE_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@.:_=+/[]-"
 
 /* Reads one field about refused connections. A rule belongs to the refusal before it, and is left out if it has other

@@ -47,7 +47,7 @@ enum exec_flag {
 	EXEC_REPORTS = 1 << 9,
 	/* there is no input: pid 1 gives the command /dev/null instead of the pipe that the client sent, or that pid 1
 	 * would hold open for a background command. Programs such as ripgrep read a pipe on stdin instead of the current
-	 * directory. An older pid 1 keeps the pipe: the client's is at its end, its own stays open */
+	 * directory. An older pid 1 keeps the pipe: the client's pipe is at its end, pid 1's own pipe stays open */
 	EXEC_NO_INPUT = 1 << 10,
 };
 
@@ -77,7 +77,7 @@ void exec_encode(struct buf *b, const struct exec_message *m);
 MUST_USE int exec_decode(struct str body, struct exec_message *ret); /* -EPROTO, -E2BIG */
 void exec_message_done(struct exec_message *m);
 
-/* Why a command did not start. Users and drivers see the texts. */
+/* Why a command did not start. Users, and programs that call cordon, see the texts. */
 enum exec_failure {
 	EXEC_OK,
 	EXEC_NOT_FOUND,
@@ -156,7 +156,7 @@ struct boot_message {
 	bool has_refusals;     /* the memory of wire/refusals.h follows */
 	/* one bit for each enum group_view whose mount follows the files `tasks` */
 	uint32_t group_views;
-	uint32_t n_group_joins; /* so many files `tasks` come last, of groups that pid 1 joins */
+	uint32_t n_group_joins; /* how many files `tasks` come last; pid 1 joins their groups */
 	uint64_t nofile_soft, nofile_hard; /* RLIMIT_NOFILE for commands */
 	/* limits for every command; a command's own limits override these, and pid 1 may add one limit */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX + 1];

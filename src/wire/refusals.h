@@ -1,5 +1,5 @@
 /*
- * The connections that a sandbox's gateway refused, on a piece of memory that the gateway writes and pid 1 reads.
+ * The connections that a sandbox's gateway refused, in a piece of memory that the gateway writes and pid 1 reads.
  *
  * The gateway adds a refusal before the sandbox gets the answer. So when a command ends, pid 1 finds every refusal that
  * the command can have seen, and a command without a refusal costs neither of them a system call. Each side treats the
@@ -36,7 +36,7 @@ struct refused {
 	struct refusal item[REFUSALS_SHOWN];
 };
 
-/* Returns a descriptor of such a memory whose size cannot change, or -errno. */
+/* Makes such a memory with a size that cannot change. Returns its descriptor or -errno. */
 MUST_USE int refusals_new(void);
 /* Maps the memory behind FD. Returns NULL on failure. */
 struct refusals *refusals_map(int fd, bool writable);

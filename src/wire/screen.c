@@ -24,7 +24,7 @@ enum state {
 static const struct mode {
 	uint16_t number;
 	bool on;        /* by default */
-	bool transient; /* taken back when a client leaves, but not asked for again */
+	bool transient; /* reset when a client leaves, but not set again for the next client */
 } modes[] = {
 	// clang-format off
 	{ 1049, false, false }, /* alternate screen; must be the first */
@@ -101,8 +101,8 @@ static void reset_softly(struct screen *s)
 	s->keypad = s->insert = s->region = s->coloured = false;
 }
 
-/* Attributes are on after the sequence unless its last number is 0. That is not exact: 39 also takes a colour back. To
- * think that a colour is on costs only a reset more. */
+/* Attributes are on after the sequence unless its last number is 0. That is not exact: 39 also takes a colour back. If
+ * `coloured` is set by mistake, screen_leave() only sends a reset that is not needed. */
 static enum screen_event set_colour(struct screen *s)
 {
 	s->coloured = s->n_numbers > 0 && s->number[s->n_numbers - 1] != 0;
@@ -256,7 +256,8 @@ static void add_digit(struct screen *s, unsigned char c)
 	s->number[i] = (uint16_t)(v <= SCREEN_NUMBER_MAX ? v : SCREEN_NUMBER_MAX);
 }
 
-/* The numbers beyond SCREEN_NUMBERS_MAX run into the last one, which no table knows then. */
+/* If a sequence has more than SCREEN_NUMBERS_MAX numbers, the last one becomes SCREEN_NUMBER_MAX, which has no
+ * meaning. */
 static void next_number(struct screen *s)
 {
 	if (s->n_numbers == 0)
@@ -401,11 +402,11 @@ void screen_leave(const struct screen *s, struct buf *out)
 		buf_add_str(out, "\033>");
 	if (s->insert)
 		buf_add_str(out, "\033[4l");
-	if (s->region) /* moves the cursor, which is therefore saved */
+	if (s->region) /* this moves the cursor, so its place is saved before and restored after */
 		buf_add_str(out, "\0337\033[r\0338");
 	if (s->shape)
 		buf_add_str(out, "\033[0 q");
-	buf_add_str(out, "\033(B\033[0m"); /* letters instead of lines, no colour */
+	buf_add_str(out, "\033(B\033[0m"); /* letters instead of line drawing, no colour */
 	if (screen_is_alternate(s))
 		add_mode(out, 0, false);
 }

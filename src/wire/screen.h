@@ -1,7 +1,7 @@
 /*
  * What a program has asked of its terminal: the alternate screen, the kind of keys, pasted text and mouse events that it
- * wants, the shape of the cursor and so on. A client that attaches later asks the same of its own terminal, and takes it
- * back when it leaves.
+ * wants, the shape of the cursor and so on. A client that attaches later asks the same of its own terminal, and undoes
+ * it when the client leaves.
  *
  * The parser takes the output of the program, which is hostile, one byte after the other, and keeps no text: its state
  * has a fixed size, and every number in it is bounded. A sequence may be cut anywhere; the next call goes on with it.
