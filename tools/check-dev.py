@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""If its arguments are wrong or a build cannot work, ./dev says why and does nothing else."""
+"""./dev says why, and does nothing else, if its arguments are wrong or a build cannot work."""
 import os
 import pathlib
 import shutil

@@ -130,8 +130,8 @@ def judge_known_faults():
             (src / file).parent.mkdir(exist_ok=True)
             (src / file).write_text(text)
         found = judge(src, rooms, {"middle/door.h": {"low/open.h", "low/plain.h"}}, {("own", "low"): "own/row"})
-    return [f"of the known faults the check did not find: {w}" for w in wanted if w not in found] + \
-        [f"the check found a fault that is none: {f}" for f in found if f not in wanted]
+    return [f"the check missed a known fault: {w}" for w in wanted if w not in found] + \
+        [f"the check reported a fault where there is none: {f}" for f in found if f not in wanted]
 
 
 def compare_document(text, rooms):

@@ -71,7 +71,7 @@ def tables_are_sound():
         words = [n for s in c["commands"] for n in [s["name"]] + s["aliases"] + s["hidden_aliases"]]
         check(len(words) == len(set(words)), "%s: a command name is used twice" % where)
         check(c["summary"] and c["summary"][0].isupper() and not c["summary"].endswith("."),
-              "%s: summary is not a line without full stop" % where)
+              "%s: the summary must begin in upper case and have no full stop" % where)
         check(c["runs"] or c["commands"], "%s: does nothing" % where)
         check(bool(c["usage"]) == (c["max_args"] > 0) or c["commands"],
               "%s: usage and number of arguments disagree" % where)
@@ -83,7 +83,7 @@ def tables_are_sound():
             check((o["kind"] == "flag") == (o["value"] is None), label + ": placeholder")
             check(o["kind"] != "uint" or o["number"], label + ": no range")
             check(o["help"] and o["help"][0].isupper() and not o["help"].endswith("."),
-                  label + ": help is not a line without full stop")
+                  label + ": the help must begin in upper case and have no full stop")
 
 
 def help_shows_the_tables():

@@ -155,7 +155,7 @@ def main():
             pages["cordon-%s.1" % c["name"]] = command_page(
                 c, "cordon", sections.pop(c["name"], ""), tables["version"])
     if set(pages) != set(args.pages):
-        sys.exit("man/meson.build lacks %s, and lists without command %s" %
+        sys.exit("man/meson.build lacks the pages %s, and has the pages %s, which belong to no command" %
                  (sorted(set(pages) - set(args.pages)), sorted(set(args.pages) - set(pages))))
     if sections:
         sys.exit("sections of no command: %s" % sorted(sections))

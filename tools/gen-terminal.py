@@ -33,7 +33,7 @@ root = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Screen:
-    """A terminal that only ever grows downwards: text, colours, carriage return, cursor up, erase."""
+    """A terminal that only grows downwards. It knows text, colours, carriage return, cursor up and erase."""
 
     PIECE = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|\x1b.|[\r\n\b]|[^\x1b\r\n\b]", re.S)
 

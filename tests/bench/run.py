@@ -268,7 +268,7 @@ class Bench:
         if who.uid is not None:
             os.chown(top, who.uid, who.gid)
         return Peer(PARTS, [str(self.whole), str(top), TRUE, *sub_ids(who)], budget=1.3,
-                    remark="the kernel's work of it")
+                    remark="only the work of the kernel")
 
     def row_exec(self, who, others):
         """Runs a command in a running sandbox."""

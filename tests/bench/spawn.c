@@ -1,7 +1,7 @@
 /*
  * Runs commands in turn, A B C B C A …, and prints how long each run took. The runs are
  * interleaved, so that other load hits all commands alike. Each round has another order, because
- * the kernel frees namespaces and control groups of one command during the next. It is written in
+ * the kernel frees namespaces and control groups of one command during the next. This program is in
  * C, so that measuring adds little. A time lasts from before the spawn until after the reaping.
  *
  * usage: spawn [-t SECONDS] [-n ROUNDS] [-o] <PLAN

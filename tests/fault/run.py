@@ -274,7 +274,7 @@ def main():
                             cycle = Cycle(options.prefix)
                         else:
                             passed += 1
-            print(f"{words[0]}, {side}: not failed on purpose: "
+            print(f"{words[0]}, {side}: these calls were not made to fail: "
                   f"{' '.join(sorted(set(seen) - set(ERRORS)))}", flush=True)
     finally:
         cycle.close()

@@ -181,7 +181,7 @@ def never_stop_talking(peer):
 
 
 class OddBus(CordonTest):
-    """A create ends whatever the bus answers, and says which limits do not hold."""
+    """Whatever the bus answers, a create ends and says which limits do not hold."""
 
     modes = ("user",)
 

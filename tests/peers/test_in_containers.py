@@ -41,7 +41,7 @@ class InContainers(CordonTest):
         return found[1].split()
 
     def works(self, engine, options):
-        """`run`, and with a home on a volume named sandboxes too. `doctor` agrees."""
+        """`run` works and `doctor` agrees. If the home is on a volume, named sandboxes work too."""
         home = os.path.join(self.dir, "volume")
         os.makedirs(home, exist_ok=True)
         done = self.cordon_in(engine, options, "run", "-q", "--no-net", "host", "--", "echo", "works")

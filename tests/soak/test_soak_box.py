@@ -89,7 +89,7 @@ class Pings(BoxTest):
     timeout = 200
 
     def test_a_relay_is_pinged_every_30_seconds_and_dropped_15_seconds_later(self):
-        """The durations that the Box protocol prescribes. A clock that runs late is no failure, one that runs early is."""
+        """The Box protocol prescribes these durations. A timer may be late, but not early."""
         server = self.server()
         peer = server.legacy()
         peer.call("box_create_session", {"session_id": "a"})
