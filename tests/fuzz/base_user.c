@@ -1,4 +1,4 @@
-/* SPEC NUL PASSWD NUL GROUP: root inside or the maker of an image writes the last two. */
+/* The input is SPEC NUL PASSWD NUL GROUP. Root inside a sandbox, or the maker of an image, can write PASSWD and GROUP. */
 #include <stdlib.h>
 #include <string.h>
 

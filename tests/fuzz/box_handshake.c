@@ -1,5 +1,5 @@
-/* Any bytes as the head of a request for the RPC or for a relay, at servers of every kind. No request with an Origin
- * gets in, no peer gets in without the token, and a tenant of a relay owns only its own ids. */
+/* Judges any bytes as the head of a request for the RPC and for a relay, with and without a token and an instance id. A
+ * request with an Origin or without the token is refused, and the tenant of a current relay has a generation. */
 #include "box/handshake.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Any JSON texts, one on each line, as chunks of uploaded files. The ceiling counts exactly the bytes in
+/* Reads each line as the JSON text of one chunk of an uploaded file. The ceiling counts exactly the bytes in
  * the files, and no file is longer than allowed. */
 #include "box/uploads.h"
 

@@ -1,5 +1,5 @@
-/* ROWS FRESH OUTPUT: the kept output of a program. No question to the terminal is repeated, and only the modes that pid 1
- * named are entered. */
+/* The first byte is the number of rows, the second the number of new bytes, and the rest is the kept output of a program.
+ * No question to the terminal is repeated, and the terminal enters only modes that pid 1 named. */
 #include <stdlib.h>
 
 #include "base/cleanup.h"

@@ -1,5 +1,5 @@
-/* Any bytes as a message of a Box server, as an address, and as the text of a failure. An answer has the number of its
- * request and an object as data; an outcome has all its texts within their limits. */
+/* Reads any bytes as a message of a Box server, as an address, and as the text of a failure. An answer has the number of
+ * its request and an object as data, and the texts of an outcome stay within their limits. */
 #include "endpoint/answer.h"
 
 #include <stdint.h>

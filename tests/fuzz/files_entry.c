@@ -1,4 +1,4 @@
-/* Any bytes as a line about a file: what is accepted is a relative path without `..` and NUL. */
+/* Reads any bytes as a line about a file. An accepted path is relative and has no `..` and no NUL. */
 #include "files/entry.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A pattern and a path, divided by the first NUL: no input may crash, and a leading `**` component changes nothing. */
+/* The first NUL divides the input into a pattern and a path. No input may crash, and a leading `**` changes nothing. */
 #include "files/pattern.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Any bytes as a text, in pieces of any size: the window has whole lines within its bounds, and the pieces do not matter.
- * The first bytes choose the bounds and the size of the pieces. */
+/* Reads any bytes as a text, whole and in pieces: both windows are the same, are valid UTF-8 and stay within their bounds.
+ * The first four bytes choose the bounds and the size of the pieces. */
 #include "files/window.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Frames: operations on a parsed frame must not read or write outside of it. */
+/* Operations on a parsed frame must not read or write outside of the frame. */
 #include "gateway/packet.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* PATH NUL STATUS: a path from a command, and the status file that the kernel shows for a command. */
+/* The input is PATH NUL STATUS: a path from a command, and the text of the command's /proc/PID/status. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Any bytes as a report, in two pieces: a report never takes more of the pool than allowed, and
- * gives back all bytes except those of a whole report. */
+/* Reads any bytes as a report, in two pieces. A report never takes more of the pool than allowed.
+ * Afterwards the pool counts the bytes of a whole report, and no byte of a partial report. */
 #include "guest/report.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Any bytes as a line of a log: parsed, then rendered in every way. Output for a terminal has no
+/* Parses any bytes as a line of a log and renders it in every way. Output for a terminal has no
  * control sequences. */
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* Rule tokens: no input may crash, and an accepted rule is written as a token that is accepted. */
+/* Parses any bytes as the token of a rule. An accepted rule is written as a token that is accepted again. */
 #include "policy/rule.h"
 
 #include <stdint.h>

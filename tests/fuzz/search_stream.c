@@ -1,5 +1,5 @@
-/* Any bytes as an expression and a stream of files, divided by the first NUL: a search ends with an answer that is JSON and
- * keeps its limits, or with a failure. */
+/* The first NUL divides the input into an expression and a stream of files. A search ends with an answer that is JSON and
+ * stays within its limits, or with a failure. */
 #include "search/grep.h"
 
 #include <fcntl.h>

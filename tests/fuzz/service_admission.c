@@ -1,4 +1,4 @@
-/* Any JSON texts, one on each line, as policies, grants, revocations and specs. Enforcement that is on stays on, a
+/* Reads each line as the JSON text of a policy, a grant, a revocation and a spec. Enforcement that is on stays on, a
  * tenant without a grant gets nothing, and an admitted spec has the prescribed form. */
 #include "service/admission.h"
 
@@ -30,7 +30,7 @@ static void use(struct admission *a, const struct admission_grant *g)
 
 static void on_expired(void *arg, const unsigned char key[TENANT_KEY_BYTES])
 {
-	abort(); /* no grant was installed that had expired */
+	abort(); /* admission_install() refuses expired grants */
 }
 
 static void grant(struct admission *a, const struct json_value *v)

@@ -1,5 +1,5 @@
-/* Any JSON as a BoxSpec and as a spec of a process. An accepted spec can be written and read
- * again unchanged and does not conflict with itself. A refused spec has a message. */
+/* Reads any JSON as a BoxSpec and as the spec of a process. An accepted spec is the same after writing
+ * and reading it, and does not conflict with itself. A refused spec has a message. */
 #include "service/boxspec.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* Any bytes as the output of a command, in pieces and with a small or a large ceiling. What a peer gets is UTF-8 within
- * its bounds, and all its bytes are given back to the ceiling. */
+/* Captures any bytes as the output of a command, in pieces and under a small or a large ceiling. A peer gets UTF-8 within
+ * its bounds, and the capture gives all its bytes back to the ceiling. */
 #include "service/capture.h"
 
 #include <stdint.h>

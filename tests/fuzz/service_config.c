@@ -1,4 +1,4 @@
-/* Any JSON as a configuration that a peer sends, and as a query with a template for session ids. A refusal has a
+/* Reads any JSON as a peer's configuration, and as a query with a template for session ids. A refusal has a
  * message, and a refused configuration changes nothing. */
 #include "service/boxconfig.h"
 

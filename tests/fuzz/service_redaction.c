@@ -1,5 +1,5 @@
-/* Any text as that of a failure. Bytes that are no UTF-8 are replaced first, as a fault does. The result stays within its
- * bound, and a key in the middle of the text never survives. */
+/* Redacts any text as the text of a failure. Bytes that are not UTF-8 are replaced first, as in a fault. The result stays
+ * within its bound, and a key that is put into the middle of the text is never left whole. */
 #include "service/redaction.h"
 
 #include <stdint.h>
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (out.n > 3 * clean.n)
 		abort();
 	if (memmem(buf_str(&clean), clean.n, KEY, strlen(KEY)))
-		return 0; /* a key inside of another word is no key */
+		return 0; /* the text may have the key inside of a word, where it stays */
 	half = utf8_prefix(buf_str(&clean), clean.n / 2, &bad);
 	buf_add(&text, buf_str(&clean), half);
 	buf_add_str(&text, " " KEY " ");

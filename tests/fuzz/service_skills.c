@@ -12,7 +12,7 @@
 #include "base/fdpass.h"
 #include "service/skills.h"
 
-#define BYTES_MAX 65536u /* a socket holds them, so nobody waits */
+#define BYTES_MAX 65536u /* as much as a socket holds, so that no write blocks */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,7 +33,7 @@ static void on_reply(void *arg, const struct fault *f, struct buf *data)
 
 static int worker; /* the worker's end */
 
-/* Every worker ends, so the server must drop it. */
+/* Stops the loop when the server has dropped the worker, which has ended. */
 static void stop_if_dropped(void *arg)
 {
 	char c[4096];
@@ -68,7 +68,7 @@ static void say(const void *p, size_t n)
 	check(n == 0 || send(worker, p, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n);
 }
 
-/* Gives the server a worker that says the bytes, after a good hello if POLITE, and then ends. Returns false if the
+/* Gives the server a worker that sends the bytes, after a good hello if POLITE, and then ends. Returns false if the
  * server asks for no worker. */
 static bool give_worker(int channel, int pidfd, bool polite, const uint8_t *data, size_t size)
 {
@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct tenant legacy;
 	struct err e;
 	int pair[2];
-	/* the server kills this process, so it must not exist: the read end of a pipe is no pidfd */
+	/* the server gets the read end of a pipe as the worker's pidfd, so that it cannot kill a process */
 	int none[2];
 
 	if (size == 0 || size > BYTES_MAX)
@@ -116,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	replies = 0;
 	skills_ask(s, "scan", &legacy, json_root(doc), (struct skills_file){ .fd = -1 }, &r);
 	skills_ask(s, "list", &legacy, json_root(doc), (struct skills_file){ .fd = -1 }, &r);
-	/* each request may have one worker more for its source and one more for its root */
+	/* a request may need a second worker for its source and a third for its root */
 	for (unsigned i = 0;
 	     i < 6 && give_worker(pair[0], none[0], data[0] & 1, data + 1, size - 1); i++)
 		;

@@ -1,4 +1,4 @@
-/* Fields that were read can be written and are read back unchanged. */
+/* Parses any bytes as a skill. Its fields are the same after writing and reading them. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    differ(one.name, two.name) || differ(one.display_name, two.display_name) ||
 	    differ(one.description, two.description))
 		abort();
-	/* line feeds in front of instructions are not kept, and one.instructions has none */
+	/* line feeds before instructions are dropped, so one.instructions begins with none */
 	if (one.instructions.n != two.instructions.n ||
 	    (one.instructions.n &&
 	     memcmp(one.instructions.p, two.instructions.p, one.instructions.n) != 0))

@@ -14,7 +14,7 @@ static void check(bool holds)
 		abort();
 }
 
-/* One component, which is neither hidden nor special. */
+/* Checks that NAME is one component, and neither hidden nor special. */
 static void check_component(const char *name)
 {
 	check(*name && *name != '.' && !strchr(name, '/'));

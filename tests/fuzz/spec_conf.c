@@ -1,5 +1,5 @@
-/* The input is a configuration file as JSON, after a byte that chooses the scope. The first
- * patch file that it names has the same text, and no other exists. Every env_file has this text, too. */
+/* The first byte chooses the scope, and the rest is a configuration file as JSON. The first patch file
+ * that it names has the same text, and no other patch file exists. Every env_file has this text, too. */
 #include <stdint.h>
 
 #include "base/cleanup.h"

@@ -1,5 +1,5 @@
-/* Every small grammar, chosen by the first byte: none may crash, and an accepted spec must be
- * the same after writing and reading it. */
+/* The first byte chooses a small grammar, which reads the rest. No input may crash, and an accepted
+ * spec must be the same after writing and reading it. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

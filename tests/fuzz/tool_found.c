@@ -1,4 +1,4 @@
-/* Any bytes as the answer of cordon-search: what is accepted becomes a result of the tool, in JSON and within bounds. */
+/* Reads any bytes as the answer of cordon-search. An accepted answer becomes a tool result in JSON, within bounds. */
 #include "tool/found.h"
 
 #include <stdlib.h>

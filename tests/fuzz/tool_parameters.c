@@ -1,4 +1,4 @@
-/* The parameters of a tool: no JSON may crash, and what is accepted lies within its bounds. */
+/* Reads any JSON as the parameters of a tool. Accepted parameters lie within their bounds. */
 #include "tool/parameters.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Any archive: the records are well formed, names are single components, and directories open and close in pairs. */
+/* Reads any archive. The records are well formed, names are single components, and directories open and close in pairs. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Bytes from a bus: the login answer, messages, and bodies of the expected types. A message does
- * not depend on the bytes after it, and all its parts lie inside of it. */
+/* Reads any bytes from a bus: the login answer, messages, and bodies of the expected types. A message
+ * does not depend on the bytes after it, and all its parts lie inside of it. */
 #include "wire/dbus.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A question, or an answer to a fixed question: the first byte chooses. */
+/* The first byte chooses whether the rest is a question, or an answer to a fixed question. */
 #include "wire/dns.h"
 
 #include <stdlib.h>

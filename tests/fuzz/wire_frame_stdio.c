@@ -1,5 +1,5 @@
-/* Any bytes from a pipe: messages do not depend on how the bytes are cut, sizes hold, and
- * messages can be written and read again. */
+/* Reads any bytes from a pipe. The messages do not depend on how the bytes are cut, no message is too
+ * long, and a written message is read back unchanged. */
 #include "wire/frame_stdio.h"
 
 #include <stdint.h>
@@ -32,7 +32,7 @@ static void hear(struct str all, size_t step, struct buf *out)
 	stdio_reader_done(&r);
 }
 
-/* The whole input as one message. */
+/* Writes the whole input as one message and reads it back. */
 static void check_writing(struct str text)
 {
 	AUTO_BUF out = BUF_INIT(64u << 20), back = BUF_INIT(64u << 20),

@@ -1,5 +1,5 @@
-/* Any bytes as a request to a hand and as its answer: a decoded message is complete, its paths
- * are absolute and its texts are C strings. It encodes to bytes that decode again. */
+/* Reads any bytes as a request to a hand and as an answer. A decoded message is complete, its paths are
+ * absolute and its texts are C strings. The message encodes to bytes that decode again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Any bytes as heads of requests and responses. A head does not depend on how it is cut into
+/* Reads any bytes as heads of requests and responses. A head does not depend on how it is cut into
  * pieces, all its parts lie inside of it, and it can be written and read again. */
 #include "wire/http.h"
 

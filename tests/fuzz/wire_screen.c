@@ -1,5 +1,5 @@
-/* The output of a program. Whole or in pieces, the modes are the same, and leaving a screen that was entered brings the
- * default modes back. */
+/* Reads any bytes as the output of a program, whole and byte by byte. Both lead to the same modes. Entering and then
+ * leaving this screen brings the default modes back. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* A stream of bytes, whole and in pieces: the cuts change neither the names that are found nor
+/* Reads a stream of bytes, whole and in pieces. The cuts change neither the names that are found nor
  * the bytes that pass. */
 #include "wire/sniff.h"
 

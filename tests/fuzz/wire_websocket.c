@@ -1,5 +1,5 @@
-/* Any bytes from a WebSocket peer, for both roles. The messages do not depend on how the bytes
- * are cut. Text is UTF-8, sizes hold, and the messages can be sent and received again. */
+/* Reads any bytes from a WebSocket peer, in both roles. The messages do not depend on how the bytes
+ * are cut. Text is UTF-8, and no message is too long. */
 #include "wire/websocket.h"
 
 #include <stdlib.h>
@@ -35,8 +35,7 @@ static void check_event(const struct websocket_event *ev)
 	}
 }
 
-/* Writes the received messages as frames, so that two results can be compared and received
- * again. */
+/* Writes the received messages as frames, so that two results can be compared. */
 static void hear(enum websocket_role role, struct str all, size_t step, struct buf *out)
 {
 	const unsigned char *m = role == WEBSOCKET_SERVER ? mask : NULL;

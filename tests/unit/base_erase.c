@@ -1,5 +1,5 @@
-/* A tree is erased whatever it contains, and nothing beside it, even while other processes
- * change the tree. */
+/* A tree is erased, whatever it contains and even while other processes change it. Nothing beside
+ * the tree is erased. */
 #include "base/erase.h"
 
 #include <dirent.h>
@@ -27,7 +27,7 @@
 #include "t.h"
 
 #define TREES 1000
-#define DEPTH 2500 /* deeper than the limits of descriptors and of path bytes */
+#define DEPTH 2500 /* one descriptor or path component for each level would exceed the limits */
 #define NOBODY 65534
 #define WIDTH 500 /* more entries than one read of a directory returns */
 
@@ -112,7 +112,7 @@ static void wide_trees(void)
 	T_TRUE(!exists("wide"));
 }
 
-/* Two processes erase the same tree, as a list and a removal may do. */
+/* Two processes erase the same tree, as `list` and `remove` may do. */
 static void two_processes_erase_one_tree(void)
 {
 	for (unsigned i = 0; i < 20; i++) {
@@ -134,7 +134,7 @@ static void two_processes_erase_one_tree(void)
 	}
 }
 
-/* Calls for each entry with the prefix until none is left. Returns the number of calls. */
+/* Calls erase_part() for each entry with the prefix until none is left. Returns the number of calls. */
 static unsigned erase_in_parts(const char *prefix, unsigned max)
 {
 	unsigned calls = 0;
@@ -195,7 +195,7 @@ static void in_parts(void)
 	T_INT(erase_tree(top, "kept"), 0);
 }
 
-/* While the name is erased, a rename puts a new tree there, as when two commands replace one sandbox. */
+/* While a tree is erased, a rename gives its name to a new tree, as when two commands replace one sandbox. */
 static void an_erased_name_is_taken_again(void)
 {
 	int status = 0, r = 0;
@@ -341,7 +341,7 @@ static void a_directory_becomes_a_link_before_its_chmod(void)
 	T_INT(erase_tree(top, "swap"), 0);
 }
 
-/* A mount stays, with the directories above it; everything else is erased. */
+/* A mount and the directories above it stay. Everything else is erased. */
 static void mounts_are_not_entered(void)
 {
 	AUTO_FREE char *mount_point = xasprintf("%s/some/b/mounted", path);

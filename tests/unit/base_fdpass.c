@@ -39,7 +39,7 @@ static int send_too_many(void)
 	int pair[2], r = 0;
 
 	if (geteuid() == 0 && setuid(65534) < 0)
-		return -EMFILE; /* this user namespace lacks the id, so the test cannot run */
+		return -EMFILE; /* without this id in the user namespace the test cannot run */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 ||
 	    setrlimit(RLIMIT_NOFILE, &few) < 0)
 		return -1;

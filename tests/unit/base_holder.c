@@ -1,4 +1,4 @@
-/* A namespace is made under limits, and our own limits come back afterwards. */
+/* holder_start_within() makes a user namespace under resource limits. Afterwards our own limits are as before. */
 #include "base/holder.h"
 
 #include <sys/resource.h>
@@ -38,7 +38,7 @@ static void own_limits_come_back(void)
 		T_TRUE(then.rlim_cur == processes.rlim_cur && then.rlim_max == processes.rlim_max);
 		if (r == 0)
 			holder_end(&h);
-		else /* the machine refuses user namespaces, or the user has too many processes for the limit */
+		else /* user namespaces are refused here, or the user has more processes than the limit */
 			T_TRUE(r < 0);
 	}
 }

@@ -202,7 +202,7 @@ static void size(void)
 	struct err e = { 0 };
 	struct json_doc *d = NULL;
 
-	/* the length alone is refused, before the text is read */
+	/* a text that is too long is refused before it is read */
 	T_INT(json_parse("1", (size_t)JSON_TEXT_MAX + 1, &d, &e), -1);
 	T_INT(e.code, ERR_LIMIT);
 }
@@ -379,7 +379,7 @@ static void lenient_surrogates(void)
 	T_STR(lenient("\"\\ud800\\ud83d\\ude00\""), "\"\xef\xbf\xbd\xf0\x9f\x98\x80\"");
 	T_STR(lenient("\"\\udc00\\ud800\""), "\"\xef\xbf\xbd\xef\xbf\xbd\"");
 	T_STR(lenient("{\"\\ud800\":1}"), "{\"\xef\xbf\xbd\":1}");
-	/* bytes that are not UTF-8, and half escapes, are not JSON here either */
+	/* lenient parsing also refuses incomplete escapes and bytes that are not UTF-8 */
 	T_STR(lenient("\"\\ud800\\u12\""), "line 1 column 8: bad \\u escape");
 	T_STR(lenient("\"\\ud8\""), "line 1 column 2: bad \\u escape");
 	T_STR(lenient("\"\xed\xa0\x80\""), "line 1 column 1: string is not UTF-8");
@@ -398,7 +398,7 @@ static void lenient_duplicates(void)
 	T_STR(lenient("{\"a\":1,\"a\":[2],\"a\":{\"a\":4,\"a\":5}}"), "{\"a\":{\"a\":5}}");
 	T_STR(lenient("{\"\":1,\"\":2}"), "{\"\":2}");
 	T_STR(lenient("[{\"x\":1,\"x\":2,\"y\":3},{},4]"), "[{\"x\":2,\"y\":3},{},4]");
-	/* many members are compared by sorting */
+	/* among many members duplicates are found by sorting */
 	buf_add_char(&text, '{');
 	for (unsigned i = 0; i < 300; i++)
 		buf_addf(&text, "%s\"k%u\":%u", i ? "," : "", i % 100, i);

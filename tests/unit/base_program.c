@@ -1,4 +1,4 @@
-/* Programs of the user, of the system and of cordon are found in their directories only. */
+/* Programs of the user are found in PATH only, programs of the system in fixed directories, and ours beside us. */
 #include "base/program.h"
 
 #include <fcntl.h>

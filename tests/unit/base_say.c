@@ -1,4 +1,4 @@
-/* Tables, cutting and messages, read back from real descriptors. */
+/* Prints tables, cut texts and messages to real descriptors and reads them back. */
 #include "base/say.h"
 
 #include <fcntl.h>

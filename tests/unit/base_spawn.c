@@ -1,4 +1,4 @@
-/* Programs of the host, started at once or in two calls. */
+/* Starts programs of the host, with one call or with two. */
 #include "base/spawn.h"
 #include "t.h"
 

@@ -7,7 +7,7 @@
 
 #define DEEP_BYTES (64u << 10)
 
-/* KiB of the stack that are in memory. */
+/* Returns how many KiB of the stack are in memory. */
 static unsigned resident(void)
 {
 	FILE *f = fopen("/proc/self/smaps", "re");

@@ -49,7 +49,7 @@ static void utf8(void)
 	T_TRUE(!utf8_valid("\xf5\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80", 12));
 }
 
-/* The results of Python's decoder for the same bytes. */
+/* The expected results are those of Python's decoder. */
 static void utf8_in_pieces(void)
 {
 	static const struct {

@@ -18,7 +18,7 @@ static void trimming(void)
 	T_TRUE(trims_to("\xc2\x85\xc2\xa0\xe1\x9a\x80\xe2\x80\x80 x \xe2\x80\x8a\xe2\x80\xa8"
 			"\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\x9f\xe3\x80\x80",
 			"x"));
-	/* no white space: U+200B, U+0000, U+FEFF, a byte that is no character */
+	/* these are not white space: U+200B, U+0000, U+FEFF, a byte that is no character */
 	T_TRUE(trims_to("\xe2\x80\x8b", "\xe2\x80\x8b"));
 	T_INT(unicode_trim((struct str){ "\0", 1 }).n, 1);
 	T_TRUE(trims_to("\xef\xbb\xbf", "\xef\xbb\xbf"));

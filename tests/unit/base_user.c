@@ -38,7 +38,7 @@ static void found(void)
 		{ "1000", 1000, 100, "/home/worker", 3 },
 		{ "worker:docker", 1000, 999, "/home/worker", 0 },
 		{ "worker:7", 1000, 7, "/home/worker", 0 },
-		{ "1234", 1234, 0, "/", 0 }, /* a number, not the name that looks like one */
+		{ "1234", 1234, 0, "/", 0 }, /* the number 1234, not the user with this name */
 		{ "1234:wheel", 1234, 10, "/", 0 },
 		{ "4294967294", 4294967294, 0, "/", 0 },
 		{ "relative", 1001, 1001, "/", 0 },

@@ -142,10 +142,10 @@ static void tokens_are_compared(void)
 		T_INT(rpc(&t, b.p, ours), HANDSHAKE_REFUSED);
 	}
 	T_TRUE(!t.instance);
-	T_INT(rpc(&t, SECRET, ours), HANDSHAKE_REFUSED); /* with a token no legacy peers */
+	T_INT(rpc(&t, SECRET, ours), HANDSHAKE_REFUSED); /* legacy peers are refused */
 	T_INT(rpc(&t, "", ours), HANDSHAKE_REFUSED);
 	T_INT(rpc(&t, INSTANCE SECRET, remote), HANDSHAKE_CURRENT);
-	T_INT(rpc(&t, INSTANCE SECRET, neighbour), HANDSHAKE_CURRENT); /* knows the secret */
+	T_INT(rpc(&t, INSTANCE SECRET, neighbour), HANDSHAKE_CURRENT); /* the secret is enough */
 	handshake_trust_done(&t);
 }
 

@@ -1,4 +1,4 @@
-/* The parser with a table of this test: the meaning of a line, its status, and its messages. */
+/* Tests the parser with a table of our own: the meaning of a command line, its status and its messages. */
 #include "cli/args.h"
 
 #include <fcntl.h>

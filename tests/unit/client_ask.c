@@ -1,4 +1,4 @@
-/* Questions about background commands over a line, and a job that attaches to one, against a peer that plays pid 1. */
+/* Asks about background commands over a line, and attaches a job to such a command. A peer plays pid 1. */
 #include "client/ask.h"
 
 #include <errno.h>
@@ -308,7 +308,7 @@ static void each_other_question_gets_one_answer(void)
 	      0);
 	until(&asked.feeds, 1);
 	say_error(asked.stream, ERR_BUSY);
-	until(&feed.done, 1); /* freed in its callback */
+	until(&feed.done, 1); /* the callback frees the question */
 	T_INT(feed.code, ERR_BUSY);
 	a = owned_by(&sig);
 	T_INT(ask_signal(line, 9, SIGTERM, true, &a, &sig.ask, &e), 0);

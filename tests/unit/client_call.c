@@ -1,4 +1,4 @@
-/* A call driven by frames of an honest, a hasty and a hostile pid 1. */
+/* A call gets frames of an honest, a hasty and a hostile pid 1. */
 #include "client/call.h"
 
 #include "base/clock.h"
@@ -136,7 +136,7 @@ static void output_stays_within_what_was_granted(void)
 	call_init(&call, "box", STREAM);
 	for (unsigned n = 0; n < FRAME_CREDIT_BYTES; n += FRAME_DATA_MAX_BYTES)
 		T_INT(hear_output(STREAM, FRAME_DATA_MAX_BYTES), CALL_OUTPUT);
-	/* a quarter is granted back in one frame, as soon as it has been taken */
+	/* as soon as a quarter of the credit has been taken, one frame grants this quarter again */
 	T_TRUE(!call_took(&call, FRAME_CREDIT_BYTES / 4 - 1, &b));
 	T_TRUE(call_took(&call, 1, &b));
 	T_INT(sent(&b, &f), FRAME_CREDIT);
@@ -297,7 +297,7 @@ static void a_command_without_children_is_read_to_what_it_left(void)
 	T_TRUE(drain_hears(&d, 0));
 	drain_read(&d, DRAIN_OUT, 4, 0);
 	T_TRUE(drain_hears(&d, 0));
-	/* more bytes than the command left in the pipe: the rest is of another process */
+	/* more bytes than the command left in the pipe: the rest comes from another process */
 	drain_read(&d, DRAIN_OUT, 60, 0);
 	T_TRUE(!drain_hears(&d, 0));
 	T_TRUE(drain_is_silent(&d, 0));
@@ -313,7 +313,7 @@ static void background_processes_are_read_for_a_short_time(void)
 	T_TRUE(drain_is_silent(&d, now + DRAIN_SILENCE_NS));
 	drain_read(&d, DRAIN_ERR, 1, now + DRAIN_SILENCE_NS - 1);
 	T_TRUE(!drain_is_silent(&d, now + DRAIN_SILENCE_NS));
-	T_TRUE(!drain_hears(&d, now + DRAIN_NS)); /* the time is over, even if output still comes */
+	T_TRUE(!drain_hears(&d, now + DRAIN_NS)); /* output still comes, but the time is over */
 }
 
 /* --- detach keys ------------------------------------------------------------------------------- */

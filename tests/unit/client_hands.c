@@ -1,4 +1,4 @@
-/* A pool against fake hands, which end, cut answers in two, send garbage, or never answer. Each
+/* Tests a pool with fake hands, which end, cut answers in two, send garbage, or never answer. Each
  * fake hand has a process that only sleeps, so that a test sees whether the pool killed it. */
 #include "client/hands.h"
 
@@ -81,7 +81,7 @@ static void add_fake(struct fake *f)
 	fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	f->pid = fork();
 	if (f->pid == 0) {
-		/* otherwise the tests would not see the end of a socket */
+		/* otherwise this process would keep the sockets open */
 		close_range(3, ~0u, 0);
 		pause();
 		_exit(0);

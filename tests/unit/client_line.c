@@ -1,4 +1,4 @@
-/* A line and its jobs against a fake pid 1: it hangs up, cuts frames in two, does not read,
+/* Tests a line and its jobs with a fake pid 1, which hangs up, cuts frames in two, does not read,
  * sends garbage, or sends more than it may. */
 #include "client/line.h"
 
@@ -213,7 +213,7 @@ enum free_at { FREE_LATER, FREE_JOB_AT_OUTPUT, FREE_LINE_AT_OUTPUT, FREE_ALL_AT_
 struct owned {
 	struct job *job;
 	struct buf out, err;
-	bool stop; /* wants no more output */
+	bool stop; /* the owner takes no more output */
 	unsigned rooms, ends;
 	enum free_at when;
 	struct job_end end;
@@ -565,7 +565,7 @@ static void a_refusal_is_passed_on(void)
 	end();
 }
 
-/* A peer that does not read: the queue is bounded. When it reads, every EXEC has its own descriptors. */
+/* While the peer does not read, the queue is bounded. When the peer reads, each EXEC comes with its own descriptors. */
 static void a_peer_that_does_not_read(void)
 {
 	static struct job *job[LINE_STREAMS_MAX];
@@ -580,7 +580,7 @@ static void a_peer_that_does_not_read(void)
 	memset(big, 'x', sizeof(big) - 1);
 	big[1] = '=';
 	while (n < LINE_STREAMS_MAX) {
-		m.n_env = n % 3 != 1; /* large and small commands, joined streams and terminals */
+		m.n_env = n % 3 != 1; /* some are large, have joined streams or a terminal */
 		m.flags = n % 5 == 2 ? EXEC_TTY : n % 2 ? EXEC_JOINED : 0;
 		if (job_start(line, &m, false, &owner, &job[n], &e) < 0)
 			break;
@@ -751,7 +751,7 @@ static void input_waits_for_the_command(void)
 	T_INT(one.rooms, 1);
 	T_INT(job_input(one.job, bytes, 10), 10);
 	turns();
-	T_INT(one.rooms, 1); /* everything was taken, so no job waits */
+	T_INT(one.rooms, 1); /* the pipe took all input, so the job does not wait for room */
 	job_input_end(one.job);
 	T_INT(read(peer.ends[0], bytes, 100), 10);
 	T_INT(read(peer.ends[0], bytes, 100), 0);
@@ -798,7 +798,7 @@ static void output_waits_for_its_owner(void)
 	end();
 }
 
-/* After EXIT the owner still gets the command's output, even if the sandbox ends before. */
+/* After EXIT the owner still gets the command's output, even if the sandbox has ended meanwhile. */
 static void a_hang_up_while_output_waits(void)
 {
 	begin();

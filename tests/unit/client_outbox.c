@@ -1,4 +1,4 @@
-/* An outbox against a peer that checks which bytes and descriptors each recvmsg returns. */
+/* Tests an outbox with a peer that checks which bytes and descriptors each recvmsg returns. */
 #include "client/outbox.h"
 
 #include <errno.h>
@@ -95,7 +95,7 @@ static void descriptors_wait_behind_an_exec_without_any(void)
 	T_INT(out.pings, 1);
 	outbox_take_pong(&out);
 	T_INT(outbox_flush(&out, ours), OUTBOX_EMPTY);
-	outbox_take_pong(&out); /* a PONG without a waiting message */
+	outbox_take_pong(&out); /* a PONG while no message waits */
 	T_INT(out.pings, 0);
 	end();
 }
@@ -162,7 +162,7 @@ static void messages_that_an_older_pid_1_does_not_know(void)
 	T_TRUE(outbox_drop_misfit(&out, &stream));
 	T_INT(stream, 9);
 	T_TRUE(!outbox_drop_misfit(&out, &stream));
-	add(FRAME_STDIN, 10, 1, 0, 0); /* the end of the queue has not moved */
+	add(FRAME_STDIN, 10, 1, 0, 0); /* the dropped messages left no gap in the queue */
 	T_INT(out.n_messages, 3);
 	T_INT(outbox_flush(&out, ours), OUTBOX_EMPTY);
 	T_INT(take(&n), 3 * (FRAME_HEADER_BYTES + 1));
@@ -185,7 +185,7 @@ static void cleared(void)
 	end();
 }
 
-/* The largest EXEC without descriptors: its PING still fits. */
+/* After the largest EXEC without descriptors, its PING still fits into the queue. */
 static void the_largest_message(void)
 {
 	begin();

@@ -1,4 +1,4 @@
-/* An outlet into pipes, sockets and files, with readers that are slow or gone. */
+/* Writes through an outlet into pipes, sockets and files. Some readers are slow or gone. */
 #include "client/outlet.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 static char chunk[OUTLET_CHUNK_BYTES];
 
-/* Reads N bytes and compares them with the bytes from AT on. */
+/* Reads N bytes and compares them with the written bytes from AT on. */
 static void check(int fd, size_t at, size_t n)
 {
 	char got[4096];
@@ -50,7 +50,7 @@ static void a_slow_reader_of(int from, int to)
 		T_INT(outlet_flush(&o), 0);
 	}
 	check(from, got, put - got);
-	T_TRUE(!(fcntl(to, F_GETFL) & O_NONBLOCK)); /* other processes share the flags */
+	T_TRUE(!(fcntl(to, F_GETFL) & O_NONBLOCK)); /* other processes share this flag */
 	outlet_done(&o);
 }
 

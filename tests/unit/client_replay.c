@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "t.h"
 
-/* What a terminal with ROWS rows gets of OUT, of which the last FRESH bytes are new. ^ is ESC. */
+/* Returns what a terminal with ROWS rows gets of OUT, whose last FRESH bytes are new. ^ stands for ESC. */
 static const char *shown(const char *out, size_t fresh, unsigned rows, const char *screen)
 {
 	static struct buf text = BUF_INIT(REPLAY_MAX_BYTES);

@@ -1,4 +1,4 @@
-/* Rules about paths of the host, tried in a new directory that has links. */
+/* Applies rules about paths of the host in a new directory that has links. */
 #include "client/source_rules.h"
 
 #include <fcntl.h>
@@ -60,7 +60,7 @@ static void a_prefix_is_whole_components(void)
 	T_INT(check(&refusing, "dir/below"), ERR_DENIED);
 	T_INT(check(&refusing, "dir2"), ERR_NONE);
 	T_INT(check(&refusing, "di"), ERR_NONE);
-	T_INT(source_rules_check(&refusing, top, &e), -1); /* it contains a refused directory */
+	T_INT(source_rules_check(&refusing, top, &e), -1); /* contains a refused directory */
 	T_INT(e.code, ERR_DENIED);
 	T_INT(check(&bounded, "dir"), ERR_NONE);
 	T_INT(check(&bounded, "dir/below"), ERR_NONE);
@@ -126,7 +126,7 @@ static void a_literal_path_leads_over_no_link(void)
 					.n_roots = 1,
 					.literal = true };
 
-	T_INT(make_missing(&r, "dir/in/new"), ERR_DENIED); /* a link, although it leads inside */
+	T_INT(make_missing(&r, "dir/in/new"), ERR_DENIED); /* even a link that leads inside */
 	T_TRUE(!is_there("dir/below/new"));
 	T_INT(make_missing(&r, "dir/plain/new"), ERR_NONE);
 }

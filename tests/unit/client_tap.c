@@ -1,4 +1,4 @@
-/* What a tap writes into a sandbox's log: before and after the command's number is known. */
+/* What a tap writes into a sandbox's log, before and after the command's number is known. */
 #include "client/tap.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-/* The default workspace of a server and its markers, tried in a new directory that has links. */
+/* Finds the default workspace of a server and its markers in a new directory that has links. */
 #include "client/workspace.h"
 
 #include <errno.h>
@@ -102,7 +102,7 @@ static void markers(void)
 	T_INT(read_marker("dir", ".langbot-box-pipe", false), ERR_INVALID);
 	T_INT(read_marker("dir", ".langbot-box-/../../dir/.langbot-box-good", false), ERR_INVALID);
 	T_INT(read_marker("dir", "..", false), ERR_INVALID);
-	T_INT(read_marker("dir", "file", true), ERR_INVALID); /* the name is not that of a marker */
+	T_INT(read_marker("dir", "file", true), ERR_INVALID); /* a marker has another name */
 	T_INT(access("dir/file", F_OK), 0);
 	T_INT(read_marker("dir", "", false), ERR_INVALID);
 	T_INT(read_marker("dir", ".langbot-box-none", false), ERR_NOT_FOUND);

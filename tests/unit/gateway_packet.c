@@ -102,7 +102,7 @@ static void resets_fit_their_cause(void)
 	tcp.flags = TCP_RST;
 	n = packet_make_tcp(frame, &e, &tcp, NULL, 0);
 	T_INT(packet_parse(frame, n, &p), FAULT_NONE);
-	T_INT(packet_make_reset(reply, &p, mac_b), 0); /* never a reset for a reset */
+	T_INT(packet_make_reset(reply, &p, mac_b), 0); /* a reset is not answered by a reset */
 }
 
 static void unreachable_quotes_its_cause(void)

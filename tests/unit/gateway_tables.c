@@ -37,7 +37,7 @@ static void flows_are_bounded_and_idle_flows_are_replaced(void)
 	k = key(PACKET_TCP, 2);
 	T_TRUE(flow_add(&t, &k, 0) != NULL);
 	k = key(PACKET_TCP, 3);
-	T_TRUE(flow_add(&t, &k, SECOND) == NULL); /* the flow of UDP is too new to be replaced */
+	T_TRUE(flow_add(&t, &k, SECOND) == NULL); /* the UDP flow is too new to be replaced */
 	T_TRUE(flow_add(&t, &k, 6 * SECOND) != NULL);
 	k = key(PACKET_UDP, 1);
 	T_TRUE(flow_find(&t, &k) == NULL);
@@ -140,7 +140,7 @@ static struct packet data(uint32_t seq, uint32_t ack, const char *text)
 	return p;
 }
 
-/* Passes bytes of the guest at SEQ. Returns the next step. */
+/* Passes TEXT to the hold as bytes of the guest at SEQ. Returns the next step. */
 static enum hold_step take(struct hold *g, uint32_t seq, const char *text, struct hello *h)
 {
 	struct packet p = data(seq, 701, text);
@@ -180,7 +180,7 @@ static void a_hold_keeps_bytes_until_they_are_judged(void)
 	T_INT(tcp.seq, 701);
 	T_INT(tcp.window, HELLO_MAX_BYTES - 16);
 	T_INT(take(g, 12, "xxHost: x\r\n\r\nmore", &h),
-	      HOLD_JUDGE); /* the first of two overlapping pieces counts */
+	      HOLD_JUDGE); /* where two pieces overlap, the first counts */
 	T_INT(h.kind, HELLO_HTTP);
 	T_STR(h.name, "x");
 	hold_allow(g, &h);

@@ -1,5 +1,5 @@
-/* What pid 1 keeps of background commands: output by offset, two bounds, and the time until it
- * forgets a command. */
+/* What pid 1 keeps of background commands: the last output with its offsets, within bounds, and the
+ * status until pid 1 forgets the command. */
 #include "guest/background.h"
 
 #include <stdlib.h>
@@ -167,14 +167,14 @@ static void all_commands_share_one_pool(void)
 	for (struct background *b = table.first; b; b = b->next)
 		held += background_hold(&table, b);
 	T_TRUE(held > 30 && held < BACKGROUND_MAX);
-	T_TRUE(background_hold(&table, table.first)); /* a second hold takes nothing more */
+	T_TRUE(background_hold(&table, table.first)); /* a second hold takes no more bytes */
 	left = POOL_BYTES - table.pool.used;
 	T_TRUE(left < BACKGROUND_INPUT_BYTES);
 	T_TRUE(!pool_take(&table.pool, left + 1));
 	background_free(&table, table.first);
 	T_TRUE(add(100, true, 0) != NULL); /* one more command fits again */
 	background_free(&table, table.first);
-	/* a command is refused if the rest of the pool does not hold it */
+	/* a command is refused if it does not fit into the rest of the pool */
 	T_TRUE(pool_take(&table.pool, POOL_BYTES - table.pool.used - RING_BYTES));
 	left = table.pool.used;
 	T_TRUE(add(101, true, 0) == NULL);

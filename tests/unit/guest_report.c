@@ -88,11 +88,11 @@ static void a_connection_of_our_child_is_recognised(void)
 	T_TRUE(!has_peer_pidfd() || report_sender(other) == 0); /* the sender is no child of ours */
 	close(hold[1]);
 	close(hold[0]);
-	/* the connection outlives its process, and counts until the process is reaped */
+	/* the connection outlives its process, and is recognised until the process is reaped */
 	T_INT(waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
 	T_INT(report_sender(sock), child);
 	T_INT(waitpid(child, NULL, 0), child);
-	/* after that, another process may have the pid */
+	/* after the process is reaped, another process may have its pid */
 	T_TRUE(!has_peer_pidfd() || report_sender(sock) == 0);
 	T_INT(waitpid(parent, NULL, 0), parent);
 	close(sock);
@@ -154,7 +154,7 @@ static void a_report_may_come_in_pieces(void)
 		T_INT(memcmp(got, "state", 5), 0);
 		free(got);
 		report_done(&r, &pool);
-		T_INT(pool.used, 5); /* the memory was freed with the bytes */
+		T_INT(pool.used, 5); /* the taker of a report gives its bytes back */
 	}
 }
 
@@ -177,7 +177,7 @@ static void a_report_is_bounded(void)
 	struct report r = { 0 };
 	struct pool pool = { 0 };
 
-	T_INT(report_add(&r, &pool, "\1\0\x40\0x", 5), REPORT_BAD); /* 4 MiB and a byte */
+	T_INT(report_add(&r, &pool, "\1\0\x40\0x", 5), REPORT_BAD); /* 4 MiB and one byte */
 	report_done(&r, &pool);
 	r = (struct report){ 0 };
 	T_INT(report_add(&r, &pool, "\0\0\x40\0", 4), REPORT_MORE);

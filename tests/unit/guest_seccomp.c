@@ -1,6 +1,6 @@
 /*
- * Checks the generated filter in two ways: a small BPF interpreter runs it for every number and
- * every argument that matters, and children install it in the kernel.
+ * Checks the generated filter in two ways: a small BPF interpreter runs it for every system call
+ * number and every argument that matters, and children install it in the kernel.
  */
 #include "guest/seccomp.h"
 
@@ -117,7 +117,7 @@ static void every_number(void)
 	T_TRUE(seen > 370);
 }
 
-/* The answers are written here a second time, so that an error in the table fails this test. */
+/* The expected answers stand here a second time, so that an error in the table fails this test. */
 static void known_by_name(void)
 {
 	static const unsigned dangerous[] = {
@@ -265,7 +265,7 @@ static void clone_flags(void)
 	T_INT(ask(SYS_clone, thread, 0, 0), ALLOW);
 	T_INT(ask(SYS_clone, CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | SIGCHLD, 0, 0), ALLOW);
 	T_INT(ask(SYS_clone, thread | CLONE_NEWUSER, 0, 0), NO(EPERM));
-	/* a higher word with a flag's pattern is not a flag: the kernel drops it */
+	/* a flag in the upper 32 bits of the argument is no flag: the kernel drops these bits */
 	T_INT(ask(SYS_clone, (uint64_t)CLONE_NEWUSER << 32 | SIGCHLD, 0, 0), ALLOW);
 }
 
@@ -365,8 +365,8 @@ static void other_instruction_sets(void)
 	T_INT(ask(UINT32_MAX, 0, 0, 0), NO(ENOSYS));
 }
 
-/* The kernel runs the filter once per number when it is attached: more steps make every exec
- * slower. */
+/* When a filter is attached, the kernel runs it once for each system call number. So more steps make
+ * every exec slower. */
 static void shape(void)
 {
 	unsigned worst = 0;
@@ -386,8 +386,7 @@ static void shape(void)
 	T_TRUE(worst <= 12);
 }
 
-/* --- the kernel as judge ------------------------------------------------------------------------
- */
+/* --- the filter in the kernel ------------------------------------------------------------------ */
 
 static int attach(void)
 {
@@ -401,8 +400,8 @@ static int sys_error(long r)
 	return r < 0 ? errno : 0;
 }
 
-/* Runs FN under the filter in a child. Returns its result, 1000 + the signal, or 2000 if not
- * attached. */
+/* Runs FN under the filter in a child. Returns its result, 1000 + the signal, or 2000 if
+ * the filter was not attached. */
 static int under_filter(int (*fn)(void))
 {
 	int status = 0;
@@ -420,7 +419,7 @@ static int under_filter(int (*fn)(void))
 	return WEXITSTATUS(status) == 255 ? 2000 : WEXITSTATUS(status);
 }
 
-/* The number of the first expectation that failed, so that a failure can be found. */
+/* If CALL does not have the result WANT, returns the number of this expectation. */
 #define EXPECT(call, want)                     \
 	do {                                   \
 		n++;                           \

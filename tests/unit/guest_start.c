@@ -1,4 +1,4 @@
-/* The states of a command's start: every transition, as sequences of events. */
+/* Sequences of events lead through every transition of a command's start. */
 #include "guest/start.h"
 
 #include "t.h"

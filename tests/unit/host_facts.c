@@ -1,6 +1,6 @@
 /*
- * The probes against the machine the test runs on. Machines differ, so the test accepts the two
- * possible results of each fact, and checks that no probe leaves anything behind.
+ * Probes the machine on which the test runs. Machines differ, so the test accepts both possible
+ * results of each fact, and checks that no probe leaves anything behind.
  */
 #include "host/facts.h"
 

@@ -1,4 +1,4 @@
-/* The pure half of host/: texts of the kernel and of /etc become numbers and paths. */
+/* Tests the parsers of host/, which make numbers and paths of texts of the kernel and of /etc. */
 #include <errno.h>
 
 #include "host/hierarchy.h"
@@ -100,7 +100,7 @@ static void sub_ids(void)
 	T_INT(subid_pick(t, "ali", 7, 1, &r), -ENOENT);
 	T_INT(subid_pick(t, NULL, 7, 1, &r), -ENOENT);
 	T_INT(subid_pick(STR(""), "alice", 1000, 1, &r), -ENOENT);
-	/* ids end below 2^32 - 1, which is "no id" */
+	/* the last id is 2^32 - 2: the kernel reads 2^32 - 1 as "no id" */
 	T_INT(subid_pick(STR("a:4294967294:1"), "a", 1, 1, &r), 0);
 	T_INT(subid_pick(STR("a:4294967294:2"), "a", 1, 1, &r), -ENOENT);
 }
@@ -135,7 +135,7 @@ static void cgroups_version_2(void)
 	T_STR(l.unified.dir, "/sys/fs/cgroup/user.slice/user-1000.slice/session-3.scope");
 	T_INT(l.controller[CONTROLLER_MEMORY].version, 0);
 	hierarchy_locate(STR("0::/a.scope/cordon-callers\n"), mounts, &l);
-	/* the group above the leaf into which cordon moved its callers */
+	/* cordon moved its callers into the leaf cordon-callers: the group above it is used */
 	T_STR(l.unified.dir, "/sys/fs/cgroup/a.scope");
 	hierarchy_locate(STR("0::/cordon-callers\n"), mounts, &l);
 	T_STR(l.unified.dir, "/sys/fs/cgroup");

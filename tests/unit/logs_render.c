@@ -1,4 +1,4 @@
-/* Records: read back, filtered, and shown as text. */
+/* Reads records back, filters them and shows them as text. */
 #include "logs/render.h"
 
 #include <errno.h>
@@ -125,7 +125,7 @@ static void for_terminals(void)
 		{ "\xc2\x9b"
 		  "2J \x9b"
 		  "2J",
-		  "\\xc2\\x9b2J \\x9b2J" }, /* C1, in UTF-8 and bare */
+		  "\\xc2\\x9b2J \\x9b2J" }, /* a C1 control character, in UTF-8 and as a single byte */
 		{ "gr\xc3\xbc\xc3\x9f \xe2\x82\xac", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac" },
 		{ "\xff\xfe\xc3", "\\xff\\xfe\\xc3" },
 		{ "\033\033[2J", "[2J" }, /* removing one sequence must not make another */

@@ -103,8 +103,8 @@ static void never(void *arg, int fd, uint32_t events)
 	T_FAIL("an idle descriptor was reported");
 }
 
-/* Returns the number of visited slots for a hundred short-lived timers and descriptors beside N
- * idle ones. */
+/* Adds and removes timers and descriptors a hundred times, beside N idle timers and descriptors.
+ * Returns how many slots the loop visits for this each time. */
 static uint64_t work_beside(unsigned n)
 {
 	enum { ROUNDS = 100 };
@@ -117,7 +117,7 @@ static uint64_t work_beside(unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		copy[i] = dup(idle[0]); /* the read end of a pipe without data */
 		T_TRUE(loop_add_fd(l, copy[i], LOOP_READ, never, NULL) != 0);
-		/* later than all others, in an order that the heap has to sort */
+		/* later than the timers below, in an order that the heap has to sort */
 		T_TRUE(loop_add_timer(l, soon + (3600 + (i * 7919) % 1000) * NS_PER_SEC, count,
 				      &fired) != 0);
 	}

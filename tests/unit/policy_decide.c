@@ -1,6 +1,6 @@
 /*
- * Compares the verdicts with those of a slow reference, written after the manual: its addresses
- * are strings of bits, its rules keep the fields of the token, its names are compared as text.
+ * Compares the verdicts with those of a slow reference, which follows the manual. The addresses of the
+ * reference are strings of bits, its rules keep the fields of the token, and its names are texts.
  */
 #include "policy/policy.h"
 #include "t.h"
@@ -141,7 +141,7 @@ static bool ref_name(const struct rule *r, const char *name)
 
 	if (r->target == TARGET_DOMAIN)
 		return strcmp(name, r->name) == 0;
-	/* ".example.com" ends ".a.example.com", and ".example.com" itself */
+	/* ".a.example.com" and ".example.com" both end with ".example.com" */
 	snprintf(dotted_name, sizeof(dotted_name), ".%s", name);
 	snprintf(dotted_suffix, sizeof(dotted_suffix), ".%s", r->name);
 	return strlen(dotted_name) >= strlen(dotted_suffix) &&

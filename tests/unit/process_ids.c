@@ -7,7 +7,7 @@ static int do_nothing(void *arg)
 	return 0;
 }
 
-/* Ids beyond the last one: the kernel refuses such a map for every user. */
+/* The map would contain ids beyond the last id: the kernel refuses such a map for every user. */
 static void a_failed_mapping_is_an_error(void)
 {
 	const struct ids ids = { .mode = IDS_RANGE, .uid_base = UINT32_MAX - 1, .gid_base = 1 };
@@ -17,7 +17,7 @@ static void a_failed_mapping_is_an_error(void)
 	T_TRUE(e.msg[0]);
 }
 
-/* The maps of the inner namespace: each id once, no line across two lines of the outer map. */
+/* The maps of the inner namespace have each id once, and each line lies within one line of the outer map. */
 static void inner_maps(void)
 {
 	static const struct {

@@ -108,7 +108,7 @@ static void end_child(pid_t pid, int pidfd)
 	waitpid(pid, NULL, 0);
 }
 
-/* Runs the check with the child's namespaces as its own. */
+/* Runs link_works() in the child's namespaces. */
 static void check_from_inside(int pidfd, int link)
 {
 	pid_t pid = fork();

@@ -226,7 +226,7 @@ static struct admission_grant grant(uint64_t generation, uint64_t revision, uint
 					 .max_sessions = sessions };
 }
 
-/* Returns the effect as a word, or the message. */
+/* Installs the grant. Returns its effect as a word, or the message. */
 static const char *install_by(struct admission *a, struct admission_grant g, const char *trusted,
 			      uint64_t fenced)
 {
@@ -303,7 +303,7 @@ static void grants_are_bounded(void)
 	g.max_managed_processes = 1;
 	T_STR(install(&a, g),
 	      "BoxAdmissionError: Sandbox admission grant exceeds the managed-process cap");
-	T_INT(a.roll.n, 0); /* a refused grant takes no record */
+	T_INT(a.roll.n, 0); /* a refused grant makes no record */
 	T_STR(install(&a, grant(1, 1, 300, 1)), "drop");
 	T_INT(a.roll.n, 1);
 	admission_done(&a);
@@ -382,7 +382,7 @@ static void records_are_bounded(void)
 	T_INT(a.roll.n, 100);
 	g.workspace = r.workspace = kept;
 	T_STR(install(&a, g), full);
-	/* the table is full, and this is checked before the generation */
+	/* the room in the table is checked before the generation */
 	T_STR(install_by(&a, g, "inst-7", 9), full);
 	T_INT(admission_revoke(&a, &r, STR("inst-7"), &f), -1);
 	T_STR(message(&f), full);

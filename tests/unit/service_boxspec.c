@@ -107,7 +107,7 @@ static void workdir_and_mount_path(void)
 		{ "\"mount_path\":\"p\",", "workdir must be an absolute path inside the sandbox" },
 		{ "\"mount_path\":\"p\",\"workdir\":\"/q\",",
 		  "mount_path must be an absolute path inside the sandbox" },
-		/* with a host_path that is mounted, the workdir lies in it */
+		/* if host_path is mounted, the workdir lies below mount_path */
 		{ "\"host_path\":\"/h\",\"mount_path\":\"/project\",\"workdir\":\"/project\",",
 		  "/project" },
 		{ "\"host_path\":\"/h\",\"mount_path\":\"/project\",\"workdir\":\"/project/a\",",
@@ -312,7 +312,7 @@ static void two_mounts_on_one_target(void)
 	}
 }
 
-/* The first field that differs is named, in the order of the protocol, as Python prints it. */
+/* The message names the first different field in the order of the protocol, and prints it as Python does. */
 static void conflicts(void)
 {
 	static const char base[] = "{\"session_id\":\"s\"}";

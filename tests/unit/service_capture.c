@@ -93,7 +93,7 @@ static void the_whole_limit(void)
 	T_INT(top.used, 0);
 }
 
-/* Near the ceiling a capture gets less memory and reports it. Other captures still get their
+/* Near the ceiling a capture gets less memory and says so in its text. Other captures still get their
  * share. */
 static void the_ceiling_is_near(void)
 {
@@ -127,7 +127,7 @@ static void the_ceiling_is_near(void)
 	T_INT(other.head.n, 4096);
 	capture_done(&other);
 	T_INT(top.used, 0);
-	/* little is left: the first bytes fit, the others do not */
+	/* little memory is left: the first bytes fit, the others do not */
 	top.used = 95000;
 	capture_init(&c, &top, CAPTURE_LIMIT_BYTES);
 	capture_add(&c, text, 4096);
@@ -141,7 +141,7 @@ static void the_ceiling_is_near(void)
 	capture_add(&c, text, 9000);
 	T_INT(top.used, 10000);
 	capture_done(&c);
-	/* nothing left at all */
+	/* no memory is left for a capture */
 	top.used = 99000;
 	capture_init(&c, &top, CAPTURE_LIMIT_BYTES);
 	capture_add(&c, text, 10);
@@ -192,7 +192,7 @@ static void ceilings(void)
 	T_INT(ceiling_left(&top), 0);
 	T_TRUE(!ceiling_take(&top, 1));
 	T_TRUE(ceiling_take(&top, 0));
-	top.max = 100; /* lowered while in use */
+	top.max = 100; /* the ceiling is lowered while it is in use */
 	T_INT(ceiling_left(&top), 0);
 	T_TRUE(!ceiling_take(&top, 1));
 	ceiling_give(&top, 800);
@@ -204,13 +204,13 @@ static void holdings(void)
 	struct ceiling top = { .max = 16 << 20 };
 	struct holding large = { .ceiling = &top }, small = { .ceiling = &top };
 
-	T_TRUE(!holding_set(&large, (2 << 20) + 1)); /* more than an eighth */
+	T_TRUE(!holding_set(&large, (2 << 20) + 1)); /* more than an eighth of the ceiling */
 	T_INT(top.used, 0);
 	T_TRUE(holding_set(&large, 2 << 20));
 	T_TRUE(holding_set(&large, 1 << 20)); /* shrinking works always */
 	T_INT(top.used, 1 << 20);
 	while (ceiling_left(&top) >=
-	       CEILING_SMALL_BYTES) /* small steps work while bytes are left */
+	       CEILING_SMALL_BYTES) /* small steps are allowed while bytes are left */
 		T_TRUE(holding_set(&small, small.bytes + CEILING_SMALL_BYTES));
 	T_TRUE(!holding_set(&small, small.bytes + 1));
 	holding_done(&small);
@@ -268,13 +268,13 @@ static void previews(void)
 	preview_add(&p, " one\n", 5);
 	preview_add(&p, "two \n\n", 6);
 	T_STR(preview_text(&p), " one\ntwo");
-	/* one large read keeps its tail */
+	/* the preview keeps the tail of one large read */
 	for (unsigned i = 0; i < 100000; i++)
 		buf_add_str(&burst, i == 99999 ? "z" : "\xf0\x9f\x98\x80");
 	preview_add(&p, burst.p, burst.n);
 	T_INT(strlen(preview_text(&p)), 3999 * 4 + 1);
 	T_TRUE(strncmp(preview_text(&p), "\xf0\x9f\x98\x80", 4) == 0);
-	/* many small reads keep the tail too, and memory does not grow */
+	/* the preview also keeps the tail of many small reads, and its memory does not grow */
 	for (unsigned i = 0; i < 20000; i++) {
 		char line[32];
 

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "t.h"
 
-static struct json_doc *doc; /* of the last value() */
+static struct json_doc *doc; /* document of the last value() */
 
 static const struct json_value *value(const char *text)
 {
@@ -85,7 +85,7 @@ static void names(void)
 	T_TRUE(!python_is_name(STR("a b")));
 	T_TRUE(!python_is_name(STR("a/b")));
 	T_TRUE(!python_is_name(STR("a.b")));
-	T_TRUE(!python_is_name(STR("a\xe2\x80\x94"))); /* a dash of another kind */
+	T_TRUE(!python_is_name(STR("a\xe2\x80\x94"))); /* an em dash */
 	T_TRUE(!python_is_name(STR("\xf0\x9f\x98\x80")));
 	T_TRUE(!python_is_name((struct str){ "a\0", 2 }));
 	T_TRUE(python_is_alnum(0x30) && python_is_alnum(0x7a) && !python_is_alnum(0x7b));

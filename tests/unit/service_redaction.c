@@ -37,7 +37,7 @@ static void harmless_texts_stay(void)
 		T_STR(redacted(texts[i]), texts[i]);
 }
 
-/* Fewer than 18 characters are hidden whole. Longer secrets keep 6 and 4 characters. */
+/* Secrets of fewer than 18 characters are hidden whole. Longer secrets keep their first 6 and last 4 characters. */
 static void the_length_decides_what_is_kept(void)
 {
 	T_STR(redacted("TOKEN=x"), "TOKEN=***");
@@ -68,7 +68,7 @@ static void keys_of_providers(void)
 	T_STR(redacted("AIza" KEY20 KEY20), "AIzaab...6789");
 	T_STR(redacted("AIza" KEY20), "AIza" KEY20);
 	T_STR(redacted("SG.abcdefghij.0123456789klmnop"), "SG.abc...mnop");
-	T_STR(redacted("xsk-" KEY20), "xsk-" KEY20); /* no word begins there */
+	T_STR(redacted("xsk-" KEY20), "xsk-" KEY20); /* "sk-" is not at the beginning of a word */
 }
 
 static void tokens(void)
@@ -125,7 +125,7 @@ static void people(void)
 	T_STR(redacted("+1234567890123456 +123456"), "+1234567890123456 +123456");
 }
 
-/* No place at which a text is cut makes a finder read beyond its end. */
+/* Wherever a text is cut, nothing is read beyond its end. */
 static void every_beginning_of_a_text(void)
 {
 	static const char all[] = "-----BEGIN PRIVATE KEY-----\nx\n-----END PRIVATE KEY-----\n"

@@ -1,4 +1,4 @@
-/* The server against a hijacked skill worker: the test is the worker, and also the parent that hands workers out. Each
+/* Tests the server with a hijacked skill worker. The test plays the worker, and also the parent that starts workers. Each
  * worker has a process that only sleeps, so that a test sees whether the server killed it. */
 #include "service/skills.h"
 
@@ -70,7 +70,7 @@ static bool has_request(void)
 	return recv(sock, &c, 1, MSG_DONTWAIT | MSG_PEEK) > 0;
 }
 
-/* Returns true if the server has closed its end. It may have left bytes unread. */
+/* Returns true if the server has closed its end, perhaps with unread bytes. */
 static bool is_dropped(void)
 {
 	char c[4096];
@@ -119,7 +119,7 @@ static void give_worker(const char *asked)
 	sock = pair[0];
 	pid = fork();
 	if (pid == 0) {
-		close_range(3, ~0u, 0); /* otherwise nobody would see the end of a socket */
+		close_range(3, ~0u, 0); /* otherwise this process would keep the sockets open */
 		pause();
 		_exit(0);
 	}
@@ -128,7 +128,7 @@ static void give_worker(const char *asked)
 	close(pair[1]);
 }
 
-/* Ends the worker. Returns true if the server has killed its process before. */
+/* Ends the worker. Returns true if the server had already killed the worker's process. */
 static bool end_worker(void)
 {
 	int status = 0;
@@ -136,7 +136,7 @@ static bool end_worker(void)
 	fd_closep(&sock);
 	if (pid <= 0)
 		return false;
-	/* if the server killed it, this signal comes too late */
+	/* if the server has sent SIGKILL, this signal comes too late */
 	if (waitpid(pid, &status, WNOHANG) != pid) {
 		kill(pid, SIGTERM);
 		waitpid(pid, &status, 0);
@@ -183,7 +183,7 @@ static void begin(void)
 	T_INT(skills_new(loop, pair[1], &ceiling, &skills), 0);
 }
 
-/* Everything that was asked must have been answered. */
+/* All memory must have been given back, because each request was answered. */
 static void end(void)
 {
 	T_INT(ceiling.used, 0);
@@ -194,7 +194,7 @@ static void end(void)
 	loop_free(loop);
 }
 
-/* Begins a request that a worker has received. */
+/* Sends a request, and waits until a worker has received it. */
 static void begin_request(void)
 {
 	begin();
@@ -232,7 +232,7 @@ static void replies(void)
 		{ "{\"ok\":false,\"text\":\"no\"}", "BoxError: no" },
 		{ "{\"ok\":false}", "BoxError: " },
 		{ "{\"ok\":false,\"class\":7,\"text\":[]}", "BoxError: " },
-		/* no text may look like another class */
+		/* no text may be read as the name of a class */
 		{ "{\"ok\":false,\"class\":\"x BoxAdmissionError\",\"text\":\"\"}",
 		  "x BoxAdmissionError : " },
 		{ "{\"ok\":false,\"class\":\"OSError\",\"text\":\"BoxReadinessError: x\"}",
@@ -340,7 +340,7 @@ static void a_reply_that_comes_too_early(void)
 	end();
 }
 
-/* A worker that speaks without a request is dropped, and its words are not the answer to the next request. */
+/* A worker that sends a reply without a request is dropped. Its reply does not become the answer to the next request. */
 static void a_reply_that_nobody_asked_for(void)
 {
 	begin_request();
@@ -390,7 +390,7 @@ static void hellos(void)
 	}
 }
 
-/* A worker may ask for another worker once for each reason. Otherwise it could keep the server busy. */
+/* A worker may ask for another worker only once for each reason, so that it cannot keep the server busy. */
 static void other_directories(void)
 {
 	static const struct {
@@ -399,7 +399,7 @@ static void other_directories(void)
 		      { "{\"again\":\"x\"}" },
 		      { "{\"again\":\"\"}" } };
 
-	for (size_t i = 0; i < ARRAY_SIZE(never); i++) { /* a list has no source */
+	for (size_t i = 0; i < ARRAY_SIZE(never); i++) { /* the operation "list" has no source */
 		begin_request();
 		say(never[i].again);
 		T_TRUE(until(is_answered));
@@ -433,7 +433,7 @@ static void a_source_is_what_the_peer_named(void)
 	give_worker("/ /some/where");
 	say(HELLO);
 	T_TRUE(until(has_request));
-	say("{\"again\":\"source\"}"); /* a second time */
+	say("{\"again\":\"source\"}"); /* asks for the source a second time */
 	T_TRUE(until(is_answered));
 	T_STR(buf_str(&told), "BoxValidationError: the skill worker cannot find its directories");
 	end_worker();

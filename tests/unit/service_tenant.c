@@ -13,7 +13,7 @@ static struct tenant tenant(const char *instance, const char *workspace, uint64_
 	return t;
 }
 
-/* The example of the protocol. */
+/* The names are those of the example in the protocol. */
 static void names(void)
 {
 	struct tenant t = tenant("inst-7", "w-blue", 3);
@@ -53,7 +53,7 @@ static void other_tenants_have_other_names(void)
 		T_INT(tenant_owns(&v, (struct str){ physical.p, physical.n }, &back), i);
 		T_TRUE(!tenant_owns(&u, (struct str){ physical.p, physical.n }, &back));
 		T_TRUE(tenant_owns(&old, (struct str){ physical.p, physical.n }, &back));
-		/* the prefix alone belongs to no session */
+		/* the prefix of the tenant alone is no session id */
 		T_TRUE(!tenant_owns(i ? &v : &t, (struct str){ physical.p, physical.n - 1 },
 				    &back));
 		T_TRUE(!tenant_owns(i ? &v : &t, (struct str){ physical.p, physical.n - 2 },
@@ -287,7 +287,7 @@ static void who_may_act(void)
 	T_STR(f.text, "Box tenant action requires a trusted Workspace context");
 	T_INT(context_check(&some, true, STR("inst-8"), &t, &f), -1);
 	T_STR(f.text, "Box action context does not match the trusted instance");
-	T_INT(context_check(&some, true, STR(""), &t, &f), -1); /* nothing pinned yet */
+	T_INT(context_check(&some, true, STR(""), &t, &f), -1); /* no instance is pinned yet */
 	T_INT(context_check(&some, true, STR("inst-7"), &t, &f), 0);
 	T_STR(t.placement, "ws-54ad3400d9384ce8d10ae863-g3");
 }
@@ -340,7 +340,7 @@ static void fences_have_a_capacity(void)
 	}
 	T_INT(f.roll.n, N);
 	T_TRUE(f.roll.cap <= 4 * N && f.cap <= 2 * N);
-	/* known workspaces continue, and none was lost */
+	/* the fence still knows every workspace that it accepted */
 	for (unsigned i = 0; i < N; i++) {
 		char name[32];
 		struct tenant t;

@@ -51,7 +51,7 @@ static void fields(void)
 	      "---\n",
 	      "a|B \xc3\xa9|folded over lines|");
 	READS("---\ndescription: |\n  two\n  lines\nname: n\n---\n", "n|-|two\nlines|");
-	/* as PyYAML writes a long text */
+	/* PyYAML folds a long text like this */
 	READS("---\nname: n\ndescription: one two three\n  four five\n---\n",
 	      "n|-|one two three four five|");
 	READS("---\nname: 'it''s'\n---\n", "it's|-|-|");

@@ -43,7 +43,7 @@ static void names(void)
 	memset(longest, 'x', 64);
 	longest[64] = '\0';
 	NAME(longest, longest);
-	/* 64 characters of three bytes; then one more */
+	/* 64 characters of three bytes are accepted, and 65 are not */
 	{
 		AUTO_BUF b = BUF_INIT(1000);
 

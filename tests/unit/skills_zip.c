@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "t.h"
 
-/* --- archives, written by hand --------------------------------------------------------------- */
+/* --- archives that are written by hand ------------------------------------------------------- */
 
 /* An entry. A number of 0 means the correct value. Any other number is written instead of it. */
 struct made {
@@ -154,16 +154,16 @@ static void maker_done(struct maker *m)
 	buf_done(&m->directory);
 }
 
-/* --- reading them ---------------------------------------------------------------------------- */
+/* --- reading archives ------------------------------------------------------------------------ */
 
-/* Returns "path*mode=content " of all entries, with `/` after a directory, or the reason in
- * angle brackets. */
 static int take(void *arg, const void *p, size_t n)
 {
 	buf_add(arg, p, n);
 	return 0;
 }
 
+/* Returns "path*mode=content " of each file and "path/ " of each directory, or the reason for a
+ * refusal in angle brackets. */
 static char *contents(struct str bytes)
 {
 	AUTO_WHY y = WHY_INIT;
@@ -194,7 +194,7 @@ static char *contents(struct str bytes)
 		T_STR(got_, want);                         \
 	} while (0)
 
-/* An archive of one entry. */
+/* Reads an archive of one entry and compares the result with WANT. */
 #define ONE(want, ...)                                     \
 	do {                                               \
 		AUTO_MAKER one_ = MAKER_INIT;              \
@@ -394,7 +394,7 @@ static void totals(void)
 	GIVES(many, "<Archive contains too many entries (maximum 512)>");
 	got = contents(BYTES(most));
 	T_TRUE(starts_with(got, "f0*644= f1*644="));
-	/* each entry is below the ratio of 100 */
+	/* each entry is compressed less than 100 times, but their total is too large */
 	for (size_t i = 0; i < 16 << 20; i++)
 		text[i] = (char)(i % 1000 < 30 ? rand() : 'a');
 	for (unsigned i = 0; i < 5; i++) {
@@ -404,7 +404,7 @@ static void totals(void)
 	}
 	end(&large, false);
 	GIVES(large, "<Archive exceeds the total uncompressed size limit>");
-	/* two entries with one content */
+	/* two entries share one content */
 	make(&shared, &(struct made){ .name = "a", .data = "x", .data_n = 1 });
 	make(&shared, &(struct made){ .name = "a2", .data = "x", .data_n = 1 });
 	shared.directory.p[46 + 1 + 42] = 0;
@@ -412,7 +412,7 @@ static void totals(void)
 	GIVES(shared, "<Uploaded file must be a valid .zip archive>");
 }
 
-/* Entry b begins inside of a's content and has its own header, so simple readers do not notice it. */
+/* Entry b, with its header, lies inside the content of entry a. Simple readers do not notice such an overlap. */
 static void overlapping(void)
 {
 	AUTO_MAKER inner = MAKER_INIT, m = MAKER_INIT;
@@ -447,7 +447,7 @@ static void not_archives(void)
 	}
 }
 
-/* Archives that are cut or changed at any byte cause no bad access; sanitizers check it. */
+/* Archives that are cut or changed at any byte cause no bad access, as sanitizers check. */
 static void damaged(void)
 {
 	AUTO_MAKER m = MAKER_INIT;

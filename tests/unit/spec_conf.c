@@ -1,4 +1,4 @@
-/* Configuration files, already JSON: merging, expansion, paths, strictness. */
+/* Reads configuration files that are already JSON: merging, expansion, paths and strictness. */
 #include "spec/conf.h"
 
 #include <stdlib.h>

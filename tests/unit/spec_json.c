@@ -1,4 +1,4 @@
-/* The config object: it is written and read back, its keys are sorted, damaged records are refused. */
+/* The config object is written and read back, its keys are sorted, and damaged records are refused. */
 #include "spec/spec.h"
 
 #include <stdlib.h>
@@ -137,7 +137,7 @@ static void there_and_back(void)
 	T_STR(back.writable.v[0], "/w\xff");
 }
 
-/* Names the first object whose keys are out of order. */
+/* Fails at two keys of an object that are out of order. */
 static void check_sorted(const struct json_value *v)
 {
 	if (v->type == JSON_ARRAY)
@@ -161,7 +161,7 @@ static void keys_are_sorted(void)
 	AUTO_JSON d = NULL;
 
 	fill(&s);
-	/* the policy's own JSON is not sorted, so this policy has one key in each object */
+	/* the keys inside a policy are not sorted, so each object of this policy has only one key */
 	json_free(s.net_extra_doc);
 	OK(json_parse("{\"policy\":{\"rules\":[]}}", 23, &s.net_extra_doc, &e));
 	text = text_of(&s, 2);

@@ -1,4 +1,4 @@
-/* Mounts, tmpfs, ports, root disks, images, scripts, patches. */
+/* Tests the grammars of mounts, tmpfs, ports, root disks, images, scripts and patches. */
 #include "spec/grammar.h"
 
 #include <stdio.h>
@@ -311,7 +311,7 @@ static void writable_places(void)
 	T_STR(s.writable.v[0], "/a/b");
 	T_STR(s.writable.v[1], "/x/y");
 	T_STR(s.writable.v[3], "/q");
-	/* contains the first directory */
+	/* /a contains the first directory */
 	T_INT(spec_add_writable(&s, "--writable", "/a", &e), 0);
 	T_INT(s.writable.n, 4);
 	T_STR(s.writable.v[0], "/x/y");

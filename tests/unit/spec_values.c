@@ -1,4 +1,4 @@
-/* The small grammars: sizes, durations, users, limits, keys, environment, labels. */
+/* Tests the small grammars: sizes, durations, users, limits, keys, environment, labels. */
 #include "spec/grammar.h"
 
 #include <stdlib.h>
@@ -156,7 +156,7 @@ static void names(void)
 	T_INT(spec_check_name("sandbox", s, &e), 0);
 	T_INT(parse_hostname(s, &e), -1);
 	spec_default_hostname(s, host);
-	/* sha256 of 128 letters a */
+	/* the last part is the beginning of the SHA-256 of 128 letters "a" */
 	T_STR(host, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-6836cf13");
 	s[SPEC_NAME_MAX_BYTES] = 'a';
 	s[SPEC_NAME_MAX_BYTES + 1] = '\0';

@@ -1,4 +1,4 @@
-/* Records: made, loaded, locked, retired, swept. */
+/* Makes, loads, locks, retires and sweeps records. */
 #include "state/record.h"
 
 #include <sys/file.h>
@@ -220,7 +220,7 @@ static void one_holder_at_a_time(void)
 	record_start_ends(first);
 	T_TRUE(!record_is_starting(other));
 	record_await_start(&home, "a");
-	/* a process that gets the lock of a removed record gets an error */
+	/* if the record is removed, a process that then takes its lock gets an error */
 	T_INT(record_retire(&home, "a"), 0);
 	fd_closep(&first);
 	T_INT(record_lock(&home, "a", other, second, 0, &e), -1);
@@ -244,9 +244,9 @@ static void a_retired_record_is_not_listed(void)
 	T_INT(record_list_all(&home, &all, &e), 0);
 	T_INT(all.n, 0);
 	record_list_done(&all);
-	make("a", STATUS_STOPPED); /* the name is free again; this is a new record */
+	make("a", STATUS_STOPPED); /* a new record, because the name is free again */
 	T_TRUE(record_is_retired(&home, "a", old));
-	T_INT(record_retire(&home, "a"), 0); /* the first record still exists */
+	T_INT(record_retire(&home, "a"), 0); /* the files of the first retired record still exist */
 	T_INT(record_erase(&home, "a", &e), 0);
 	T_TRUE(record_sweep(&home, NULL));
 }

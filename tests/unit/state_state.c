@@ -70,7 +70,7 @@ static void all_ports_fit(void)
 	T_INT(s.n_ports, STATE_PORTS_MAX);
 }
 
-/* An older program of this format wrote fewer members, a later one may write more. */
+/* With the same format, older programs wrote fewer members, and later programs may write more. */
 static void missing_and_unknown_members(void)
 {
 	struct state s;
@@ -123,7 +123,7 @@ static void damaged(void)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (read_text(texts[i], &s) != -EINVAL)
 			T_FAIL("not called damaged: %s", texts[i]);
-		/* otherwise the sandbox would look like the leftovers of a killed create */
+		/* booted_once is true, because otherwise the sandbox would look like the leftover of a killed create */
 		if (!s.booted_once || s.boots != 1 || s.status != STATUS_CREATED || s.n_ports != 0)
 			T_FAIL("more is known than that it ran: %s", texts[i]);
 	}

@@ -1,4 +1,4 @@
-/* The bounds of all layers of an image together, and how they limit a single layer. */
+/* The bounds are for all layers of an image together, and also limit a single layer. */
 #include "base/erase.h"
 #include "store/allowance.h"
 

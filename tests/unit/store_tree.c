@@ -60,7 +60,7 @@ static void loops_end(void)
 	T_INT(symlinkat("loop2", root, "loop1"), 0);
 	T_INT(symlinkat("loop1", root, "loop2"), 0);
 	T_TRUE(tree_make_path(root, "loop1/x", &none, &made) < 0);
-	/* a link whose path gets one component longer at each step */
+	/* each time this link is followed, the path gets one component longer */
 	T_INT(symlinkat("grow/x", root, "grow"), 0);
 	T_TRUE(tree_make_path(root, "grow/y", &none, &made) < 0);
 }

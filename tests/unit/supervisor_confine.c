@@ -1,4 +1,4 @@
-/* The confinement of a supervisor: children of this program confine themselves and try calls. */
+/* Children of this program confine themselves as a supervisor does, and then try calls. */
 #include "supervisor/confine.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ enum { FILTERED = 0 };
 enum { FILTERED = 1 };
 #endif
 
-/* The number of the first expectation that failed. */
+/* If CALL does not have the result WANT, returns the number of this expectation. */
 #define EXPECT(call, want)                          \
 	do {                                        \
 		n++;                                \
@@ -72,7 +72,7 @@ static int keep_nothing(const struct supervisor *s, struct confine_files *f, str
 
 static const struct engine needs_nothing = { .confine = keep_nothing };
 
-/* A sandbox without network and cgroups in a new home, and a neighbour. */
+/* Confines the supervisor of the sandbox "mine", which has no network and no cgroups. */
 static int confined(struct supervisor *s)
 {
 	struct err e = { 0 };
@@ -93,12 +93,12 @@ static int files(void)
 	if (!has_landlock())
 		return 0;
 	EXPECT(confined(&s), 0);
-	/* its own record */
+	/* the supervisor may write to its own record */
 	EXPECT(openat(s.record_dir, "state.json", O_WRONLY | O_CREAT, 0600), 0);
 	EXPECT(renameat(s.record_dir, "state.json", s.record_dir, "other.json"), 0);
 	EXPECT(mkdirat(s.record_dir, "logs", 0700), 0);
 	EXPECT(openat(s.record_dir, "config.json", O_RDONLY), 0);
-	/* no file of the neighbour and no file of the host */
+	/* it may not open files of the sandbox "other" and of the host */
 	EXPECT(openat(s.home.fd, "sandboxes/other/config.json", O_RDONLY), EACCES);
 	EXPECT(openat(s.home.fd, "sandboxes/other/config.json", O_WRONLY), EACCES);
 	EXPECT(unlinkat(s.home.fd, "sandboxes/other/config.json", 0), EACCES);
@@ -143,7 +143,7 @@ static int calls_without_network(void)
 	return 0;
 }
 
-/* Only the calls that the start of a gateway needs. */
+/* With a network, only the calls that the start of a gateway needs are allowed as well. */
 static int calls_with_network(void)
 {
 	const char *const argv[] = { "true", NULL };

@@ -1,7 +1,6 @@
 /*
- * The life of a gateway as its supervisor sees it. A shell script plays the gateway: it reports
- * that it is ready, repeats its requests, and ends on request. No network is touched: the "link"
- * is a pipe.
+ * The life of a gateway as its supervisor sees it. A Python script plays the gateway. No
+ * network is touched: the "link" is a pipe.
  */
 #include "supervisor/network.h"
 #include "t.h"
@@ -19,7 +18,7 @@ static struct loop *loop;
 static unsigned n_born, n_started, n_denied, n_failed;
 static char last_text[ERR_MSG_BYTES];
 
-/* Reads the configuration, reports that it is ready, and ends at the first byte on the link. */
+/* Reads its configuration, reports a denied connection and that it is ready, and ends after one byte from the link. */
 static const char program[] =
 	"#!/usr/bin/python3\n"
 	"import json, os, socket\n"
@@ -58,7 +57,7 @@ static void on_late(void *arg)
 	loop_stop(loop);
 }
 
-/* Runs the loop until something started or failed, or for MS. */
+/* Runs the loop until a gateway started or failed, but at most for MS milliseconds. */
 static void turn(unsigned ms)
 {
 	loop_id timer = loop_add_timer(loop, clock_mono_ns() + ms * NS_PER_MS, on_late, NULL);
@@ -100,7 +99,7 @@ static void started_by_the_first_frame_and_again_by_the_next(void)
 	T_INT(n_started, 1);
 	T_INT(n_denied, 1);
 	T_STR(last_text, "deny");
-	/* the program read the byte and ended; the supervisor watches the link again */
+	/* the script has read the byte and ended, and the supervisor watches the link again */
 	turn(1500);
 	T_INT(n_started, 1);
 	T_INT(write(link[1], "x", 1), 1);
@@ -112,7 +111,7 @@ static void started_by_the_first_frame_and_again_by_the_next(void)
 	spec_done(&s);
 }
 
-/* The gateway starts at once, because of the port. */
+/* Because of the port, the gateway starts at once. */
 static struct network *make_with_port(struct spec *s, int pipe_fds[2])
 {
 	struct network *n;

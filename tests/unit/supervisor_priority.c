@@ -1,4 +1,4 @@
-/* Which processors of its caller a sandbox may use. */
+/* Which of its caller's processors a sandbox may use. */
 #include "supervisor/priority.h"
 
 #include "t.h"

@@ -95,7 +95,7 @@ static void test_more_files_than_allowed(void)
 	T_INT(erase_tree(at, "t"), 0);
 }
 
-/* If one tree has too many files, counting a second tree must not hide that. */
+/* If one tree has too many files, counting a second tree must not hide this. */
 static void test_too_many_files_stay_too_many(void)
 {
 	struct survey s = { 0 };

@@ -1,4 +1,4 @@
-/* When the supervisor looks at a writable layer, measures it and ends its commands. */
+/* When the supervisor looks at the free space, measures a writable layer, and ends commands. */
 #include "supervisor/watch.h"
 
 #include "t.h"
@@ -62,7 +62,7 @@ static void test_looks_become_more_frequent(void)
 	T_INT(look(&w, 1100).next_ms, (1100 - 1024) / 4);
 }
 
-/* Others took the space, so the growth of the layer counts from now on. */
+/* Other processes took the space, so after the measurement only new growth counts. */
 static void test_others_take_space(void)
 {
 	struct watch w = fresh(500000);
@@ -73,7 +73,7 @@ static void test_others_take_space(void)
 	T_TRUE(look(&w, 400000 - 4010).measure);
 }
 
-/* Space that others free must not hide later growth of the layer. */
+/* Space that other processes free must not hide later growth of the layer. */
 static void test_others_give_space_back(void)
 {
 	struct watch w = fresh(500000);
@@ -91,7 +91,7 @@ static void test_too_large(void)
 	T_INT(watch_counted(&w, 60), END_NONE);
 	T_INT(measured(&w, 4097), END_LAYER);
 	T_TRUE(watch_is_full(&w));
-	/* bytes that were written before the end do not count as later growth */
+	/* bytes that the ended commands wrote do not count as later growth */
 	o = look(&w, 480000);
 	T_TRUE(o.measure && o.ask);
 	T_INT(watch_counted(&w, 65), END_NONE);
@@ -112,7 +112,7 @@ static void test_too_large(void)
 	T_INT(measured(&w, 5200), END_NONE);
 	T_TRUE(look(&w, 480800).ask);
 	T_INT(watch_counted(&w, 70), END_NONE);
-	/* the layer grows because commands write: they are ended */
+	/* the layer grows because new commands write: these commands are ended */
 	T_TRUE(look(&w, 480600).measure);
 	T_INT(watch_counted(&w, 70), END_NONE);
 	T_INT(measured(&w, 5400), END_NONE);
@@ -122,7 +122,7 @@ static void test_too_large(void)
 	T_TRUE(look(&w, 486000).measure);
 	T_INT(measured(&w, 100), END_NONE);
 	T_TRUE(!watch_is_full(&w));
-	/* earlier writes that arrive late do not end new commands; new writes do */
+	/* earlier writes that reach the disk late do not end new commands, but new writes do */
 	for (unsigned i = 0; i < WATCH_LAST_LOOKS; i++) {
 		look(&w, 470000);
 		T_INT(watch_counted(&w, 72), END_NONE);
@@ -136,7 +136,7 @@ static void test_too_large(void)
 	T_INT(watch_counted(&w, 73), END_LAYER);
 }
 
-/* The size of the layer at the start is not known. */
+/* When the supervisor starts, the size of the layer is not known. */
 static void test_found_too_large(void)
 {
 	struct watch_space now = space(500000, 9000000);
@@ -194,7 +194,7 @@ static void test_below_the_floor(void)
 	T_TRUE(look(&w, 980).ask);
 	T_INT(watch_counted(&w, 8), END_SPACE);
 	T_TRUE(watch_is_full(&w));
-	/* bytes that were written before the end do not end later commands */
+	/* bytes that the ended commands wrote do not end later commands */
 	T_TRUE(look(&w, 970).ask);
 	T_INT(watch_counted(&w, 9), END_NONE);
 	T_TRUE(!look(&w, 1000).ask); /* commands delete files */
@@ -253,7 +253,7 @@ static void test_a_measurement_that_does_not_end(void)
 	T_TRUE(look(&w, 495000 - 700).ask);
 	T_INT(watch_counted(&w, 200), END_LAYER);
 	T_TRUE(watch_is_full(&w));
-	/* this measurement began before the end, so it does not count */
+	/* this measurement began before the commands were ended, so it does not count */
 	T_INT(measured(&w, 100), END_NONE);
 	T_TRUE(watch_is_full(&w));
 	T_TRUE(look(&w, 495000 - 700).measure);

@@ -1,4 +1,4 @@
-/* Streams that a hostile sandbox could send, and what the host's side builds from them. */
+/* What the host builds from streams that a hostile sandbox could send. */
 #include "tree/build.h"
 
 #include <errno.h>
@@ -128,11 +128,11 @@ static void links_stay_inside(void)
 		{ "a/../../f", 0, NULL },
 		{ "a/../f", 0, "f" },
 		{ "a/../../f", 1,
-		  "../f" }, /* not normalised: `a` may be a link to any place inside */
+		  "../f" }, /* ".." removes `a`, which may be a link, instead of following it */
 		{ "./a//b/.", 0, "a/b" },
 		{ ".", 0, "." },
 		{ "a/..", 0, "." },
-		/* absolute targets are inside only below /top, where the tree comes from */
+		/* the tree comes from /top, so an absolute target is inside only if it is below /top */
 		{ "/", 0, NULL },
 		{ "/etc/passwd", 2, NULL },
 		{ "/topple/f", 0, NULL },
@@ -231,7 +231,7 @@ static void hard_links_are_kept(void)
 	T_STR(content("hard/g2"), "g");
 }
 
-/* The target of a hard link is gone, and another object has its name now. */
+/* A link has replaced the target of a hard link. */
 static void a_hard_link_is_never_made_to_another_object(void)
 {
 	AUTO_BUF s = BUF_INIT(65536);
@@ -275,7 +275,7 @@ static void a_link_out_of_the_tree_is_left_out_and_the_rest_copied(void)
 	T_STR(link_target("inside/abs"), "/etc/passwd");
 }
 
-/* The classic attack: a link, then a file below the link's name. */
+/* The stream has a link and then a file below the name of the link. */
 static void nothing_is_written_through_a_link(void)
 {
 	AUTO_BUF s = BUF_INIT(65536);

@@ -1,4 +1,4 @@
-/* Messages about background commands, encoded and decoded. */
+/* Encodes and decodes messages about background commands. */
 #include "wire/background.h"
 
 #include <errno.h>

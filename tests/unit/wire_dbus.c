@@ -38,7 +38,7 @@ static void login_is_one_line_and_its_answer_another(void)
 	T_INT(dbus_login_answer(&rest), -EPROTO);
 	rest = STR("OK 12\r\nl\2");
 	T_INT(dbus_login_answer(&rest), 1);
-	T_INT(rest.n, 2); /* the rest belongs to a message */
+	T_INT(rest.n, 2); /* the other bytes belong to a message */
 }
 
 static const struct dbus_call call = { .serial = 7,
@@ -117,7 +117,7 @@ static void a_cut_message_needs_more_bytes_and_two_are_parsed_one_by_one(void)
 		T_INT(dbus_next(&rest, &m), 0);
 		T_INT(rest.n, n);
 	}
-	put_example(&out); /* padding counts from the message's own start */
+	put_example(&out); /* its padding counts from the start of this second message */
 	rest = (struct str){ out.p, out.n };
 	T_INT(dbus_next(&rest, &m), 1);
 	T_INT(dbus_next(&rest, &m), 1);
@@ -125,7 +125,7 @@ static void a_cut_message_needs_more_bytes_and_two_are_parsed_one_by_one(void)
 	T_INT(rest.n, 0);
 }
 
-/* The signature "uoss" of JobRemoved, from a machine of the other byte order. */
+/* A message with the types "uoss", as JobRemoved has, from a machine of the other byte order. */
 static void both_byte_orders(void)
 {
 	static const char big[] = "B\4\1\1\0\0\0\x1c\0\0\0\2\0\0\0\x1d"
@@ -150,7 +150,7 @@ static void both_byte_orders(void)
 	T_INT(dbus_get_u32(&r), 0);
 }
 
-/* Changes one byte, at AT: the message must be refused. */
+/* Changes the byte at AT: the message must be refused. */
 static void is_bad(size_t at, char to)
 {
 	AUTO_BUF out = BUF_INIT(1024);
@@ -170,16 +170,16 @@ static void broken_messages(void)
 	is_bad(1, 0);          /* type */
 	is_bad(3, 2);          /* version */
 	is_bad(6, 2);          /* body of 128 KiB */
-	is_bad(7, (char)0x80); /* … of 2 GiB */
+	is_bad(7, (char)0x80); /* body of 2 GiB */
 	is_bad(8, 0);          /* serial 0 */
 	is_bad(14, 2);         /* fields of 128 KiB */
 	is_bad(15, (char)255);
-	is_bad(12, 3);            /* fields that end inside of one */
+	is_bad(12, 3);            /* the fields end inside of a field */
 	is_bad(16 + 1, 2);        /* a field's type of two letters */
 	is_bad(16 + 2, 'v');      /* a type that no field has */
 	is_bad(16 + 4, 100);      /* a text beyond the fields */
 	is_bad(16 + 8, '\0');     /* a NUL in a text */
-	is_bad(16 + 8 + 12, 'x'); /* no NUL after it */
+	is_bad(16 + 8 + 12, 'x'); /* no NUL after a text */
 	is_bad(16 + 8 + 13, 1);   /* padding that is not zero */
 }
 

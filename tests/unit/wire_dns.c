@@ -60,7 +60,7 @@ static void edns_is_understood(void)
 	T_INT(dns_query_decode(m.b, m.n, &q), 0);
 	T_TRUE(q.edns && q.dnssec);
 	T_INT(q.udp_bytes, 4096);
-	/* the asker's options are not passed on */
+	/* the three bytes of options in the question are not passed on */
 	T_INT(dns_query_encode(&q, 7, out), m.n - 3);
 }
 
@@ -105,7 +105,7 @@ static void malformed_questions_are_refused(void)
 	T_INT(dns_query_decode(m.b, m.n, &q), -EBADMSG);
 	T_INT(dns_query_decode(m.b, 11, &q), -EBADMSG);
 
-	/* 255 bytes on the wire is the most; one label more is too many */
+	/* a name of 255 bytes on the wire is the longest, so one more label is too many */
 	for (unsigned i = 0; i < 127; i++)
 		long_name[n++] = 1, long_name[n++] = 'a';
 	long_name[n++] = 0;

@@ -70,7 +70,7 @@ static void feeding_stops_at_a_stop_or_an_error(void)
 		frame_put(&stream, FRAME_PING, 0, 1, NULL, 0);
 	T_INT(frame_feed(&in, stream.p, stream.n, count, &c), 7);
 	T_INT(c.frames, 2);
-	T_INT(frame_feed(&small, stream.p, stream.n, count, &c), -EPROTO); /* more than it holds */
+	T_INT(frame_feed(&small, stream.p, stream.n, count, &c), -EPROTO); /* does not fit */
 	buf_clear(&in);
 	T_INT(frame_feed(&in, "\xff\xff\xff\xff\1\0\0\0\0\0\0\0", 12, count, &c), -EPROTO);
 	T_INT(c.frames, 2);
@@ -166,7 +166,7 @@ static void unknown_fields_are_skipped(void)
 	T_TRUE(got.timed_out);
 }
 
-/* A person may paste the rule into a shell, so the client takes no text that a shell would read otherwise. */
+/* A person may paste the rule into a shell, so the client refuses text that has a special meaning in a shell. */
 static void rules_are_safe_in_a_shell(void)
 {
 	static const struct {

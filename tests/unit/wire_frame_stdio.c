@@ -170,7 +170,7 @@ static void chunks_look_like_this(void)
 
 	buf_add_char(&text, '{');
 	buf_add_fill(&text, 'x', 16382);
-	buf_add_str(&text, "\xc3\xa9"); /* a character at the limit: the piece ends before it */
+	buf_add_str(&text, "\xc3\xa9"); /* the first piece ends before this character */
 	buf_add_str(&text, "}");
 	stdio_put(&out, (struct str){ text.p, text.n });
 	T_TRUE(starts_with(out.p, "{\"type\":\"chunk_start\",\"total_size\":16386}\n"

@@ -163,7 +163,7 @@ static void datagrams(void)
 		{ "\x16\xfe\xfd\0\0\0\0\0\0\0\0\0\1\x10", 14, HELLO_OPAQUE },
 		{ "\x16\xfe\xfd\0\1\0\0\0\0\0\0\0\1\1", 14, HELLO_OPAQUE }, /* encrypted */
 		{ "\x17\xfe\xfd\0\1\0\0\0\0\0\0\0\1x", 14, HELLO_OPAQUE },
-		{ "\x19\xfe\xfd\0\1\0\0\0\0\0\0\0\1x", 14, HELLO_OPAQUE }, /* has a connection id */
+		{ "\x19\xfe\xfd\0\1\0\0\0\0\0\0\0\1x", 14, HELLO_OPAQUE }, /* with connection id */
 	};
 	struct msg m = hello_for("good.example", 16384), d = { .n = 0 }, two = { .n = 0 };
 	struct hello h;

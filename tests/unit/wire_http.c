@@ -48,7 +48,7 @@ static void a_request_is_taken_apart(void)
 
 	T_INT(http_request_next(&in, &seen, 12, &r), 1);
 	T_TRUE(same(in, "body"));
-	T_INT(seen, 0); /* ready for the next head */
+	T_INT(seen, 0); /* the reader is ready for the next head */
 	T_TRUE(same(r.method, "POST"));
 	T_TRUE(same(r.path, "/v1/a%20b/ws"));
 	T_TRUE(same(r.query, "x=1?y"));

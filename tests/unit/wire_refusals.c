@@ -1,4 +1,4 @@
-/* The memory of refused connections: what a command finds that ran while some were added. */
+/* A command finds the connections that were refused while it ran. */
 #include "wire/refusals.h"
 
 #include <stdio.h>
@@ -61,7 +61,7 @@ static void long_texts_are_cut_and_long_rules_left_out(void)
 	T_STR(got.item[0].rule, "");
 }
 
-/* The other side may write anything, also texts without an end. */
+/* The process that shares the memory may write anything, also texts without an end. */
 static void a_hostile_memory_is_read_within_its_bounds(void)
 {
 	struct refusals r;

@@ -10,7 +10,7 @@ static const char *shown(struct buf *b)
 	return buf_str(b);
 }
 
-/* What is to be sent to a terminal that shows TEXT for the first time, and back. ^ is ESC. */
+/* Returns what a new terminal must get to have the modes of TEXT; leave_after() undoes this. ^ stands for ESC. */
 static const char *enter_after(const char *text)
 {
 	static struct buf b = BUF_INIT(SCREEN_TEXT_MAX_BYTES);
@@ -81,7 +81,7 @@ static void test_control_characters_within_a_sequence(void)
 	T_STR(leave_after("\033[\a?1049\nh"), "^(B^[0m^[?1049l");
 	T_STR(leave_after("\033[?10\17700h"), "^[?1000l^(B^[0m");
 	T_STR(leave_after("\033[?1000h\033[?1000\nl"), "");
-	/* it must not be repeated as if it only drew */
+	/* such a sequence must not be repeated as if it only drew */
 	screen_feed(&s, "\033[3\a1", 5);
 	T_INT(screen_take(&s, 'm'), SCREEN_OTHER);
 }

@@ -2,7 +2,7 @@
 #include "t.h"
 
 /* Passes TEXT in pieces, as a gate does. Returns the results as "name name BAD OPAQUE", then "+"
- * and the number of bytes that passed. Everything is allowed except BAD. */
+ * and the number of bytes that passed. Every name is allowed, and BAD ends the stream. */
 static const char *follow(const void *text, size_t n, bool http, size_t piece)
 {
 	static char out[256];

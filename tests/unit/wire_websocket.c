@@ -78,7 +78,7 @@ static void fragment(struct buf *b, unsigned first_byte, const char *text)
 
 /* --- handshake -------------------------------------------------------------------------------- */
 
-static struct http_request request; /* large */
+static struct http_request request; /* too large for the stack */
 
 static int check(const char *text, struct str *ret_key)
 {
@@ -278,13 +278,13 @@ static void broken_rules(void)
 		{ 0x87, "x", "!1002" },
 		{ 0x8b, "x", "!1002" },
 		{ 0x8f, "x", "!1002" },
-		{ 0x80, "x", "!1002" }, /* continues nothing */
+		{ 0x80, "x", "!1002" }, /* no message to continue */
 		{ 0x00, "x", "!1002" },
 		{ 0x09, "x", "!1002" }, /* a fragmented ping */
 		{ 0x08, "", "!1002" },
 		{ 0x0a, "x", "!1002" },
 		{ 0x88, "", "c1005:" },
-		{ 0x88, "x", "!1002" }, /* half a code */
+		{ 0x88, "x", "!1002" }, /* only the first byte of a code */
 		{ 0x88, "\x03\xe8", "c1000:" },
 		{ 0x88, "\x03\xe9gone", "c1001:gone" },
 		{ 0x88, "\x03\xe7", "!1002" }, /* 999 */
@@ -397,7 +397,7 @@ static void the_size_of_messages_is_limited(void)
 	T_STR(heard(&w, b.p, b.n, 1), "t:0123456789");
 	websocket_done(&w);
 	websocket_init(&w, WEBSOCKET_SERVER, 9);
-	T_STR(heard(&w, b.p, 6, 1), "!1009");   /* known from the head alone */
+	T_STR(heard(&w, b.p, 6, 1), "!1009");   /* the head alone shows this */
 	T_STR(heard(&w, b.p, b.n, 1), "!1009"); /* and the error stays */
 	websocket_done(&w);
 	websocket_put_fragment(&c, WEBSOCKET_TEXT, true, false, mask, "012345", 6);
@@ -408,13 +408,13 @@ static void the_size_of_messages_is_limited(void)
 	websocket_init(&w, WEBSOCKET_SERVER, 9);
 	T_STR(heard(&w, c.p, c.n, c.n), "!1009");
 	websocket_done(&w);
-	/* 16 MiB announced and nothing sent: no memory is used */
+	/* 16 MiB are announced, but not sent: no memory is used for them */
 	buf_add(&d, "\x82\xff\0\0\0\0\x01\0\0\0\0\0\0\0", 14);
 	websocket_init(&w, WEBSOCKET_SERVER, WEBSOCKET_MESSAGE_MAX_BYTES);
 	T_STR(heard(&w, d.p, d.n, 1), "");
 	T_TRUE(websocket_held_bytes(&w) <= 256);
 	websocket_done(&w);
-	d.p[9] = 1; /* one byte more */
+	d.p[9] = 1; /* announces one byte more */
 	websocket_init(&w, WEBSOCKET_SERVER, WEBSOCKET_MESSAGE_MAX_BYTES);
 	T_STR(heard(&w, d.p, d.n, 1), "!1009");
 	websocket_done(&w);
