@@ -35,7 +35,7 @@ static int send_archive(void *arg, const struct tree_sink *to, struct err *e)
 	return untar(&from, to, e);
 }
 
-/* Sends one file without a name of its own. */
+/* Sends what the descriptor holds as one file. */
 static int send_file(void *arg, const struct tree_sink *to, struct err *e)
 {
 	AUTO_BUF b = BUF_INIT(2 * FILE_RECORD_MAX_BYTES);
@@ -55,7 +55,7 @@ static int send_file(void *arg, const struct tree_sink *to, struct err *e)
 	return to->write(to->arg, b.p, b.n, e);
 }
 
-/* What a GET with FILE_TOP answers. */
+/* The answer to a GET with FILE_TOP. */
 struct top {
 	struct buf in;
 	bool dir;
@@ -119,7 +119,8 @@ static void pass_note(void *arg, enum file_record_type type, const char *text)
 	n->note(n->arg, type == FILE_MISS, text);
 }
 
-/* Opens a file without a name: on the disk of the home, or in memory if that file system has no such files. */
+/* Opens a temporary file without a name on the disk of the home. If the home's file system cannot do that, the file
+ * is in memory. */
 static int open_scratch(const struct home *h)
 {
 	int fd = open(h->path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

@@ -1,7 +1,7 @@
 /*
  * One question about the background commands of a sandbox, over a line (client/line), on the loop: start a command,
- * list all commands, or look at, feed or signal one command. Unlike an attached job (client/job), a question does not
- * keep other clients from the command.
+ * list all commands, or look at, feed or signal one command. An attached job (client/job) keeps other clients from
+ * attaching to its command. A question does not.
  *
  * The owner gets the answer exactly once, unless it frees the question first. Callbacks come only from the loop, from
  * line_hear() and from line_free(), never from a function of this file. Any function may be called from any callback,
@@ -43,5 +43,6 @@ MUST_USE int ask_feed(struct line *n, const struct feed_message *m, const struct
 /* Signals the command itself, or with SCOPE everything that it started. */
 MUST_USE int ask_signal(struct line *n, uint64_t id, int sig, bool scope, const struct ask_owner *o,
 			struct ask **ret, struct err *e);
-/* Frees the question. Ends the wait of a LOOK. pid 1 may still carry out any other request that it already has. */
+/* Frees the question. If ask_look() still waits, pid 1 stops waiting. pid 1 may still carry out any other request
+ * that it already has. */
 void ask_free(struct ask *a);

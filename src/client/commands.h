@@ -18,9 +18,10 @@ MUST_USE int commands_list(struct client *c, commands_fn *fn, void *arg, struct 
 /* Signals the command with the number ID. FLAGS are FRAME_FLAG_SCOPE and FRAME_FLAG_WHOLE. Fails with ERR_NOT_FOUND if
  * there is no such command. */
 MUST_USE int commands_signal(struct client *c, uint64_t id, int sig, unsigned flags, struct err *e);
-/* Waits until the command ends, or until the time UNTIL_NS. Returns 1 if it has ended, 0 if it has not, or -1. *RET is
- * how it ended; RET_KNOWN tells whether pid 1 keeps that. */
+/* Waits until the command ends, or until the time UNTIL_NS. Returns 1 if it has ended, 0 if it has not, or -1. If
+ * *RET_KNOWN is true, *RET says how it ended; otherwise pid 1 does not know that any more. */
 MUST_USE int commands_await_end(struct client *c, uint64_t id, uint64_t until_ns,
 				struct exit_message *ret, bool *ret_known, struct err *e);
-/* Forgets the command that ended first, so that there is room for another one. Returns true if there was one. */
+/* Makes pid 1 forget the command that ended first, so that a new command has room. Returns true if a command was
+ * forgotten. */
 bool commands_forget_oldest(struct client *c);

@@ -141,7 +141,7 @@ int copy_in(struct client *c, const char *from, const char *to, unsigned flags,
 		real = realpath(from, NULL);
 		if (!real)
 			return err_sys(e, errno, "'%s'", from);
-		/* the copy has the name of the link */
+		/* the copy gets the name of the link, not of the file that the link leads to */
 		if (tree_name_of(from, name) < 0)
 			return err_sys(e, ENAMETOOLONG, "'%s'", from);
 		m.name = name;

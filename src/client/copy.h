@@ -17,11 +17,11 @@ struct copy_notes {
 
 enum copy_flag { COPY_FOLLOW = 1 << 0 /* if the source is a link, copy what it leads to */ };
 
-/* Each function returns 0 even if single entries could not be copied: N gets a note for each of them. */
+/* Each function below returns 0 even if single entries could not be copied. N gets a note for each such entry. */
 struct tree_sink; /* tree/walk.h */
 /* Writes a tree of records, without DONE. */
 typedef int copy_producer(void *arg, const struct tree_sink *to, struct err *e);
-/* Sends what PRODUCE writes as the answer to the request M. */
+/* Sends the request M, followed by what PRODUCE writes. */
 MUST_USE int copy_send(struct client *c, const struct file_message *m, copy_producer *produce,
 		       void *arg, const struct copy_notes *n, struct err *e);
 MUST_USE int copy_in(struct client *c, const char *from, const char *to, unsigned flags,

@@ -1,8 +1,9 @@
 /*
  * Decides how long the client reads a command's pipes after pid 1 has reported the command's end. Pure state. The
- * client reads everything that the pipes held at the end, however slow the reader of its own output is. If a background
- * process still holds a pipe, the client reads on for a short time and then leaves the pipe to pid 1. If the command
- * left no background process, the client does not wait, because later bytes belong to another command.
+ * client reads everything that the pipes held at the end, however slow the reader of its own output is. If a
+ * background process still holds a pipe, the client reads on for a short time and then leaves the pipe to pid 1. If
+ * the command left no background process, the client does not wait: a process that still holds the pipe then belongs
+ * to another command.
  */
 #pragma once
 

@@ -45,7 +45,7 @@ void run_replay(struct run *r)
 	r->q->screen_changed(&r->screen);
 }
 
-/* Pid 1 says what it sends first to a client that attaches. */
+/* Takes the message in which pid 1 announces the output that a client gets first after it attaches. */
 static void take_attached(struct run *r, const struct frame *f)
 {
 	struct attached_message m;
@@ -209,7 +209,8 @@ int client_attach(struct client *c, const struct exec_request *q, struct exec_re
 	run_init(&r, c, q, ret, e);
 	r.attached = true;
 	client_greet(c, &b);
-	/* a terminal gets all that is kept, because it shows the screen; pipes get what no client got */
+	/* a terminal gets all kept output, because it must show the screen; pipes get only output that no client got
+	 * before */
 	call_attach(&r.call,
 		    &(struct attach_message){ .id = q->attach_id, .has_offset = q->screen_changed },
 		    &b);

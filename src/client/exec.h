@@ -24,8 +24,8 @@ struct exec_request {
 	unsigned char detach_keys[DETACH_KEYS_MAX];
 	size_t n_detach_keys;
 	uint64_t attach_id; /* the number of the command for client_attach() */
-	/* Called when the program may have asked something else of the terminal OUT. NULL: OUT is no terminal, or the
-	 * command has none. S is borrowed for the call. */
+	/* Called when the program may have changed the modes of the terminal OUT. NULL: OUT is no terminal, or the
+	 * command has no terminal. S is borrowed for the call. */
 	void (*screen_changed)(const struct screen *s);
 };
 

@@ -42,7 +42,7 @@ static int bring_up(struct work *w, struct launch *l, const struct spec *s, stru
 	struct client c;
 
 	if (launch_wait(l, &w->warnings, e) < 0) {
-		/* the caller's paths were found before, so the missing file is not one of them */
+		/* the caller's paths were found before, so the missing file is not among these paths */
 		if (e->code == ERR_NOT_FOUND)
 			e->code = ERR_SYSTEM;
 		return -1;

@@ -155,7 +155,8 @@ bool job_pipes_are_drained(struct job *j)
 	if (!j->paused && drain_is_silent(&j->drain, now) && pipe_held(out->fd) == 0 &&
 	    pipe_held(err->fd) == 0)
 		return true;
-	/* if both times have passed, there is no timer: output or job_resume() wakes us */
+	/* if the end of the silence and the end of the drain have passed, we set no timer: output or job_resume()
+	 * wakes us */
 	if (!j->paused && silent > now && silent < j->drain.until)
 		job_set_timer(j, silent);
 	else

@@ -37,7 +37,7 @@ struct line {
 	struct buf in;
 	uint32_t needs; /* the protocol version that line_need() asked for */
 	struct outbox out;
-	bool deaf; /* pid 1 takes nothing any more; its end of file comes after everything that it said */
+	bool deaf; /* pid 1 reads nothing any more, but we still read what it has sent */
 	uint32_t serial;
 	struct stream *stream;
 	uint32_t n_streams;

@@ -22,7 +22,7 @@ static bool shares(const struct spec *s)
 	return false;
 }
 
-/* Returns true if USER is surely root, so that no file must be read. */
+/* Returns true if USER is certainly root. Then the image's /etc/passwd need not be read. */
 static bool is_root(const char *user)
 {
 	return !user || strcmp(user, "root") == 0 || strcmp(user, "0") == 0 ||
@@ -50,7 +50,7 @@ static int open_image(const struct home *h, const struct spec *s, const char *fo
 	int rc;
 
 	if (s->image.kind == IMAGE_DIR) {
-		/* an image that leads elsewhere by now is refused by the supervisor */
+		/* if the path leads to another directory by now, the supervisor refuses it later */
 		l->fd[0] = open(s->image.reference, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		l->n = l->fd[0] >= 0;
 		return 0;
@@ -122,7 +122,8 @@ static bool names_owner(const struct spec *s)
 	return false;
 }
 
-/* Takes uid= and gid= of a mount into account. All shared files are the caller's, so they can have one owner inside. */
+/* Applies uid= and gid= of mounts. All shared files belong to the caller outside, so they can have only one owner
+ * inside. */
 static int follow_mounts(const struct spec *s, struct spec_owner *o, struct err *e)
 {
 	for (size_t i = 0; i < s->n_mounts; i++) {
@@ -192,7 +193,7 @@ int owner_find(const struct home *h, const struct image_fetch *f, struct spec *s
 		return 0;
 	if (find_user(h, s, &s->owner, e) < 0)
 		return -1;
-	/* most sandboxes work as root: they need no look at our ids */
+	/* in most sandboxes the user is root: then we need not look up our ids */
 	if ((!s->owner.set && !names_owner(s)) || own_ids_have_range(own_ids_may_mount()))
 		return 0;
 	if (follow_mounts(s, &s->owner, e) < 0)

@@ -17,7 +17,7 @@ struct image_fetch;
  * does not know the user, the owner stays root; pid 1 refuses such a user when a command starts. */
 MUST_USE int owner_find(const struct home *h, const struct image_fetch *f, struct spec *s,
 			struct err *e);
-/* Does the same for a record whose mounts have changed. An owner that was chosen before stays. A user's sandbox gets no
- * other owner after its creation, because its layers and its own files have the ids of the first map: then *RET_FIXED is
- * set, and the files belong to root inside. */
+/* Does the same for a record whose mounts have changed. An owner that was chosen before stays. A user's sandbox gets
+ * no other owner after its creation, because its layers and its own files have the ids of the first map. If such a
+ * sandbox has no owner yet but needs one now, *RET_FIXED is set, and the shared files belong to root inside. */
 MUST_USE int owner_follow(const struct home *h, struct spec *s, bool *ret_fixed, struct err *e);

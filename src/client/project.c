@@ -118,7 +118,8 @@ static bool same_directory(int a, int b)
 	       one.st_ino == two.st_ino;
 }
 
-/* Goes up from *DIR until a directory has an entry of that name. *DIR becomes that directory. *RET_FD is -1 at the root. */
+/* Goes up from *DIR until a directory has an entry PROJECT_FILE. *DIR becomes that directory, and *RET_FD is the
+ * entry. If no directory up to the root has it, *RET_FD is -1. */
 static int climb(int *dir, int *ret_fd, struct err *e)
 {
 	for (;;) {
@@ -146,7 +147,7 @@ static char *in_directory(int dir)
 	return path ? xasprintf("%s/" PROJECT_FILE, strcmp(path, "/") == 0 ? "" : path) : NULL;
 }
 
-/* Remembers the next project file further up, for the question. */
+/* Remembers the path of the next project file further up. The question to the user names it. */
 static void look_above(struct project *p, int *dir)
 {
 	AUTO_FD fd = -1;

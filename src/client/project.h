@@ -50,7 +50,7 @@ MUST_USE int project_hold(struct project *p, struct spec *s, struct err *e);
 
 enum project_state {
 	PROJECT_NEW,     /* nobody has allowed a file at this path */
-	PROJECT_CHANGED, /* somebody has, and what it means has changed since */
+	PROJECT_CHANGED, /* a file at this path was allowed, but its meaning has changed since */
 	PROJECT_ALLOWED,
 };
 /* Compares the digest with the record in the home. */
@@ -63,6 +63,6 @@ MUST_USE int project_forget(const struct project *p, const struct home *h, bool 
 			    struct err *e);
 
 /* Covers each file of P with a read-only mount, wherever a volume or the root directory of S shows the file. Inside,
- * nobody can then write, rename or replace it: the kernel refuses to rename or remove a mount point. S holds all its
- * mounts, also those of options, and is looked up here. */
+ * nobody can then write, rename or replace it: the kernel refuses to rename or remove a mount point. S must already
+ * have all its mounts, also those of options. This function looks up their sources. */
 MUST_USE int project_cover(const struct project *p, struct spec *s, struct err *e);

@@ -18,7 +18,8 @@ static void note(void *arg, const char *below)
 	strv_add(&((struct places *)arg)->below, below);
 }
 
-/* Returns true if a mount covers the guest path PATH that lies in mount OUTER, or SIZE_MAX for the root. */
+/* PATH is a guest path in mount OUTER (SIZE_MAX: in the root). Returns true if another mount below OUTER covers
+ * PATH. */
 static bool is_covered(const struct spec *s, size_t outer, const char *path)
 {
 	size_t n = outer == SIZE_MAX ? 0 : strlen(s->mount[outer].guest);
@@ -30,14 +31,14 @@ static bool is_covered(const struct spec *s, size_t outer, const char *path)
 	return false;
 }
 
-/* Mounts FILE read-only at PATH, with the owners that the directory around it has inside. */
+/* Mounts FILE read-only at PATH, with the owner options of the mount OUTER, in which PATH lies. */
 static int cover_one(const struct project_text *file, struct spec *s, size_t outer,
 		     const char *path, struct err *e)
 {
 	struct spec_mount m = { .kind = MOUNT_BIND, .want = WANT_FILE, .readonly = true };
 	AUTO_FD fd = -1;
 
-	/* the path is canonical: follow no link that somebody put there meanwhile */
+	/* the path is canonical, so a link in it was made meanwhile: do not follow it */
 	if (identity_open(file->path, &m.identity, &fd, e) < 0)
 		return -1;
 	if (outer != SIZE_MAX) {

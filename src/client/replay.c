@@ -33,7 +33,8 @@ static bool began_alternate(const struct replay *r)
 	struct screen s[2] = { { 0 }, { 0 } };
 
 	screen_feed(&s[1], "\033[?1049h", 8);
-	/* one of the two screens changes at the first sequence that switches */
+	/* s[0] began on the ordinary screen, s[1] on the alternate one: the first sequence that switches screens
+	 * changes only one of them */
 	for (size_t i = 0; i < r->out.n; i++) {
 		screen_take(&s[0], (unsigned char)r->out.p[i]);
 		screen_take(&s[1], (unsigned char)r->out.p[i]);

@@ -19,7 +19,7 @@ struct replay {
 	bool waits; /* output is still to come */
 	uint64_t kept, fresh;
 	struct buf out;
-	struct screen now; /* the modes in the end */
+	struct screen now; /* the modes after all of the command's output */
 };
 
 /* M is borrowed for the call. */
@@ -28,6 +28,6 @@ void replay_begin(struct replay *r, const struct attached_message *m);
 void replay_add(struct replay *r, const char *p, size_t n);
 /* Returns true if all output has come that pid 1 announced. */
 bool replay_is_complete(const struct replay *r);
-/* Adds what a terminal with ROWS rows gets. Sets *S to the modes that the terminal has then. */
+/* Adds what a terminal with ROWS rows gets. Sets *S to the modes that the terminal has after this text. */
 void replay_show(struct replay *r, unsigned rows, struct screen *s, struct buf *text);
 void replay_done(struct replay *r);

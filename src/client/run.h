@@ -18,7 +18,7 @@ struct run {
 	struct inlet in;
 	bool attached;           /* the command was started before, perhaps by another client */
 	struct replay replay;    /* what a terminal that attaches gets first */
-	struct screen screen;    /* what the program has asked of our terminal */
+	struct screen screen;    /* the modes that the program has set on our terminal */
 	bool in_open;            /* our own input has not ended, and the command reads it */
 	int output_error;        /* -errno if the output could not be written */
 	const char *output_step; /* what failed with output_error */

@@ -16,8 +16,8 @@ struct source_rules {
 	/* if any are listed, only these directories and everything in them are allowed */
 	const char *const *root;
 	size_t n_roots;
-	/* for the first MAKEABLE mounts, if they are writable, make the directory if it does not
-	 * exist */
+	/* the first MAKEABLE mounts of a spec: if such a mount is writable and its directory is missing, make the
+	 * directory */
 	size_t makeable;
 	/* each mount's path must be canonical as the caller wrote it, so that it leads over no link */
 	bool literal;

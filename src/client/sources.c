@@ -87,7 +87,8 @@ static void note(void *arg, const char *below)
 	*(bool *)arg = true;
 }
 
-/* Sets *RET to the part of our state that contains PATH, or to NULL. With SHOWS, also finds a part in PATH. */
+/* Sets *RET to the part of our state that contains PATH, or to NULL. With SHOWS, also finds a part that lies in
+ * PATH. */
 static int find_state(const struct view *v, const char *path, const struct identity *id, bool shows,
 		      const char **ret, struct err *e)
 {
@@ -299,7 +300,7 @@ int sources_hold(struct spec *s, const char *image_word, const struct source_rul
 	AUTO_VIEW v = { 0 };
 
 	*ret_mount = 0;
-	/* paths are looked up once, here: what is missing is found before anything is made */
+	/* each path is looked up once, here. So a missing path is an error before anything of the sandbox is made */
 	if (foresee(s, rules, ret_mount, e) < 0 || make_missing(s, rules, ret_mount, e) < 0 ||
 	    hold(s, rules, ret_mount, e) < 0 || judge(s, rules, ret_mount, e) < 0)
 		return -1;

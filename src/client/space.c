@@ -98,7 +98,7 @@ static bool is_used_by(const struct image_record *r, const struct sandbox_list *
 	return false;
 }
 
-/* Returns true if an image that a sandbox uses, but that has no reference any more, has the layer. */
+/* Returns true if the layer belongs to an image that a sandbox uses, even if the image has no reference any more. */
 static bool used_without_name(const struct home *h, const struct sandbox_list *all, const char *hex)
 {
 	for (size_t i = 0; i < all->n; i++) {

@@ -73,7 +73,8 @@ static int wait_down(const struct home *h, const char *name, unsigned wait_ms, s
 
 /* Asks the supervisor to stop the sandbox and waits. Returns 1 if the sandbox is down and the supervisor has given up
  * its lock, 0 if the supervisor hung up before that, or -errno. We cannot watch the lock, because the next supervisor
- * may already have it. UNSAID: the supervisor uses its own environment's grace; we wait while it answers questions. */
+ * may already have it. If UNSAID, the request names no grace, and the supervisor takes the grace from its own
+ * environment. We do not know that grace, so we wait as long as the supervisor answers other questions. */
 static int ask_to_stop(const struct home *h, const char *name, int fd, uint64_t grace, bool unsaid)
 {
 	uint64_t deadline = clock_mono_ns() + (grace + CONTROL_ANSWER_MS) * NS_PER_MS;

@@ -11,7 +11,7 @@
 #define HELD_BYTES 65536
 /* room for HELD_BYTES and one more chunk of each output */
 #define EARLY_MAX_BYTES (4 * HELD_BYTES)
-/* The log gets this share of the command's time. Beyond it, records are dropped. */
+/* Logging may take one part in 8 of the command's time. When it takes more, records are dropped. */
 #define LOG_SHARE_DIVISOR 8
 #define LOG_FREE_NS (100 * NS_PER_MS) /* logging may take this long before any record is dropped */
 

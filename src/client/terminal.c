@@ -42,8 +42,8 @@ static void read_keys(struct run *r, struct keys *keys)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0 && r->q->resized >= 0) {
-		/* A raw terminal has no end of input: its window was closed. The command must not get an end of input, of
-		 * which a shell would die. */
+		/* A raw terminal has no end of input, so its window was closed. The command must not get an end of
+		 * input, because a shell would exit. */
 		r->result->hung_up = true;
 		return;
 	}

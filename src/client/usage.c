@@ -13,7 +13,7 @@
 #include "base/io.h"
 #include "base/str.h"
 
-/* enough for the list of the most children that a process can have */
+/* enough for the longest list of children of one process */
 #define PROC_FILE_MAX_BYTES (1u << 20)
 
 /* Fields of /proc/PID/stat, counted after the name. The name may hold any character and ends at the last ')'. */

@@ -58,7 +58,8 @@ static int get(const struct file_message *m, struct err *e)
 
 	if (m->flags & FILE_TOP)
 		return get_top(m, e);
-	/* commands may change links at any time; the walk leads to no more than the agent may read anyway */
+	/* commands may change links at any time, but a changed link leads only to files that the agent may read
+	 * anyway */
 	if (m->flags & FILE_FOLLOW && !(real = realpath(m->path, NULL)))
 		return err_sys(e, errno, "'%s'", m->path);
 	return tree_walk(real ? real : m->path, &out, e);
@@ -132,7 +133,7 @@ static int look_above(const char *path, struct statx *ret)
 }
 
 /* Takes on the ids of the user who works in the sandbox, if the files go into a directory that is shared with this
- * user. Root inside cannot make files there, or they would belong to an id on the host that nobody knows. */
+ * user. Root inside either cannot make files there, or its files would belong to an id that no user of the host has. */
 static int become_owner(const struct agent_job *j, struct err *e)
 {
 	struct statx root, place;

@@ -24,8 +24,8 @@ struct background {
 	struct ring out;
 	struct screen
 		screen; /* the modes of the terminal after all output; all zeros without a terminal */
-	/* A terminal that ends with its client: pid 1 keeps the output in case that the client detaches. Until then no
-	 * other client sees the entry, and it goes with the command. */
+	/* The command has a terminal and ends with its client. pid 1 keeps the output in case the client detaches.
+	 * Until then no other client sees the entry, and pid 1 drops the entry when the command ends. */
 	bool hidden;
 	uint64_t sent;     /* an attached client was sent all output before this offset */
 	bool holds_input;  /* BACKGROUND_INPUT_BYTES of the pool are taken for its input */
@@ -54,7 +54,7 @@ struct background_spec {
 	uint64_t began_ns;
 };
 
-/* Hidden entries leave this many of BACKGROUND_MAX to background commands. */
+/* A hidden entry is refused if fewer than this many entries would stay free for background commands. */
 #define BACKGROUND_RESERVED (BACKGROUND_MAX / 2)
 
 /* Makes an entry. Fails with ERR_LIMIT if there are BACKGROUND_MAX entries or the pool has too few bytes left. */

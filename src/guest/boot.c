@@ -1,9 +1,9 @@
 /*
- * What pid 1 does before the first command. pid 1 begins as root of the outer namespace, with every capability over that
- * namespace and alone in the sandbox. It makes the payload's namespace, then receives the BOOT message, writes the id
- * maps, gives up capabilities and becomes non-dumpable. Its id owns the payload's namespace, so it may act on the processes
- * there later. Commands run only after all this. pid 1 installs its own filter, which takes 40 us, while the first
- * command starts, or earlier if no client waits. No code of the payload runs before that.
+ * What pid 1 does before the first command. pid 1 begins as root of the outer namespace, with every capability over
+ * that namespace and alone in the sandbox. It makes the payload's namespace, then receives the BOOT message, writes the
+ * id maps, gives up capabilities and becomes non-dumpable. Its id owns the payload's namespace, so it may act on the
+ * processes there later. Commands run only after all this. pid 1 installs its own filter, which takes 40 us, while the
+ * first command starts, or earlier if no client waits. The payload runs no code before that filter.
  */
 #include "guest/guest.h"
 
@@ -63,10 +63,11 @@ static int receive_boot(struct guest *g, int *fds, unsigned *ret_n_fds, struct e
 	}
 }
 
-/* Makes sure that pid 1 may make groups in PAYLOAD and put commands there. If the supervisor is a user, it owns PAYLOAD and
- * cannot give it to pid 1's id. Then pid 1 makes PAYLOAD writable for its own group id, and the supervisor can still
- * remove what pid 1 makes. PAYLOAD is a mount of its own, so `..` does not lead out of it. PROCS is cgroup.procs of the
- * common parent of pid 1's group and PAYLOAD: moving a process between these two groups needs write access to PROCS. */
+/* Makes sure that pid 1 may make groups in PAYLOAD and put commands there. If the supervisor runs as an ordinary
+ * user, it owns PAYLOAD and cannot give it to pid 1's id. Then pid 1 makes PAYLOAD writable for its own group id, and
+ * the supervisor can still remove what pid 1 makes. PAYLOAD is a mount of its own, so `..` does not lead out of it.
+ * PROCS is cgroup.procs of the common parent of pid 1's group and PAYLOAD: moving a process between these two groups
+ * needs write access to PROCS. */
 static bool enter_group(int payload, int procs)
 {
 	struct stat st;
@@ -94,9 +95,9 @@ static int take_group(const struct guest *g, const int *fds, unsigned *at)
 	return payload;
 }
 
-/* Mounts the views of the sandbox's own control groups, and closes their descriptors. A mount of the user may be in
- * their place, so no link is followed and no other mount entered. A view that cannot be mounted is left out: programs then
- * do not see their limits, which hold all the same. */
+/* Mounts the views of the sandbox's own control groups, and closes their descriptors. The user may have mounted
+ * something else at these places, so no link is followed and no other mount is entered. A view that cannot be mounted
+ * is left out: programs then do not see their limits, which hold all the same. */
 static void show_groups(unsigned kinds, int *fds)
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -125,7 +126,7 @@ static void join_groups(int *tasks, unsigned n)
 	bool know_cpus = n && sched_getaffinity(0, sizeof(cpus), &cpus) == 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		/* if this fails, programs find no group there */
+		/* if this fails, programs do not find their own process in this group */
 		IGNORE(io_write_all(tasks[i], "0", 1));
 		fd_closep(&tasks[i]);
 	}
@@ -288,8 +289,8 @@ static void raise_own_nofile(void)
 	}
 }
 
-/* Some users of the host may use real-time scheduling and negative nice values. Commands get that right only if
- * the sandbox was created with these limits. */
+/* Some users of the host may use real-time scheduling and negative nice values. Commands keep these rights only if
+ * the sandbox was created with the limits RLIMIT_NICE or RLIMIT_RTPRIO. */
 static void drop_priority_limits(const struct guest *g)
 {
 	static const int resources[] = { RLIMIT_NICE, RLIMIT_RTPRIO };

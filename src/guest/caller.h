@@ -9,7 +9,7 @@
 #include "base/str.h"
 
 #define CALLER_GROUPS_MAX 4096    /* 16 KiB; a thread with more groups is refused */
-#define CALLER_STATUS_BYTES 65536 /* /proc/TID/status with so many groups */
+#define CALLER_STATUS_BYTES 65536 /* the longest /proc/TID/status with CALLER_GROUPS_MAX groups */
 #define CALLER_LINK_BYTES 64      /* "TGID/task/TID/fd/N" */
 
 struct caller {

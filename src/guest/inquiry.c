@@ -105,7 +105,7 @@ static bool is_so(const struct command_message *now, const struct look_message *
 {
 	if (now->flags & COMMAND_ENDED || !(m->flags & UNTIL))
 		return true;
-	if (!(now->flags & COMMAND_BACKGROUND)) /* pid 1 can tell only the end of such a command */
+	if (!(now->flags & COMMAND_BACKGROUND)) /* pid 1 knows only the end of others */
 		return !(m->flags & LOOK_UNTIL_END);
 	return (m->flags & LOOK_UNTIL_OUTPUT && now->total > m->offset) ||
 	       (m->flags & LOOK_UNTIL_ROOM && (now->room || now->flags & COMMAND_NO_INPUT));

@@ -25,7 +25,8 @@
 #define REPORT_SOCKET "cordon/report" /* after the NUL that makes it abstract */
 #define REPORT_HEAD_BYTES 4u
 #define REPORT_BACKLOG 8 /* connections in the queue; further processes wait in connect() */
-/* The queue is never longer: after this many accepts, all connections that waited before are accepted. */
+/* The queue is never longer than this. So after this many accepts, no connection is left that waited before the first
+ * accept. */
 #define REPORT_QUEUE_MAX (REPORT_BACKLOG + 1)
 
 /* Returns a socket that listens under the abstract NAME, or -errno. -EADDRINUSE: a process inside has taken the name. */

@@ -32,8 +32,8 @@ void ring_done(struct ring *r);
 void ring_add(struct ring *r, const char *p, size_t n, bool mark);
 /* Returns the offset of the oldest byte that is kept, or r->total if no byte is kept. */
 uint64_t ring_first(const struct ring *r);
-/* Finds the longest piece from offset AT on that lies in one place and has one mark. Returns its length, 0 at the end.
- * AT lies between ring_first() and r->total. */
+/* Finds the longest piece from offset AT on that is contiguous in memory and whose bytes all have the same mark.
+ * Returns its length, 0 at the end. AT lies between ring_first() and r->total. */
 size_t ring_piece(const struct ring *r, uint64_t at, const char **ret, bool *ret_mark);
 /* Copies up to N bytes from offset AT on. Returns how many it copied. */
 size_t ring_copy(const struct ring *r, uint64_t at, char *out, size_t n);

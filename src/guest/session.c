@@ -534,8 +534,7 @@ struct session *session_find(struct guest *g, struct connection *c, uint32_t str
 	return NULL;
 }
 
-/* True if the command has a process. The process of a launcher counts already when it is cloned, before pid 1 has
- * noticed that. */
+/* True if the command has a process. A process that a launcher cloned counts even before pid 1 has noticed it. */
 static bool is_there(const struct session *s)
 {
 	return start_has_begun(&s->start) || (s->start.launcher && start_pid(&s->start) > 0);

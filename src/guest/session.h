@@ -61,9 +61,8 @@ struct session {
 		bool wanted; /* a client has attached and has not told its size yet */
 		loop_id timer;
 		unsigned turns;
-		uint64_t
-			seen; /* how much output there was when the program was told the other size */
-		uint32_t rows, cols; /* the size that the terminal gets in the end */
+		uint64_t seen; /* how much output there was when pid 1 set the temporary size */
+		uint32_t rows, cols; /* the size that the client told */
 	} redraw;                    /* session_screen.c */
 };
 
@@ -123,8 +122,9 @@ void session_pass_rest(struct session *s);
 void session_end_relay(struct session *s);
 /* Separates the client from the command, which goes on. */
 void session_part(struct session *s);
-/* Makes a background entry for a terminal, hidden as long as the command ends with its client, or shows the entry that
- * is there. If there is no room for the entry, the output goes to the log only, and the status is not kept. */
+/* Makes a background entry for a terminal, if there is none. The entry is hidden as long as the command ends with its
+ * client; later calls can make it visible. If there is no room for the entry, the output goes to the log only, and
+ * the status is not kept. */
 void session_keep(struct session *s);
 
 /* session_screen.c */

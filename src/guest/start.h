@@ -15,8 +15,9 @@
 #include "guest/scope.h"
 #include "loop/loop.h"
 
-/* After this time pid 1 looks whether the launcher has cloned the process. A launcher usually needs far less. A client
- * that waits until its command closes the input does not notice so short a delay. */
+/* After this time pid 1 looks whether the launcher has cloned the process. A launcher usually needs far less time.
+ * Until pid 1 looks, it keeps the input of the command open. So a client may learn this much later that its command has
+ * closed the input. */
 #define START_LOOK_MS 10
 /* After this time pid 1 waits for no more news: the launcher or process is stopped, or gets no CPU. */
 #define START_PATIENCE_MS 2000
