@@ -177,7 +177,7 @@ static void conn_open(struct dns_tcp *d, const struct packet *p, uint64_t now_ns
 	buf_init(&c->rx, DNS_TCP_QUERY_MAX_BYTES);
 	buf_init(&c->tx, 2 + DNS_MESSAGE_MAX);
 	if (getrandom(&c->una, sizeof(c->una), 0) < 0)
-		c->una = (uint32_t)now_ns; /* only the guest could use a guessed number */
+		c->una = (uint32_t)now_ns; /* only the guest could gain by guessing it */
 	c->nxt = c->una + 1;
 	send_segment(d, c, c->una, TCP_SYN | TCP_ACK, NULL, 0);
 }

@@ -179,7 +179,7 @@ static bool may_begin(struct gateway *g, const struct packet *p, bool *ret_minds
 		refuse(g, p);
 		return false;
 	}
-	/* strict mode would have to find the name in each datagram */
+	/* refuse, because strict mode would have to find the name in each datagram */
 	if (g->policy.strict && f.proto != PROTO_TCP && verdict_is_by_name(g, v)) {
 		refuse_for(g, p, VERDICT_BY_NAME, VERDICT_NO_NAME);
 		return false;
@@ -301,8 +301,8 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 
 /* --- connections that the host cannot make -------------------------------------------------------- */
 
-/* Tells the guest that its peer refused (RST) or cannot be reached (ICMP). After a timeout the guest is told nothing,
- * because its own timeout is over, too. */
+/* Tells the guest that its peer refused (RST) or cannot be reached (ICMP). After a timeout the guest gets no answer,
+ * because its own timeout has passed, too. */
 static void tell_failure(struct gateway *g, const struct flow *f, int error)
 {
 	const struct addr *from =
@@ -312,7 +312,7 @@ static void tell_failure(struct gateway *g, const struct flow *f, int error)
 	uint8_t syn[REPLY_MAX_BYTES], answer[REPLY_MAX_BYTES];
 	struct packet p;
 
-	/* both answers refer to the SYN of the guest, which is not kept */
+	/* both answers quote the SYN of the guest, which is not kept: make it again */
 	if (error == ETIMEDOUT ||
 	    packet_parse(syn, packet_make_tcp(syn, &ends, &tcp, NULL, 0), &p) != FAULT_NONE)
 		return;

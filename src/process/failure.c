@@ -94,7 +94,7 @@ static const char *hint_for(const struct step *step, int errnum)
 		return container_advice(CONTAINER_PROC);
 	if ((step->op == STEP_STAGE || step->op == STEP_PIVOT) && errnum == EACCES)
 		return container_advice(CONTAINER_MOUNTS);
-	/* root of a new namespace may do each step: only a filter refuses one */
+	/* root of a new namespace may do every step, so EPERM comes from a filter */
 	if (errnum == EPERM && container_is_filtered())
 		return container_advice(CONTAINER_NAMESPACES);
 	if (step->op == STEP_NETIF)

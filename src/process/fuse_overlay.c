@@ -141,7 +141,7 @@ static int release(struct process_instance *s, const struct job *j, int hold, st
 		;
 	if (s->child->report.err)
 		return process_failure(s, e);
-	spare_from_oom(s->pid); /* not earlier: before the exec, it would change our score too */
+	spare_from_oom(s->pid); /* before the exec this call would change our own score, too */
 	return 0;
 }
 

@@ -25,8 +25,8 @@
 #define TOTAL_MAX_BYTES (32u << 20) /* of all files; Debian with Java, Maven and TeX has 3 MiB */
 #define ENTRIES_MAX 8192            /* of files, links and directories in the copy */
 #define DEPTH_MAX 12                /* of directories below /etc, and of links that lead to links */
-/* Directories below /usr are searched for links down to this depth, as in /usr/share/maven/bin. The whole of /usr would
- * take a second of the first start; what deeper links lead to, as those of Java, is in `wanted`. */
+/* Directories below /usr are searched for links down to this depth, as in /usr/share/maven/bin. To search the whole of
+ * /usr would take a second of the first start. `wanted` lists the targets of deeper links, such as those of Java. */
 #define USR_DEPTH_MAX 3
 
 /* Names and patterns in /etc that programs know without a link in /usr. None is a secret. */
@@ -152,8 +152,8 @@ static bool matches(const char *name, const char *const list[], size_t n)
 	return false;
 }
 
-/* Resolves TEXT, the contents of a link in the directory DIR, without looking at the disk. Returns false if it does
- * not fit. */
+/* Resolves TEXT, the contents of a link in the directory DIR, without looking at the disk. Returns false if the result
+ * is too long, or is the root. */
 static bool resolve(const char *dir, const char *text, char ret[PATH_MAX])
 {
 	char whole[2 * PATH_MAX];
@@ -204,7 +204,8 @@ static bool is_open_to_all(const struct stat *st)
 
 static void copy_path(struct copy *c, const char *path, unsigned depth);
 
-/* Copies the link NAME in the directory DIR of both sides. PATH is its path below /etc. */
+/* Copies the link NAME from the directory FROM to the directory TO, and what it leads to in /etc. PATH is its path
+ * below /etc. */
 static void copy_link(struct copy *c, int from, int to, const char *name, const char *path,
 		      unsigned depth)
 {
@@ -246,7 +247,8 @@ static void copy_file(struct copy *c, int from, int to, const char *name, const 
 		IGNORE(fchmod(out, st.st_mode & S_IXOTH ? 0755 : 0644));
 }
 
-/* Opens the directory NAME on both sides, and makes it on our side. Returns false if not all users may read it. */
+/* Opens the directory NAME in FROM and in TO, and makes it in TO if it is missing. Returns false if not all users may
+ * read it. */
 static bool open_both(int from, int to, const char *name, int *ret_from, int *ret_to)
 {
 	AUTO_FD in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -12,5 +12,6 @@
 
 /* Copies into TO, the new /etc. What TO has already stays as it is. A file that cannot be copied is left out. */
 void host_etc_copy(int to);
-/* Adds to OUT what tells an old copy from a current one. This looks at a few files only, as every start does it. */
+/* Adds to OUT what tells an old copy from a current one. This function looks at a few files only, because every start
+ * calls it. */
 void host_etc_key(struct buf *out);

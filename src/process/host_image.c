@@ -331,7 +331,7 @@ static int open_made_once(int cache_fd, const char *base, const struct ids *i,
 	char name[32], path[64];
 	const struct job job = { cache_fd, name, build_it, i };
 
-	/* all that differs is the id of root, which is the caller or the first id of the sub-range */
+	/* the forms of a base differ only in the id of root, which is the caller or the first id of the sub-range */
 	snprintf(name, sizeof(name), "%s%s%s", base, i->rotation.uid ? "-u" : "",
 		 i->rotation.gid ? "-g" : "");
 	snprintf(path, sizeof(path), "host/%s", name);

@@ -11,8 +11,8 @@
 #include "process/ids.h"
 
 /* Opens the current base below CACHE_FD, and makes it if necessary. Its files belong to root inside: if the ids I are
- * rotated, root is another id on disk, and there is another base. `image prune` removes such a base unless a process
- * holds *RET_FD or a copy of it. */
+ * rotated, root is another id on disk, and needs another base. `image prune` removes such a base unless a process holds
+ * *RET_FD or a copy of it. */
 MUST_USE int host_image_open_base(int cache_fd, const struct ids *i, int *ret_fd, struct err *e);
 /* Opens the lowest layer of all other images, which has only the mount points that every sandbox
  * needs. If the image lacks such a mount point, this layer shows it, so that no sandbox makes it in

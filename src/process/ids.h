@@ -10,7 +10,7 @@
  *            outer                                        inner
  *   range    0 = BASE+65536, 1..65536 = BASE..            0..65535 = 1..65536
  *   subid    0 = SUB+65535, 1 = CALLER, 2..65535 = SUB..  0 = 1, 1..65534 = 2..65535
- *   same, the user N works inside (base/rotation.h)       N = 1, 0..N-1 = 2..N+1, N+1..65534 = N+2..65535
+ *   subid, if the user N works inside (base/rotation.h)   N = 1, 0..N-1 = 2..N+1, N+1..65534 = N+2..65535
  *   single   0 = CALLER                                   0 = 0
  */
 #pragma once
@@ -39,7 +39,7 @@ struct ids {
 	uid_t caller_uid;
 	gid_t caller_gid;
 	bool direct;              /* SUBID: we may write the maps ourselves, without newuidmap */
-	struct rotation rotation; /* SUBID: the user who works inside; the others have 0 */
+	struct rotation rotation; /* SUBID: the user who works inside; 0 in the other modes */
 };
 
 /* Returns the distance between inner and outer ids, without rotation. With SUBID it is the outer id of the caller. */

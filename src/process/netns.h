@@ -51,8 +51,9 @@ void netns_leave(const struct netns *n);
 MUST_USE int netns_finish(struct netns *n, struct err *e);
 void netns_done(struct netns *n);
 
-/* Makes the settings that let all users inside listen on port 80 and ping, as root expects: the payload has no privilege
- * over its network namespace. The groups are ids in the user namespace of the process that writes the setting. */
+/* Makes the settings that let all users inside listen on port 80 and ping. Root inside expects both, but the payload
+ * has no privilege over its network namespace. The groups are ids in the user namespace of the process that writes the
+ * setting. */
 void netns_sysctls(struct netns_sysctl out[NETNS_SYSCTLS], unsigned first_group,
 		   unsigned last_group);
 

@@ -3,9 +3,10 @@
  *
  * begin() → prepare() → start() → boot() → ready(). done() may come at any time.
  *
- * The kernel's overlay unites the layers, or fuse-overlayfs if the kernel refuses. Only this file decides which. start()
- * sees if the ids of a layer cannot be mapped. boot() sees if the child cannot mount the overlay. Both then start a
- * second child with fuse-overlayfs. No request of a client is lost, because boot() has sent nothing to the first child.
+ * The kernel's overlay unites the layers, or fuse-overlayfs if the kernel refuses. Only this file chooses between the
+ * two. If start() finds that the ids of a layer cannot be mapped, or boot() finds that the child cannot mount the
+ * overlay, it starts a second child with fuse-overlayfs. No request of a client is lost, because boot() has sent
+ * nothing to the first child.
  */
 #include "supervisor/engine_process.h"
 

@@ -248,7 +248,8 @@ static int open_managed(struct supervisor *s, struct rootfs *r, struct err *e)
 	if (is_there(layer, DISK_FILE))
 		return use_own_disk(s, r, layer, mib, e);
 	fresh = !is_there(layer, "upper");
-	/* an ephemeral sandbox gets no quota: we delete its record when we are confined and cannot lift it */
+	/* an ephemeral sandbox gets no quota: when we delete its record, we are confined and could not lift the
+	 * quota */
 	if (!ephemeral && quota_holds(s, layer, fresh, mib)) {
 		r->upper_limited = true;
 		return use_directory(s, r, fd_take(&layer), "project quota", e);

@@ -108,8 +108,8 @@ int root_find_image(const struct supervisor *s, int *ret_lock, struct image_reco
 	return 0;
 }
 
-/* Returns the id inside that owns a file of an image's usual layers which belongs to N on disk, or 0 (root) if no id
- * inside is mapped to N. */
+/* N is an owner on disk, of a file in the usual layers of an image. Returns the id that this owner has inside, or 0
+ * (root) if it has none. */
 static uint32_t id_inside(const struct ids *i, uint32_t n, uint32_t caller, uint32_t base)
 {
 	switch (i->mode) {
@@ -151,8 +151,8 @@ static void find_implied(const struct supervisor *s, const struct image_record *
 	image_implied_path(record, path);
 	if (io_read_file(s->home.fd, path, &text) == 0)
 		n = image_implied_read(buf_str(&text), text.n, found);
-	/* An older version of cordon has filled the store without such a list. Rotated layers show other owners: then
-	 * these directories belong to root. */
+	/* An older version of cordon filled the store without such a list, so we look at the layers. Rotated layers do
+	 * not show the real owners: then we list nothing, and these directories belong to root. */
 	if (n < 0 && !ids_rotated(r->ids))
 		n = (int)image_implied_find(r->layer_fd + 1, r->n_layers - 1, found);
 	for (int i = 0; i < n; i++)

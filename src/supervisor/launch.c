@@ -13,7 +13,7 @@
 #include "state/record_lock.h"
 #include "supervisor/supervisor.h"
 
-/* Returns true if the spec says which characters programs use. */
+/* Returns true if the spec sets a variable that chooses the character encoding. */
 static bool has_locale(const struct spec *spec)
 {
 	static const char *const keys[] = { "LANG", "LC_ALL", "LC_CTYPE" };
@@ -30,7 +30,7 @@ const char **supervisor_env(const struct spec *spec, size_t *ret_n)
 	const char **env = xcalloc(spec->image_env.n + spec->n_env + 2, sizeof(*env));
 	size_t n = 0;
 
-	/* an OCI image sets this in its configuration if it wants it, the image `host` has none */
+	/* an OCI image can set LANG in its configuration, but the image `host` has no configuration */
 	if (spec->image.kind == IMAGE_HOST && !has_locale(spec))
 		env[n++] = xstrdup("LANG=C.UTF-8");
 	for (size_t i = 0; i < spec->image_env.n; i++)

@@ -31,7 +31,7 @@
 
 #define BIT(n) (1u << (n))
 #define READ_CHUNK_BYTES 16384
-/* on_late() runs this long after the start. A sandbox that ends sooner does not need its work */
+/* on_late() runs this long after the start. A sandbox that ends sooner does not need what on_late() does */
 #define LATE_AFTER_NS (20 * NS_PER_MS)
 
 static const unsigned may_become[] = {

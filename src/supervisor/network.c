@@ -1,9 +1,10 @@
 /*
- *   IDLE      there is no gateway; the link is watched, or (with ports) a start is due
- *   STARTING  the program runs and has its configuration; we wait for its first message
- *   SERVING   it has said ready
+ * The states of the gateway of one sandbox:
+ *   IDLE      no gateway runs; we wait for a frame on the link, or for the time of the next start
+ *   STARTING  the gateway runs and has its configuration; we wait for its first message
+ *   SERVING   the gateway has said that it is ready
  *
- * When the process ends, the state is IDLE again. Starts are at least RESTART_NS apart: if a frame makes every gateway
+ * When the gateway ends, the state is IDLE again. Starts are at least RESTART_NS apart: if a frame makes every gateway
  * crash, at most one gateway starts per second.
  */
 #include "supervisor/network.h"

@@ -56,9 +56,9 @@ void network_set_ids(struct network *n, struct network_ids ids);
 void network_resolv_conf(const struct network *n, struct buf *out);
 void network_hosts_line(const struct network *n, struct buf *out);
 
-/* Returns the path of the gateway's program, borrowed. */
-/* The memory of wire/refusals.h, which pid 1 reads. */
+/* Returns the memory of wire/refusals.h, which pid 1 reads, as a descriptor. */
 int network_refusals(const struct network *n);
+/* Returns the path of the gateway's program, borrowed. */
 const char *network_program(const struct network *n);
 /* Returns true if the user gave a resolver, which may be a name. */
 bool network_has_resolver(const struct network *n);
