@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define ENTRY_MAX_BYTES 16384 /* a line of the database, many times as long as usual */
+#define ENTRY_MAX_BYTES 16384 /* lines of the password database are much shorter */
 
 const char *account_home(char place[PATH_MAX])
 {

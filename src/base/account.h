@@ -3,6 +3,6 @@
 
 #include <limits.h>
 
-/* Returns the caller's home directory: $HOME if it is an absolute path, otherwise what the password database says about
- * our real user. PLACE holds the latter. Returns NULL if neither is known. */
+/* Returns the caller's home directory: $HOME if it is an absolute path, otherwise the home of our real user in the
+ * password database, copied to PLACE. Returns NULL if neither is known. */
 const char *account_home(char place[PATH_MAX]);

@@ -1,4 +1,4 @@
-/* Variables that release their memory or descriptor at the end of a block, unless it was handed over. */
+/* Variables that release their memory or descriptor at the end of a block, unless they have handed it over. */
 #pragma once
 
 #include <errno.h>

@@ -11,8 +11,8 @@ DIR *dir_open(int dirfd, const char *path);
 /* Returns the next entry other than "." and "..", or NULL after the last one. D may be NULL. */
 const struct dirent *dir_next(DIR *d);
 
-/* Returns the disk space of everything below DIR, which may be an O_PATH descriptor. A file with several names counts
- * as many times as a part. What cannot be read is not counted. */
+/* Returns the disk space of everything below DIR, which may be an O_PATH descriptor. Each of the N
+ * names of a file counts as 1/N of the file. What cannot be read is not counted. */
 uint64_t dir_disk_bytes(int dir);
 
 static inline void dir_closep(DIR **d)

@@ -25,7 +25,7 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-#define TRIES_MAX 64        /* most reads of a directory: tmpfs before Linux 6.6 loses offsets */
+#define TRIES_MAX 64        /* reads of a directory: tmpfs before Linux 6.6 loses offsets */
 #define ENTRIES_BYTES 4096u /* the buffer of one getdents64() */
 
 /* The current directory, or one above it. */
@@ -161,7 +161,8 @@ static int empty_level(struct walk *w, char sub[NAME_MAX + 1])
 			p += d->d_reclen;
 		}
 	}
-	return n < 0 && errno != ENOENT ? -errno : 0; /* ENOENT if another command removed it */
+	/* after ENOENT another command has removed the directory */
+	return n < 0 && errno != ENOENT ? -errno : 0;
 }
 
 /* Returns true if the directory FD is deleted. A process can delete it by a rename that puts another

@@ -40,7 +40,8 @@ static unsigned kind_of(const struct statx *st)
 	return st->stx_mode & KIND_MASK;
 }
 
-/* Returns true if both are the same object. Both must be open, because a closed object may lose its inode number. */
+/* Returns true if both are the same object. Both must be open: a new
+ * object may get the inode number of a closed object. */
 static bool same_now(const struct statx *a, const struct statx *b)
 {
 	return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&

@@ -362,7 +362,7 @@ static int check_keys(struct parser *p, const struct json_member *m, size_t n,
 	return 0;
 }
 
-/* Sorts the members by key, and equal keys in the order of the text. Returns NULL without memory. */
+/* Sorts the members by key, and equal keys in the order of the text. Returns NULL if there is no memory. */
 static struct json_member **sort_members(struct json_member *m, size_t n)
 {
 	struct json_member **sorted = calloc(n, sizeof(*sorted));
@@ -374,7 +374,7 @@ static struct json_member **sort_members(struct json_member *m, size_t n)
 	return sorted;
 }
 
-/* Moves the value of IT, a later member with the key of FIRST, to FIRST. */
+/* Moves the value of IT to FIRST. IT is a later member with the same key. */
 static void replace_first(struct json_member *first, struct json_member *it)
 {
 	first->value = it->value;
@@ -729,7 +729,7 @@ static void add_quoted(struct buf *out, const char *p, size_t n)
 			continue;
 		}
 		buf_add(out, p + start, i - start);
-		if (k) /* the last byte of U+0080 to U+009F is the character's number */
+		if (k) /* the last byte is the code point, also of U+0080 to U+009F */
 			add_escaped(out, (unsigned char)p[i + k - 1]);
 		else
 			buf_add_str(out, "\xef\xbf\xbd");

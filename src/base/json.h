@@ -42,7 +42,7 @@ struct json_value {
 		} array;
 		struct {
 			size_t n;
-			/* in the order in which they were written */
+			/* in the order of the text */
 			const struct json_member *member;
 		} object;
 	};

@@ -13,7 +13,7 @@ struct rotation {
 	uint32_t uid, gid; /* the ids inside that the caller has */
 };
 
-/* Returns the place of ID, where the caller has the place 0. */
+/* Returns the place of ID among the ids inside, in the order of the ids outside. The caller, N, has place 0. */
 static inline uint32_t rotation_place(uint32_t n, uint32_t id)
 {
 	return id < n ? id + 1 : id == n ? 0 : id;

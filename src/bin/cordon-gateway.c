@@ -2,8 +2,8 @@
  * cordon-gateway LINK CONTROL REFUSALS [RESOLV-CONF]: the network of one sandbox.
  *
  * The sandbox's supervisor starts this program. The arguments are the numbers of open descriptors. LINK is a tap or a
- * packet socket. On CONTROL the configuration comes first (gateway/control.h). REFUSALS is the memory of
- * wire/refusals.h. RESOLV-CONF is the host's list of resolvers, which the program reads if it cannot open that file by
+ * packet socket. The first message on CONTROL is the configuration (gateway/control.h). REFUSALS is the memory of
+ * wire/refusals.h. RESOLV-CONF is the host's /etc/resolv.conf, for the case that the program cannot open the file by
  * name.
  */
 #include <signal.h>
@@ -54,7 +54,8 @@ int main(int argc, char **argv)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	g->control.fd = (int)control_fd;
-	g->denials.refusals = refusals_map((int)refusals_fd, true); /* NULL: no note for commands */
+	/* if this is NULL, commands do not learn of refusals */
+	g->denials.refusals = refusals_map((int)refusals_fd, true);
 	close((int)refusals_fd);
 	r = serve(g, config, (int)link_fd, argc == 5 ? (int)list_fd : -1, &e);
 	if (r < 0)

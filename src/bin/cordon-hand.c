@@ -1,6 +1,6 @@
 /*
  * A hand: a process that does requests for a server, one after another (client/hands.h). A hand may
- * block, so that the server need not. client/foreman.c starts it, with its bounds as arguments: the soft limit of
+ * block, so that the server need not. client/foreman.c starts hands, with their bounds as arguments: the soft limit of
  * open files, HAND_SESSIONS or HAND_ANYTHING, and the refused directories.
  */
 #include <errno.h>

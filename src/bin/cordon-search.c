@@ -56,7 +56,7 @@ static int search(const char *expression, const char *include, struct err *e)
 		buf_clear(&out);
 		buf_add_str(&out, e->msg);
 		IGNORE(io_write_all(STDOUT_FILENO, buf_str(&out),
-				    out.n)); /* the exit status also says so */
+				    out.n)); /* the exit status reports it, too */
 		return e->code == ERR_INVALID ? STATUS_INVALID : STATUS_LATE;
 	}
 	return io_write_all(STDOUT_FILENO, buf_str(&out), out.n) < 0 ? STATUS_FAILED : 0;

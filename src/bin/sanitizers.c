@@ -1,5 +1,5 @@
-/* In the sanitizer build only. Programs that another program starts get no environment, so these settings are built
- * in. */
+/* Only the sanitizer build has this file. Programs that another program starts get no environment, so these settings are
+ * built in. */
 
 const char *__asan_default_options(void);
 
