@@ -45,7 +45,7 @@ static void fail(struct action *a, struct fault *f)
 	fault_done(f);
 }
 
-/* Gets a text. Otherwise fails the action, for instance with "KeyError: 'session_id'", as LangBot's own server does. */
+/* Gets a text. If it is missing, fails the action, as with with "KeyError: 'session_id'", as LangBot's own server does. */
 static bool get_text(struct action *a, const char *key, struct str *ret)
 {
 	const struct json_value *v = json_get(a->request.data, key);

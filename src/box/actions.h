@@ -3,7 +3,7 @@
 
 #include "box/rpc.h"
 
-/* Runs an action. It ends with action_succeed() or action_fail(), perhaps before this returns. */
+/* Runs an action. The action ends with action_succeed() or action_fail(), perhaps before actions_run() returns. */
 void actions_run(struct action *a);
 /* Cancels an action whose connection is gone, and sends no answer. Frees the action now or when its work ends. */
 void actions_cancel(struct action *a);

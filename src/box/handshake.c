@@ -94,7 +94,8 @@ static bool token_fits(const struct handshake_trust *t, const struct http_reques
 			     same_secret(python_trim(token), t->token));
 }
 
-/* Returns true if the header Host is an address or one of our names. With DNS rebinding, it is a web site's name. */
+/* Returns true if the header Host is an address or one of our names. In an attack by DNS
+ * rebinding, it is the name of a web site. */
 static bool host_is_ours(const struct handshake_trust *t, const struct http_request *r)
 {
 	struct in6_addr address;

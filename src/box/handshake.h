@@ -4,8 +4,8 @@
  * A current peer sends its instance id and the shared secret, if there is one. The server is pinned to one instance:
  * the configured instance, or the instance of the first peer on /rpc/ws. A legacy peer sends no such headers, so any
  * process on the machine could pose as one. The policy (enum handshake_legacy) says whether legacy peers are accepted.
- * A request with an Origin comes from a web page and is refused. The Host of a legacy peer must be ours, because of DNS
- * rebinding.
+ * A request with an Origin comes from a web page and is refused. The header Host of a legacy peer must name us: this
+ * stops DNS rebinding.
  */
 #pragma once
 

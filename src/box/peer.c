@@ -205,7 +205,7 @@ void peer_upgrade(struct peer *p, const char *subprotocol, const struct peer_pro
 	AUTO_BUF b = BUF_INIT(1024);
 	struct str key;
 
-	IGNORE(websocket_check_request(&p->request, &key)); /* the route has checked it */
+	IGNORE(websocket_check_request(&p->request, &key)); /* the route has checked the request */
 	websocket_put_agreement(&b, key, subprotocol);
 	stream_send(p->stream, &b);
 	websocket_init(&p->ws, WEBSOCKET_SERVER, WEBSOCKET_MESSAGE_MAX_BYTES);
@@ -221,7 +221,7 @@ static size_t take_head(struct peer *p, const char *bytes, size_t n)
 	int r = http_request_next(&in, &p->seen, 0, &p->request);
 
 	if (r == 0)
-		return 0; /* the length of a head is bounded */
+		return 0; /* wait for more bytes; the length of a head is bounded */
 	if (r < 0)
 		peer_answer(p, (unsigned)-r, "text/plain", STR(""));
 	else

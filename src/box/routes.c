@@ -182,7 +182,7 @@ static void open_relay(struct peer *p, const char *session, const char *process_
 	}
 }
 
-/* --- all of them ----------------------------------------------------------------------------- */
+/* --- all routes ------------------------------------------------------------------------------ */
 
 void routes_take(struct peer *p)
 {

@@ -89,8 +89,8 @@ static void answer(struct skill_starter *s, const char *root, const char *source
 		r = fdpass_try(s->channel, SKILLS_WORKER, 1, (int[]){ sock, c.pidfd }, 2);
 	else
 		r = fdpass_try(s->channel, e.msg, strlen(e.msg), NULL, 0);
-	/* sending fails if the server has ended, which on_ask() sees, or if it does not read its answers. The parent
-	 * does not wait for such a server. Without the answer the worker ends */
+	/* sending fails if the server has ended or does not read its answers. The parent does not wait for such a
+	 * server: it closes SOCK, and so the worker ends */
 	IGNORE(r);
 	s->last = c.pidfd;
 }

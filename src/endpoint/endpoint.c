@@ -34,7 +34,7 @@ static const struct {
 	[ENDPOINT_INIT] = { "box_init", false, CALL_SEC },
 	[ENDPOINT_STATUS] = { "box_status", true, CALL_SEC },
 	[ENDPOINT_SESSIONS] = { "box_get_sessions", true, CALL_SEC },
-	[ENDPOINT_EXEC] = { "box_exec", true, 0 }, /* the configuration sets the time */
+	[ENDPOINT_EXEC] = { "box_exec", true, 0 }, /* the configuration sets the time limit */
 	[ENDPOINT_DELETE] = { "box_delete_session", true, DELETE_SEC },
 	[ENDPOINT_SKILLS] = { "box_list_skills", true, CALL_SEC },
 };

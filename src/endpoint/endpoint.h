@@ -20,8 +20,8 @@ enum endpoint_action {
 	ENDPOINT_ACTION_COUNT
 };
 
-/* Connects, then pings and configures the server. C must live as long as the endpoint. If a signal comes before
- * a failure, *RET_SIGNAL is its number. */
+/* Connects, then pings and configures the server. C must live as long as the endpoint. After a failure,
+ * *RET_SIGNAL is the signal that came meanwhile, or 0. */
 MUST_USE int endpoint_open(const struct runtime_config *c, struct endpoint **ret, int *ret_signal,
 			   struct fault *f);
 /* Does an action. DATA is a JSON object. *RET is the whole answer. answer_data() returns its data. */
