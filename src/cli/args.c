@@ -49,7 +49,7 @@ struct value {
 	const struct opt *opt;
 	struct strv v; /* borrowed strings; empty for a flag */
 	uint64_t number;
-	bool bare; /* given without a value, too */
+	bool bare; /* also given without a value */
 };
 
 struct args_values {
@@ -493,8 +493,8 @@ static int parse_word(struct parser *p, const char *word)
 	return 0;
 }
 
-/* Called as cordon, the first bare word behind the image or the name begins the command. The command is WORD and all
- * later words, even if they look like options. Called as msb, a command comes only after '--'. */
+/* For cordon, the first bare word behind the image or the name begins the command. The command is WORD and all later
+ * words, even if they look like options. For msb, a command comes only after '--'. */
 static bool begins_command(const struct parser *p, const char *word)
 {
 	const struct command *c = command_path_end(&p->path);

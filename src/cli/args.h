@@ -34,7 +34,7 @@ enum opt_mark {
 	OPT_COMMA = 1 << 3, /* OPT_LIST: a word may hold several values, separated by commas */
 	OPT_BARE =
 		1
-		<< 4, /* called as cordon, the value is written only with '='; without it the option is a flag */
+		<< 4, /* for cordon the value is written only with '='; without '=' the option is a flag */
 };
 
 struct opt {

@@ -14,8 +14,8 @@
 static struct termios saved_terminal;
 static volatile sig_atomic_t terminal_is_raw;
 
-/* What takes back the modes that a command has asked for. A signal handler may read one slot while the other one is
- * written. */
+/* The bytes that take back the terminal modes that a command has set. A signal handler may read one slot while the
+ * other slot is written. */
 static struct {
 	char text[SCREEN_TEXT_MAX_BYTES];
 	size_t n;
@@ -48,7 +48,7 @@ void console_leave(void)
 	if (!terminal_is_raw)
 		return;
 	leave_screen();
-	/* below a program that drew on the ordinary screen, nothing of it may stay in our way */
+	/* if the command has set modes, erase what it may have drawn below the cursor */
 	IGNORE(io_write_all(STDOUT_FILENO, "\r\n\033[J", asked ? 5 : 2));
 }
 

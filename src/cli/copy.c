@@ -50,7 +50,7 @@ static int parse_endpoint(const struct args *a, size_t i, struct endpoint *ret, 
 	return err_hint(e, "write ./NAME for a file of this machine that has a colon in its name");
 }
 
-/* Makes a path in a sandbox absolute. It is relative to the working directory of the sandbox's commands. */
+/* Makes a path in a sandbox absolute. A relative path begins in the working directory of the sandbox's commands. */
 static int complete(const struct home *h, struct endpoint *p, struct err *e)
 {
 	AUTO_RECORD r = RECORD_NONE;
@@ -87,7 +87,7 @@ static void show_note(void *arg, bool missed, const char *text)
 		say_warn("%s", text);
 }
 
-/* Copies between this machine and the sandbox of the visit. */
+/* Copies between this machine and the sandbox of C. */
 static int copy_one(struct client *c, const struct home *h, const struct endpoint *from,
 		    const struct endpoint *to, unsigned flags, const struct copy_notes *notes,
 		    struct err *e)

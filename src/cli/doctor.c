@@ -1,7 +1,7 @@
 /*
  * `doctor` says whether this caller can run sandboxes on this machine, and what is missing. It runs one command in an
- * ephemeral sandbox in the caller's own home; the sandbox's record says how each limit was enforced. The facts that
- * host/ probes explain what is missing, and name the command that helps.
+ * ephemeral sandbox in the caller's own home; the sandbox's record says how each limit was enforced. The probes
+ * of host/ explain what is missing, and name the command that helps.
  */
 #include <stdio.h>
 #include <string.h>
@@ -225,7 +225,7 @@ static const struct {
 	// clang-format on
 };
 
-/* If the test sandbox ran, its record says how limits are enforced; otherwise the probes do. */
+/* Reports how limits are enforced. The record of the test sandbox says it if the sandbox ran, otherwise the probes. */
 static void report_limits(struct report *r)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {

@@ -10,7 +10,7 @@
 
 #define ANSWER_MAX_BYTES 1024u
 
-/* The command does not use our terminal. With --tty it gets its own, for `attach`. */
+/* The command does not use our terminal. With --tty it gets a terminal of its own, for `attach`. */
 static void detach(struct execution *x, const struct args *a)
 {
 	unsigned unwanted = args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED;
@@ -20,7 +20,7 @@ static void detach(struct execution *x, const struct args *a)
 	x->request.message.flags |= EXEC_BACKGROUND | EXEC_DETACHED;
 }
 
-/* Runs the command. If pid 1 keeps as many background commands as it can, it forgets one that has ended. */
+/* Runs the command. If pid 1 cannot keep more background commands, lets pid 1 forget one that has ended. */
 static int execute(struct execution *x, struct client *c, struct exec_result *result, struct err *e)
 {
 	int r = execution_run(x, c, result, e);
@@ -61,7 +61,7 @@ static int run(struct execution *x, const struct args *a, const struct home *h,
 	*ret_ran = false;
 	if (!given && record_load(h, name, record, e) < 0)
 		return -1;
-	/* a stopped sandbox is not started for nothing, and not before a script on stdin begins */
+	/* before the sandbox is started, find out whether there is anything to run, also on stdin */
 	if (!execution_command(x, &record->spec, &a->rest, !given))
 		return 0;
 	r = visit_open(&v, h, name, start_one, e);

@@ -265,8 +265,8 @@ static void report_end(const struct home *h, const char *name, enum end_reason w
 	}
 }
 
-/* Names the connections that were refused while the command ran, and what allows them. Commands of a sandbox share one
- * network, so another command may have made them. */
+/* Names the connections that were refused while the command ran, and the option that would allow them. Commands
+ * of a sandbox share one network, so another command may have made these connections. */
 static void report_refused(const char *name, bool unnamed, const struct refused *r)
 {
 	AUTO_BUF b = BUF_INIT(4096);

@@ -20,9 +20,9 @@ struct execution {
 /* Reads and validates -e, -w, -u, -t, --timeout, --rlimit and the streams. */
 MUST_USE int execution_options(struct execution *x, const struct args *a, struct err *e);
 void execution_done(struct execution *x);
-/* Chooses the words to run: COMMAND, or the command of the spec if COMMAND is empty. If there is no command, a shell runs
- * for a person at a terminal or, with X->scripted, for a script on stdin, whose first byte this function waits for.
- * Returns false if there are no words. */
+/* Chooses the words to run: COMMAND, or the command of the spec if COMMAND is empty. If there is no command,
+ * chooses a shell for a person at a terminal. With X->scripted, waits for the first byte of stdin, and chooses a shell
+ * if stdin is not empty. Returns false if there are no words. */
 bool execution_command(struct execution *x, const struct spec *s, const struct strv *command,
 		       bool with_entrypoint);
 /* Says that there is nothing to run. Returns the exit status: 1, or 0 as msb does. */

@@ -54,7 +54,8 @@ static void add_words(struct buf *b, const char *key, const struct strv *words)
 	buf_add_char(b, '\n');
 }
 
-/* Adds PATH of the host and what becomes of it, if it lies OUTSIDE the project or inside, as is wanted. */
+/* Adds PATH of the host and what becomes of it. If OUTSIDE, adds only a path outside of the project, otherwise only a
+ * path in the project. */
 static void add_source(struct buf *b, const struct project *p, bool outside, const char *key,
 		       const char *path, const char *to, const char *how)
 {
@@ -94,8 +95,8 @@ static void add_image(struct buf *b, const struct spec *s)
 	}
 }
 
-/* Adds the paths of this machine that the sandbox gets. The first call adds those in the project, and a second one with
- * OUTSIDE all others. */
+/* Adds the paths of this machine that the sandbox gets. If OUTSIDE, adds the paths outside of the project,
+ * otherwise those in the project. */
 static void add_sources(struct buf *b, const struct project *p, const struct spec *s, bool outside)
 {
 	const struct spec_image *i = &s->image;
@@ -213,7 +214,8 @@ static unsigned columns(const char **at)
 	return c < 0x80 ? 1 : 2;
 }
 
-/* Copies TEXT, and breaks each line before WIDTH columns: behind a blank in the second half of the line, or anywhere. */
+/* Copies TEXT, and breaks each line before WIDTH columns: behind a blank in the second half of the line, or
+ * anywhere if there is no such blank. */
 static void fold(const char *text, unsigned width, struct buf *out)
 {
 	unsigned column = 0, word_column = 0;

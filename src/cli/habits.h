@@ -1,8 +1,8 @@
 /*
  * Words that people know from other programs, and what they are called here.
  *
- * Only messages about unknown words use them: "unknown command 'kill', did you mean 'stop'?". Unlike a spelling mistake, such
- * a word has no letters in common with the right one.
+ * Only messages about unknown words use them: "unknown command 'kill', did you mean 'stop'?". Such a word
+ * is no spelling mistake, so a search for similar words would not find the right one.
  */
 #pragma once
 

@@ -373,7 +373,7 @@ static int refuse(const struct plan *p, const struct args *a)
 
 /* --- doing the plan -------------------------------------------------------------------------- */
 
-/* Removes everything that a refused change has made. */
+/* Removes the volumes that a refused change has made. */
 static void drop_volumes(const struct home *h, const struct strv *made)
 {
 	struct err ignored;

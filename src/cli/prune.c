@@ -77,7 +77,7 @@ static void delete_all(const struct home *h, const struct space *s, struct strv 
 		const char *name = s->unused.v[i];
 		struct err e = { 0 };
 
-		/* both check once more whether something uses it */
+		/* both functions check once more that NAME is not in use */
 		if ((sandboxes ? sandbox_remove(h, name, false, &e) : volumes_remove(h, name, &e)) <
 		    0) {
 			ret->failed = true;

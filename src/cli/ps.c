@@ -1,4 +1,5 @@
-/* `ps` lists the commands of one sandbox. Without a name, and if this program was called as msb, it is `status`. */
+/* `ps` lists the commands of one sandbox. Without a name, or if this program was called as msb, `ps` means
+ * `status`. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -190,7 +190,7 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 	if (!exists || !sandbox_is_up(&j->record))
 		j->x.request.message.flags |= EXEC_MAIN;
 	if (args_has(a, "detach")) {
-		/* the command does not use our terminal; with --tty it gets its own, for `attach` */
+		/* the command does not use our terminal; with --tty it gets one of its own, for `attach` */
 		j->x.request.message.flags &=
 			~(unsigned)(args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED);
 		/* pid 1 keeps the command for ps, attach and stop --id */

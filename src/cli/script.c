@@ -13,7 +13,7 @@ static bool is_null(const struct stat *st)
 	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
 }
 
-/* A socket that has ended is readable, too; only a look at the next byte tells. */
+/* A socket that has ended is readable, too, so this function looks whether there is a byte. */
 static bool socket_has_byte(void)
 {
 	char c;

@@ -1,8 +1,8 @@
 /*
  * `shell` opens a shell in a sandbox: the shell that the sandbox was made with, otherwise bash, otherwise /bin/sh.
  *
- * Only the sandbox knows whether it has bash, so the client first runs bash without input. It cannot try bash with our
- * input and /bin/sh afterwards, because input that it has read by then would be lost.
+ * Only the sandbox knows whether it has bash, so the client first runs bash without input. If it tried bash with our
+ * input and then /bin/sh, the input that it has read for bash would be lost.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What `stop` shares: the grace options, also of `restart`, and the stop of a single command. */
+/* The options for the grace period, for `stop` and `restart`, and the stop of a single command. */
 #pragma once
 
 #include "cli/args.h"

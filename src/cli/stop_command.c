@@ -18,7 +18,7 @@
 
 struct end {
 	struct exit_message message;
-	bool known; /* pid 1 keeps the end of background commands only */
+	bool known; /* pid 1 keeps the exit status of background commands only */
 };
 
 static int signal_and_wait(struct client *c, uint64_t id, int sig, uint64_t ms, struct end *end,

@@ -10,5 +10,5 @@ typedef int target_fn(const struct args *a, const struct home *h, const char *na
 		      struct err *e);
 /* Returns the exit status: 1 if FN failed for a sandbox. With QUIET_ERRORS, -q hides error texts. */
 int targets_each(const struct args *a, target_fn *fn, void *data, bool quiet_errors);
-/* Does the same for all sandboxes, or for all that are up. */
+/* Does the same for all sandboxes, or, if ONLY_UP, for all that are up. */
 int targets_all(const struct args *a, target_fn *fn, void *data, bool quiet_errors, bool only_up);
