@@ -24,7 +24,7 @@ enum container_need {
 /* Returns the advice. If this container lacks more than one option, the advice ends with all of them, as words of
  * `docker run` or `podman run`. */
 const char *container_advice(enum container_need need);
-/* Returns true if parts of every /proc that this process sees are covered: then the kernel mounts no new one. */
+/* Returns true if parts of every /proc that this process sees are covered. Then the kernel mounts no new /proc. */
 bool container_has_covered_proc(void);
 
 /* Returns true if this process was started under a system call filter. The first call asks the kernel, so a process that

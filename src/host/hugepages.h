@@ -1,7 +1,7 @@
 /*
  * Huge pages that an administrator reserved on this machine, for a database or a virtual machine.
- * Any program can map them without a privilege, and the kernel counts them only in groups of a
- * controller that few machines mount.
+ * Any program can map them without a privilege. Only one cgroup controller limits them, and few
+ * machines mount it.
  */
 #pragma once
 

@@ -70,7 +70,7 @@ static const char *try_namespaces(const void *arg)
 	if (unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
 		    CLONE_NEWNET) < 0)
 		return "create namespaces inside a user namespace";
-	/* Podman's filter allows namespaces, and refuses this to a container without capabilities */
+	/* Podman's filter allows namespaces, but refuses sethostname() without capabilities */
 	if (sethostname("sandbox", strlen("sandbox")) < 0)
 		return "set the host name of a namespace";
 	if (unshare(CLONE_NEWUSER) < 0)
@@ -218,7 +218,7 @@ static const char *try_mount_api(const void *arg)
 	return NULL;
 }
 
-/* Mounts an overlay of three directories in the current one. */
+/* Mounts an overlay of three directories in the current directory. */
 static const char *mount_overlay(void)
 {
 	int fs = sys_fsopen("overlay", FSOPEN_CLOEXEC);
@@ -480,7 +480,7 @@ void probe_cgroup_kill(const char *dir, struct fact *f)
 		return;
 	}
 	p = l.unified;
-	p.version = 1; /* as in version 1, only the file counts: cgroup.kill needs no controller */
+	p.version = 1; /* try_child() then looks only for the file, which needs no controller */
 	try_child(&p, "cgroup.kill", f);
 	if (f->yes)
 		fact_yes(f, "in '%.*s'", FACT_TEXT_BYTES - 16, l.unified.dir);

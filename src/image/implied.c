@@ -19,8 +19,8 @@ struct search {
 	size_t n;
 };
 
-/* Reads an extended attribute of FD. FD may be an O_PATH descriptor, because we cannot open some directories of the
- * payload's users for reading. We can read all directories that have NAME. */
+/* Reads an extended attribute of FD. FD may be an O_PATH descriptor, because we cannot open all directories of the
+ * payload's users for reading. We can read the attributes of every directory that has NAME. */
 static ssize_t attribute(int fd, const char *name, void *value, size_t n)
 {
 	char path[32];

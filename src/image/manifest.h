@@ -50,8 +50,8 @@ struct image_manifest {
 MUST_USE int manifest_parse(const char *p, size_t n, struct image_manifest *ret, struct err *e);
 void manifest_done(struct image_manifest *m);
 
-/* Finds the item of an index for OS/ARCHITECTURE. An index with one item that names no platform
- * gives that item. Otherwise fails with ERR_NOT_FOUND and a list of the platforms. INDEX owns the
+/* Finds the item of an index for OS/ARCHITECTURE. If the only item names no platform, gives
+ * that item. Otherwise fails with ERR_NOT_FOUND and a list of the platforms. INDEX owns the
  * result. */
 MUST_USE int manifest_select(const struct image_manifest *index, const char *os,
 			     const char *architecture, const struct image_descriptor **ret,

@@ -85,7 +85,7 @@ void image_records_free(struct image_record *r, size_t n);
 /* Writes the name of the form of layers with rotated owners, relative to the layer's directory. The name is "" if
  * nothing is rotated. */
 void image_form_name(const struct rotation *r, char out[IMAGE_FORM_BYTES]);
-/* Paths relative to HOME, for openat. DIGEST is the digest of the blob (image_layer.digest). */
+/* Write paths relative to HOME, for openat. DIGEST is the digest of the blob (image_layer.digest). */
 void image_blob_path(const char *digest, char out[IMAGE_PATH_BYTES]);
 /* Writes the name of the flat form in cache/flat. All images with the same layers share it. */
 void image_flat_hex(const struct image_record *r, char out[DIGEST_HEX_CHARS + 1]);
