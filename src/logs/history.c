@@ -53,8 +53,8 @@ static bool is_note(const struct entry *x, const char *text)
 	       memcmp(x->body.p, text, strlen(text)) == 0;
 }
 
-/* Notes between which records the sandbox was down. The numbers of commands begin anew with each start. The first output of
- * a command may come before the note of the start, so the end before that start counts. */
+/* Notes since when the present numbers of commands hold: they begin anew with each start. A command's first output may
+ * be logged before the start is, so h->boot_ns is the time of the end before that start. */
 static void note_boot(struct history *h, const struct entry *x)
 {
 	if (is_note(x, "--- sandbox stopped") || is_note(x, "--- sandbox crashed"))

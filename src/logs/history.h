@@ -16,7 +16,7 @@ struct history {
 	uint64_t end;     /* offset in exec.log of the first record that is not indexed */
 	uint64_t stop_ns; /* when the sandbox last ended */
 	uint64_t
-		boot_ns; /* when it had ended before it last started; earlier records have other numbers */
+		boot_ns; /* its end before the last start; older records have other command numbers */
 };
 #define HISTORY_LIVE_FILE (HISTORY_FILES - 2)
 

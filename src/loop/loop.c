@@ -1,8 +1,8 @@
 /*
- * Slots are one array, and the epoll cookie is {slot, generation}. When a slot is removed, its generation is raised
- * and the slot goes to the free list, so a late event for it does not match. A server keeps thousands of idle
- * descriptors and timers, so no operation walks the slots: free slots are a list, timers are a heap ordered by
- * deadline, and signals are a list of the few slots that have one. All signals share one signalfd.
+ * Each descriptor, timer and signal has a slot in one array. The epoll cookie is {slot, generation}. When an entry is
+ * removed, the generation of its slot is raised and the slot goes to the free list, so a late event does not match. A
+ * server keeps thousands of idle descriptors and timers, so no operation walks all slots: free slots are a list, timers
+ * are a heap ordered by deadline, and the few signals are a list. All signals share one signalfd.
  */
 #include "loop/loop.h"
 
@@ -397,7 +397,7 @@ static int run_timers(struct loop *l)
 		void *arg = l->slot[slot].arg;
 		long before = switches(l);
 
-		/* a timer fires once; its slot is free before it runs, so it may add a new one */
+		/* a timer fires once; its slot is freed first, so its handler may add a new timer */
 		heap_remove(l, slot);
 		give_back(l, slot);
 		l->n_live--;
@@ -416,7 +416,7 @@ static int run_timers(struct loop *l)
 
 static void call_fd(struct loop *l, const struct slot *s, uint32_t events)
 {
-	loop_fd_fn *fn = s->on_fd; /* copied, because slots may move while it runs */
+	loop_fd_fn *fn = s->on_fd; /* copied, because slots may move while the handler runs */
 	long before = switches(l);
 
 	fn(s->arg, s->fd, events);

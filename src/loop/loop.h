@@ -43,8 +43,8 @@ void loop_remove(struct loop *l, loop_id *id);
 MUST_USE int loop_run(struct loop *l);
 void loop_stop(struct loop *l);
 
-/* Returns how many slots the loop has looked at so far. A test compares this count with few and with many idle
- * entries: it must not grow, or for timers only with the logarithm. */
+/* Returns how many slots the loop has looked at so far. A test compares the count with few and with many
+ * idle entries: idle descriptors must not raise it, and timers may raise it only with their logarithm. */
 uint64_t loop_looked_at(const struct loop *l);
 
 /* For tests: called if the handler at this address waited for something, for instance a lock, a disk or a peer. */

@@ -23,6 +23,6 @@ MUST_USE int regex_new(const char *text, unsigned flags, struct regex **ret, str
 void regex_free(struct regex *r);
 /* Returns the expression if it is plain text, which every matching line contains. Otherwise returns an empty slice. */
 struct str regex_literal(const struct regex *r);
-/* Returns 1 if LINE matches, 0 if not, or -ETIME if the line reaches a limit. VALID says that the line is known to be UTF-8;
- * other bytes match nothing but themselves. */
+/* Returns 1 if LINE matches, 0 if not, or -ETIME if the line reaches a limit. VALID says that the line is known to be
+ * UTF-8. Bytes that are not UTF-8 match nothing. */
 int regex_matches(struct regex *r, struct str line, bool valid);

@@ -270,7 +270,7 @@ static int on_shared(struct tree_build *b, struct err *e)
 		return bad_stream(e);
 	if (fstat(b->file, &st) < 0)
 		return failed(b, "look at", e);
-	if (b->fresh) { /* otherwise the file existed before us, and no name of ours leads to it */
+	if (b->fresh) { /* a file that existed before must get no second name */
 		s.dev = st.st_dev;
 		s.ino = st.st_ino;
 	}
@@ -346,7 +346,7 @@ static int make_entry(struct tree_build *b, int dir, const char *name, struct er
 		return make_dir(b, dir, name, before, e);
 	case FILE_FILE:
 		r = make_file(b, dir, name, e);
-		b->level[b->depth].where_n = before; /* removed again at the file's END */
+		b->level[b->depth].where_n = before; /* END cuts b->where to this length */
 		return r;
 	default:
 		r = b->record.type == FILE_SAME ? make_same(b, dir, name, e)

@@ -18,7 +18,7 @@
 #define ROOM_STRIDE_BYTES (16ull << 20)
 #define ROOM_STRIDE_LEAST_BYTES (256ull << 10)
 #define ROOM_STRIDE_ENTRIES 1000u
-/* must stay free: the smaller of both amounts, and this percentage of the inodes if the file system counts them */
+/* must stay free: the smaller of these two amounts of space, and of the inodes (if they are counted) the percentage */
 #define ROOM_LEFT_BYTES (1ull << 30)
 #define ROOM_LEFT_PERCENT 5u
 

@@ -1,4 +1,4 @@
-/* The blocks of a tar archive, as both directions need them. */
+/* The blocks of a tar archive, for reading and for writing. */
 #pragma once
 
 #include <stdint.h>

@@ -12,8 +12,8 @@
 #include "wire/file.h"
 
 #define EXTENDED_MAX_BYTES (1u << 20) /* records about one entry; a path needs 4 KiB */
-#define CHUNK_BYTES 32768u            /* a multiple of a block, within one record */
-#define IMPLIED_MODE 0755u            /* of directories that the archive uses without an entry */
+#define CHUNK_BYTES 32768u            /* a multiple of a block; fits one record */
+#define IMPLIED_MODE 0755u            /* for directories without an entry of their own */
 
 struct untar {
 	const struct untar_source *from;
@@ -155,7 +155,7 @@ static bool apply_record(struct untar *u, struct str key, struct str value)
 		buf_add(b, value.p, value.n);
 		return value.n > 0 && !memchr(value.p, '\0', value.n) && !buf_failed(b);
 	}
-	/* an archiver with sparse files keeps the map of holes in records that we do not read */
+	/* refuse sparse files: the map of their holes is in records that we do not read */
 	return !(key.n > 11 && memcmp(key.p, "GNU.sparse.", 11) == 0);
 }
 
@@ -414,7 +414,7 @@ static int drain(struct untar *u, struct err *e)
 {
 	size_t got;
 
-	/* archivers fill their last blocks; if we left them unread, the archiver would fail */
+	/* archivers pad the archive; if we did not read the padding, their write would fail */
 	do {
 		if (fill(u, u->chunk, CHUNK_BYTES, &got, e) < 0)
 			return -1;
