@@ -45,10 +45,10 @@ struct admission {
 	bool active;
 	struct admission_policy policy;
 	char *error; /* owned: what is wrong with the configuration, or NULL */
-	size_t max;  /* records; the owner may change it */
+	size_t max;  /* the most records; the caller may change it */
 	struct roll roll;
 	size_t cap;
-	struct admission_record *record; /* indexed by the number in the roll */
+	struct admission_record *record; /* indexed by the Workspace's number in the roll */
 };
 
 void admission_init(struct admission *a, size_t max);

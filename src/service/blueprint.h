@@ -22,7 +22,7 @@ struct blueprint {
 MUST_USE int blueprint_draw(const struct blueprint *p, const struct box_spec *b,
 			    const char *sandbox, const char *shown, struct spec *ret,
 			    struct fault *f);
-/* Fills RET with the limits of the sandbox for B while no managed process runs. */
+/* Fills RET with the limits that the sandbox for B has while no managed process runs. */
 void blueprint_limits(const struct box_spec *b, struct limits_message *ret);
 /* Returns the host path of mount NUMBER of the sandbox for B, counted from 1, or NULL if there is no such mount.
  * *RET_EXTRA is true if the mount is one of extra_mounts. */

@@ -78,7 +78,7 @@ MUST_USE int box_spec_check_targets(const struct box_spec *s, struct fault *f);
  * Otherwise returns -1, and the FAULT_SESSION_CONFLICT in F names the first field in which they differ. */
 MUST_USE int box_spec_compare(const struct box_spec *has, const struct box_spec *wants,
 			      struct str shown_id, struct fault *f);
-/* Sets the fault of box_spec_compare() for a FIELD of the session that no spec has. Returns -1. */
+/* Sets the same fault as box_spec_compare(), for a FIELD that a session has but a spec has not. Returns -1. */
 int box_spec_conflict(struct str shown_id, const char *field, const char *has, struct fault *f);
 /* Returns true if A and B have the same set of extra mounts. Mounts with mode none are ignored. */
 bool box_spec_same_mounts(const struct box_spec *a, const struct box_spec *b);

@@ -6,7 +6,7 @@
 
 #define NOTICE_BYTES 96
 #define ROUNDS \
-	4 /* the length of the notice depends on the length of the kept text; so many tries make both fit */
+	4 /* the lengths of notice and kept text depend on each other; so many tries find both */
 
 /* How a text of N characters is cut. */
 struct cut {

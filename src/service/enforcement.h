@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 
-#define ENFORCEMENT_BYTES 24 /* of one word in the record of a sandbox */
+#define ENFORCEMENT_BYTES 24 /* the longest word about a limit, such as "cgroup" */
 
 struct enforcement_words {
 	bool known; /* a sandbox has been made */

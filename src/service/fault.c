@@ -30,7 +30,7 @@ static const char *const class_names[] = {
 static_assert(ARRAY_SIZE(class_names) == FAULT_CLASS_COUNT, "a class has no name");
 
 #define CUT_NOTICE "... [protocol error truncated]"
-/* The bytes of a text that are read. They hold one character more than is kept, so a longer text is recognized. */
+/* How many bytes of a text are read: at least one character more than is kept, so that a longer text is noticed. */
 #define LOOK_MAX_BYTES ((FAULT_TEXT_MAX + 1) * 4u)
 
 const char *fault_class_name(enum fault_class class)

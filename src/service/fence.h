@@ -16,10 +16,10 @@
 #include "service/tenant.h"
 
 struct fence {
-	size_t max; /* Workspaces; the owner may change it */
+	size_t max; /* the most Workspaces; the caller may change it */
 	struct roll roll;
 	size_t cap;
-	uint64_t *generation; /* indexed by the number in the roll */
+	uint64_t *generation; /* indexed by the Workspace's number in the roll */
 };
 
 enum fence_verdict {

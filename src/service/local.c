@@ -108,7 +108,7 @@ static int compare(const struct use *u, const struct record *r, bool *ret_same, 
 	return k;
 }
 
-/* What a look for the session's sandbox found. */
+/* What the search for the session's sandbox found. */
 enum found {
 	FOUND_READY,   /* the call is connected and holds the lock */
 	FOUND_NONE,    /* there is no sandbox */

@@ -209,7 +209,7 @@ static size_t find_web_token(const struct scan *s, size_t at)
 	if (!starts_word(s, at) || !has(s, at, "eyJ") || run(s, at, is_word) < 13)
 		return 0;
 	n = run(s, at, is_dotted);
-	while (s->text.p[at + n - 1] == '.') /* the end of a sentence */
+	while (s->text.p[at + n - 1] == '.') /* these dots end a sentence, not the token */
 		n--;
 	hide(s, at, n);
 	return n;

@@ -170,7 +170,7 @@ static int resolve_call(const struct service_config *c, const struct json_value 
 	else if (query_session_id(q, str_of(c->forced_template ? c->forced_template : ""), &id, f) <
 		 0)
 		return -1;
-	if (buf_failed(&id)) /* a part of an id could be the id of another session */
+	if (buf_failed(&id)) /* a cut id could be the id of another session */
 		return fault_set(f, FAULT_VALIDATION, "the session id is too long");
 	json_writer_init(&w, &text, 0);
 	json_begin_object(&w);

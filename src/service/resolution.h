@@ -10,7 +10,7 @@
 #include "service/query.h"
 #include "service/service_config.h"
 
-/* Resolves a call of the tool `exec`. A forced template always makes the session id. Otherwise the id is SESSION. If
+/* Resolves a call of the tool `exec`. If a template is forced, it makes the session id. Otherwise the id is SESSION. If
  * SESSION is NULL, the query's template makes the id. Fails with a FAULT_VALIDATION. */
 MUST_USE int resolve_tool(const struct service_config *c, const struct json_value *parameters,
 			  const struct query *q, const char *session, struct box_spec *ret,
@@ -23,6 +23,6 @@ MUST_USE int resolve_payload(const struct service_config *c, const struct json_v
 			     struct box_spec *ret, struct fault *f);
 /* Returns the real path of HOST_PATH, a mounted directory, if the tools for files may handle it directly: the directory
  * is on this machine and lies below an allowed root, or below the directory of skills if it is a SKILL. Otherwise returns
- * NULL. The runtime names the directories of skills, and a Box server must not lead a tool to other files of ours. The
- * caller opens the returned path and follows no link, because HOST_PATH may lead elsewhere by then. */
+ * NULL. A Box server names the directories of its skills, and must not lead a tool to other files of this machine.
+ * The caller opens the returned path and follows no link, because HOST_PATH may lead elsewhere by then. */
 char *resolve_own(const struct service_config *c, const char *host_path, bool skill);

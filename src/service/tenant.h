@@ -40,7 +40,8 @@ void tenant_init_legacy(struct tenant *t);
  * FAULT_VALUE in F if the cleaned id is empty. */
 MUST_USE int tenant_clean_id(const struct tenant *t, struct str id, struct buf *out,
 			     struct fault *f);
-/* Appends the physical id of a cleaned id. The URL path of a relay contains the physical id. */
+/* Appends the physical id: the placement, "-" and the cleaned id, or for the legacy tenant the cleaned id alone. The
+ * URL path of a relay contains the physical id. */
 void tenant_physical_id(const struct tenant *t, struct str cleaned, struct buf *out);
 /* Returns true if PHYSICAL is an id of this tenant. *RET_CLEANED is then the cleaned id, a slice of PHYSICAL. */
 bool tenant_owns(const struct tenant *t, struct str physical, struct str *ret_cleaned);

@@ -1,6 +1,6 @@
 /*
- * Reads fields of a request as leniently as peers expect: where a text is wanted, numbers and booleans are read as
- * Python prints them, and null is read as "".
+ * Reads fields of a request as leniently as peers expect: where a text is wanted, numbers and true are read as Python
+ * prints them, and null, false and the integer 0 are read as "".
  */
 #pragma once
 

@@ -34,7 +34,7 @@ MUST_USE int spec_add_tmpfs(struct spec *s, const char *value, struct err *e);
 /* Adds *M at the path GUEST, with the checks of spec_add_mount(). *M must have no guest path yet. Always zeroes *M. */
 MUST_USE int spec_take_mount(struct spec *s, const char *flag, const char *guest,
 			     struct spec_mount *m, struct err *e);
-/* Adds a directory that stays writable while the root is read-only, unless S already has a directory above it. */
+/* Adds a directory that stays writable while the root is read-only, unless a writable directory of S contains it. */
 MUST_USE int spec_add_writable(struct spec *s, const char *flag, const char *value, struct err *e);
 MUST_USE int spec_add_port(struct spec *s, const char *value, struct err *e);
 /* Adds K=V, or K with its value in the caller's environment. Replaces an earlier K. FLAG is "--env". */

@@ -1,4 +1,4 @@
-/* The users and groups of the image `host`. They are ours, not the host's. */
+/* The users and groups that the image `host` has instead of the host's own. */
 #pragma once
 
 #define HOST_IMAGE_PASSWD                                        \
