@@ -4,10 +4,10 @@
 The same table is printed in docs/architecture.md; it must not differ. Files in src/bin may include
 any room. An include names its room, so that a reader of the file sees which rooms it uses.
 
-A file that includes a header also gets what that header includes. So a file must not include a header that brings in a room which
-is closed to the file, unless DOORS names that header and what it brings. A room can be open to some files of
-another room only (BEHIND): what differs between engines stays in the files of an engine. Before the tree is judged, the check
-judges a small tree with known faults: a check that finds nothing anywhere would look like a clean tree.
+A file that includes a header also gets what that header includes. So a file must not include a header that brings in
+a room which is closed to the file, unless DOORS names that header and what it brings. BEHIND opens a room to only some
+files of another room, so that what differs between engines stays in the files of an engine. First the check judges a
+small tree with known faults: a check that finds nothing anywhere would look like a clean tree.
 """
 import ast
 import pathlib

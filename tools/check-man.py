@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The manual pages, those written by hand and those made at build time, pass groff with all warnings,
-and name every key of configuration files."""
+"""All manual pages, written by hand or made at build time, pass groff with all warnings. The pages name every key of
+configuration files."""
 import pathlib
 import re
 import shutil

@@ -196,8 +196,8 @@ static bool has_suffix(const char *name, const char *suffix)
 }
 
 /* Removes a base of sandboxes whose ids are rotated (process/host_image.h), if no sandbox runs on it. The next start
- * of such a sandbox makes the base anew. A directory of another id cannot be moved to another directory, but can get
- * another name. */
+ * of such a sandbox makes the base anew. A directory that belongs to another id can be renamed, but not
+ * moved to another directory. */
 static void sweep_base(int host, const char *name)
 {
 	AUTO_FREE char *dead =

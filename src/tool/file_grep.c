@@ -1,5 +1,6 @@
-/* The tool `grep`: lines of files that match a regular expression. A confined program, cordon-search, matches them. If the
- * workspace exists in the sandbox only, the files are read there and sent to cordon-search. */
+/* The tool `grep`: lines of files that match a regular expression. A confined program, cordon-search, does the
+ * matching. If the workspace exists in the sandbox only, a script there reads the files, and we send them to
+ * cordon-search. */
 #include <stdlib.h>
 
 #include "base/cleanup.h"

@@ -161,7 +161,7 @@ static size_t add_opt(const struct dns_query *q, uint8_t *out)
 	return OPT_BYTES;
 }
 
-/* Writes the header without flags, the question and the OPT record. */
+/* Writes a header without flags, then the question and the OPT record. */
 static size_t encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_QUERY_MAX_BYTES])
 {
 	size_t n = DNS_HEADER_BYTES;

@@ -42,7 +42,7 @@ enum frame_type {
 	FRAME_RESIZE = 8,  /* client: terminal size */
 	FRAME_DETACH = 9,  /* client: the client leaves, the session goes on */
 	FRAME_ATTACH = 10, /* client: attach to a detached session */
-	FRAME_LEAVE = 11,  /* client: the client ends and sends its pipes that are not at EOF */
+	FRAME_LEAVE = 11,  /* client: the client ends; its pipes that are not at EOF come along */
 	FRAME_PING = 12,
 	FRAME_PONG = 13,
 	FRAME_TOUCH = 14, /* client: only counts as activity */

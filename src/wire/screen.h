@@ -51,7 +51,7 @@ enum screen_event {
 	SCREEN_OTHER,
 };
 
-/* A screen of which nothing was asked is all zeros. */
+/* Before the first byte the caller zeroes S. */
 enum screen_event screen_take(struct screen *s, unsigned char c);
 /* Takes N bytes. Returns true if a mode may have changed. */
 bool screen_feed(struct screen *s, const char *p, size_t n);

@@ -205,7 +205,7 @@ class Bench:
         sys.stdout.flush()
 
     def note(self, row, who, peer, ratio, budget, at_least=False, parts=0):
-        """Returns the remark of a row. PARTS is the ratio of the parts of the work alone."""
+        """Returns the remark of a row. PARTS is the ratio of the work's parts alone (whole.c) to the peer."""
         if ratio is None:
             return ""
         if not at_least and parts > budget and peer != PARTS:
@@ -295,7 +295,7 @@ class Bench:
                 close()
 
     def nsenter_peer(self, who, closers):
-        # --dev would put the payload in a second user namespace, from which a user cannot enter the rest
+        # with --dev the payload has a second user namespace, and a user could not enter its other namespaces
         argv = self.bwrap(who, "--info-fd", "1", "/bench/floor", "--pause", dev=False)
         if argv is None:
             return Peer("nsenter", [], error="bubblewrap is not installed")
