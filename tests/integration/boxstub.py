@@ -118,7 +118,7 @@ class WebSocket:
 
 
 def flood(transport, how):
-    """Sends without end: one message, a message that promises to be long, or parts of a message."""
+    """Sends bytes without end: as one message, as a message whose head announces many bytes, or as parts of a message."""
     web = isinstance(transport, WebSocket)
     if how == "huge" and web:
         transport.raw(b"\x81\x7f" + struct.pack(">Q", 1 << 40))
@@ -146,7 +146,7 @@ def answer(transport, request, rules):
         while True:
             transport.raw(b"a")
             time.sleep(0.05)
-    if how == "many":  # answers to nobody
+    if how == "many":  # answers to requests that nobody made
         for i in range(2000):
             transport.send(json.dumps({**reply, "seq_id": seq + 1 + i, "data": {"stdout": "for another call"}}))
     if how == "string":
@@ -172,7 +172,7 @@ def answer(transport, request, rules):
     if isinstance(how, dict) and "fault" in how:
         reply.update(code=1, message=how["fault"], data={})
     elif isinstance(how, dict):
-        # a long text does not fit a word of the command line
+        # RULES is a word of the command line, which cannot hold a long text: "times" repeats a short one
         reply["data"] = {**how, "stdout": how["stdout"] * how["times"]} if "times" in how else how
     transport.send(json.dumps(reply))
 

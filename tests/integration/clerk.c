@@ -109,7 +109,7 @@ static void on_done(void *arg, const struct answer *a)
 
 static const struct ask_owner asks = { .command = on_command, .done = on_done };
 
-/* FOR_MORE: the answer comes when there is more output than before. */
+/* If FOR_MORE, the answer comes when there is more output than before. */
 static int look(bool for_more, struct err *e)
 {
 	const char *word = words[-1];

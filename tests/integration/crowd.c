@@ -20,7 +20,7 @@ struct command {
 	unsigned number;
 	enum kind kind;
 	size_t fed, out, err;
-	bool closed; /* it reads no more of its input */
+	bool closed; /* the command reads no more of its input */
 	bool bad;
 };
 
@@ -87,10 +87,10 @@ static bool on_output(void *arg, enum job_output which, const char *p, size_t n)
 				wrong(c, "another output than its input");
 	*(which == JOB_STDOUT ? &c->out : &c->err) += n;
 	if (c->kind == CANCELLED)
-		job_cancel(c->job); /* it runs: its children are there */
+		job_cancel(c->job); /* the command runs and has its children */
 	if (c->kind != FED || c->out % 3)
 		return true;
-	loop_add_timer(c->crowd->plan.loop, 1, resume, c); /* no more for now */
+	loop_add_timer(c->crowd->plan.loop, 1, resume, c); /* takes no output until resume() */
 	return false;
 }
 

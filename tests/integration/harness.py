@@ -360,7 +360,7 @@ class Box:
 
     def __init__(self, test, name, home):
         self.test, self.name, self.home = test, name, home
-        self.roots = set()  # host pids of processes that our programs left running for it
+        self.roots = set()  # host pids of processes that our programs left running for this sandbox
 
     def cordon(self, *args, **kwargs):
         return self.test.cordon(*args, home=self.home, **kwargs)
@@ -740,7 +740,7 @@ class CordonTest(unittest.TestCase):
         with open("/proc/net/unix") as handle:
             found += [f"socket {line.strip()}" for line in handle if self.dir in line]
         found += [f"uid range claim {c}" for c in self.uid_claims()]
-        end = time.monotonic() + 2  # the kernel frees a loop device after the last user of its mount
+        end = time.monotonic() + 2  # the kernel frees a loop device a moment after its mount has ended
         while loops_below(self.dir) and time.monotonic() < end:
             time.sleep(0.02)
         found += [f"loop device {loop}" for loop in loops_below(self.dir)]

@@ -85,7 +85,7 @@ class Layout:
 
     def copy(self, tag, to, *options):
         run("skopeo", "copy", "-q", *options, f"oci:{self.path}:{tag}", to,
-            env={**os.environ, "XDG_RUNTIME_DIR": os.path.dirname(self.path)})  # /run/containers may be root's alone
+            env={**os.environ, "XDG_RUNTIME_DIR": os.path.dirname(self.path)})  # only root may use /run/containers
 
 
 def busybox_layer(path):
@@ -104,7 +104,7 @@ def busybox_layer(path):
 
 
 def sparse_tar(path, name, size):
-    """Writes a sparse tar by GNU tar, because Python's tarfile writes no holes."""
+    """Writes a sparse tar with GNU tar, because Python's tarfile writes no holes."""
     work = path + ".d"
     os.mkdir(work)
     with open(os.path.join(work, name), "wb") as handle:
@@ -250,7 +250,7 @@ class ImageMixin:
         self.assertEqual(different, {})
 
     def empty_store(self):
-        """Removes all images by our own program, because layers may belong to ids that the test cannot delete."""
+        """Removes all images with our own program, because layers may belong to ids that the test cannot delete."""
         for home in {self.home, *self.homes}:
             if os.path.isdir(os.path.join(home, "cache")):
                 for box in self.boxes:
@@ -458,7 +458,7 @@ class FakeRegistry(http.server.ThreadingHTTPServer):
     """A registry that does what a test tells it to.
 
     `answer(handler, kind, name, n)` may send a response of its own and return True; KIND is
-    "manifests" or "blobs", NAME the rest of the path, N counts the requests for it from 1.
+    "manifests" or "blobs", NAME is the rest of the path, and N counts the requests for this path from 1.
     """
 
     daemon_threads = True

@@ -1,7 +1,7 @@
 """A little internet in network namespaces, for tests of the gateway.
 
-Three namespaces: `inside`, with the sandbox's end of the link; `outside`, the host, where the
-gateway runs; and `world`, which a cable connects to the host, with servers on addresses that only look
+There are three namespaces. `inside` has the sandbox's end of the link. `outside` is the host, where the
+gateway runs. `world` is connected to the host by a cable, and has servers on addresses that only look
 public, private or special. No route leads out of the namespaces, so no packet can reach a real network.
 To make a socket in a namespace, one thread of the test enters the namespace.
 """

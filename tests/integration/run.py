@@ -63,7 +63,7 @@ MODES = {
 }
 LIKE = {"served": "root", "served-user": "user"}  # with --wide, the served modes also run the tests of these modes
 SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # factor for all time limits of tests
-UNSTEADY_MAX = 2  # the most that CORDON_TEST_STRICT=1 accepts
+UNSTEADY_MAX = 2  # the most unsteady tests that CORDON_TEST_STRICT=1 accepts
 UNRESPONSIVE_SECONDS = 20  # the job is killed this long after the test's own limit
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -164,7 +164,7 @@ def run_job(suite_dir, test_ids):
 # ---------------------------------------------------------------------------------------------
 # the mode "container"
 
-CONTAINER_IDS = 1 << 30  # the first id outside; root of the container is this id
+CONTAINER_IDS = 1 << 30  # the first host id of the container, which is the id of its root
 CONTAINER_COUNT = 1 << 18
 
 
@@ -495,7 +495,7 @@ class Runner:
         self.live[job.proc.stdout.fileno()] = job
 
     def loop(self):
-        # slow classes start first, so that no long class starts last
+        # classes with many tests start first, so that no long class starts last
         waiting = sorted(self.jobs, key=lambda j: -len(j.tests))
         while waiting or self.live:
             while waiting and len(self.live) < self.options.jobs:

@@ -4,14 +4,14 @@
  *   create NAME [OPTION]…      makes a sandbox of the image `host` with its layer on disk; prints "created NAME"
  *   start NAME [OPTION]…       starts a stopped sandbox; prints "started NAME"
  *   delete NAME                prints "gone NAME" when the sandbox is gone
- *   limits NAME [OPTION]…      memory:MIB, cpus:THOUSANDTHS, pids:N of a sandbox that runs; prints "limited NAME"
+ *   limits NAME [OPTION]…      changes memory:MIB, cpus:THOUSANDTHS or pids:N of a running sandbox; prints "limited NAME"
  *   size PATH [OPTION]…        prints "size BYTES ENTRIES"
  *   sweep [OPTION]…            prints "swept"
- *   crowd ROUNDS EACH MARK     commands in all sandboxes at once (crowd.h); prints "wrong N"
+ *   crowd ROUNDS EACH MARK     runs commands in all sandboxes at once (crowd.h); prints "wrong N"
  *
- * OPTION is stays, soft (limits), net, ro:HOST:GUEST, rw:HOST:GUEST, volume:NAME:GUEST, dir:ROOT, refuse:PATH, root:PATH, make, bytes:N, entries:N, or within:MS,
- * the deadline. A failure prints "failed WORD NAME CODE TEXT". A line does not wait for the lines before it. At
- * the end of its input the server ends, and prints how many handlers of its loop blocked.
+ * The other OPTIONs are stays, soft (limits), net, ro:HOST:GUEST, rw:HOST:GUEST, volume:NAME:GUEST, dir:ROOT, refuse:PATH,
+ * root:PATH, make, bytes:N, entries:N and within:MS, the deadline. A failure prints "failed WORD NAME CODE TEXT". Lines
+ * do not wait for each other. At the end of its input the server prints how many handlers of its loop blocked, and ends.
  *
  * The process that is started is the foreman. It runs itself as the server, with the channel as descriptor 3. If it
  * gets arguments, its hands only do what sessions need, and refuse to share the directories that the arguments name.

@@ -424,7 +424,7 @@ class Input(BackgroundTest):
             sent += got.taken
             if got.taken < len(piece):
                 break
-        self.assertEqual(sent, INPUT + (1 << 16))  # the input buffer of pid 1 and the pipe
+        self.assertEqual(sent, INPUT + (1 << 16))  # pid 1's input buffer and the pipe are full
         self.assertEqual(client.look(ident).room, 0)
         waits = client.ask_look(ident, UNTIL_ROOM)
         client.ping()
@@ -582,7 +582,7 @@ class Bounds(BackgroundTest):
                  "wait": (lambda: client.ask_look(ident, UNTIL_END), 80)}
         for what, (ask, times) in asked.items():
             with self.subTest(what):
-                if what == "wait":  # all of them are answered at once
+                if what == "wait":  # pid 1 answers all these questions at once
                     ask, times = self.ending(box, ident, ask, times)
                 self.assertLess(self.grown(box, client, ask, times), 12 << 10)
 
@@ -746,13 +746,13 @@ class Reports(BackgroundTest):
         for lines in ("connect()", "connect().sendall(b'\\5\\0')", "connect().sendall(b'\\5\\0\\0\\0stat')",
                       "connect().sendall(b'\\1\\0\\x40\\0' + b'x' * 100)", "pass"):
             self.assertEqual(self.run_reporter(box, lines), (None, (0, 0)), lines)
-        # only one report counts: the first connection that sends something
+        # only the report of the first connection that sends something counts
         lines = "a = report(b'first'); time.sleep(0.2)\ntry:\n  report(b'second')\nexcept OSError: pass"
         self.assertEqual(self.run_reporter(box, lines), (b"first", (0, 0)))
 
     def test_a_command_without_the_flag_cannot_report(self):
         box = self.create()
-        self.assertEqual(self.run_reporter(box, "report(b'kept')")[0], b"kept")  # the socket is there
+        self.assertEqual(self.run_reporter(box, "report(b'kept')")[0], b"kept")  # shows that the socket exists
         lines = "s = connect(); s.settimeout(0.5)\ntry: report(b'forged', s)\nexcept OSError: pass"
         self.assertEqual(self.run_reporter(box, lines, flags=0), (None, (0, 0)))
 
@@ -786,7 +786,7 @@ while True:
             client.signal(ident, signal.SIGKILL, SCOPE)
 
     def test_connections_made_before_the_command_started_are_ignored(self):
-        """The processes that connected are gone, and the command may have got one of their numbers."""
+        """The processes that connected are gone, and the command may have got the number of such a process."""
         box = self.create()
         self.assertEqual(self.run_reporter(box, "report(b'first')")[0], b"first")
         fill = REPORT_LINES + """
@@ -865,7 +865,7 @@ for i in range(40):  # so that its number is not among the first
     os.wait()
 """
         pid = int(box.exec("/usr/bin/python3", "-c", script).text)
-        for k in range(50):  # launchers of pid 1 take numbers as well
+        for k in range(50):  # tries again, because launchers of pid 1 take numbers as well
             # the kernel sets the number for the pid namespace of the writing process
             got = subprocess.run(["nsenter", "-p", "-t", str(box.pid1().pid), "sh", "-c",
                                   f"echo {pid - 1 - k % 8} > /proc/sys/kernel/ns_last_pid"], capture_output=True, check=False)

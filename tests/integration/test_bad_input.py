@@ -85,7 +85,7 @@ class EveryOption(CordonTest):
     def options(self, path):
         """Yields (option, takes a value, may be repeated)."""
         text = self.cordon(*path, "-h").text.split("Global options:")[0]
-        text = re.sub(r"\n {20,}", " ", text)  # long options have their help on a line of its own
+        text = re.sub(r"\n {20,}", " ", text)  # the help of a long option stands on the next line
         for match in re.finditer(r"(?m)^ +(?:-\w, )?(--[a-z0-9-]+)(?: (\S+))?(.*)$", text):
             yield match.group(1), match.group(2) is not None, "(repeatable)" in match.group(3)
 

@@ -42,7 +42,7 @@ class Server:
         return found and found.group(1)
 
     def looked(self):
-        """Returns true when the server has tested whether sandboxes work. The sandbox of that test has ended then."""
+        """Returns true when the server has tested whether sandboxes work. By then the sandbox of this test has ended."""
         return re.search(rb"backend \S+ works|no sandbox can be made|backend '", self.err.data)
 
     def reader(self):
@@ -204,7 +204,7 @@ class Life(BoxTest):
         for hand in self.eventually(server.hands):
             os.kill(hand.pid, signal.SIGSTOP)
         asked = peer.post("box_create_session", {"session_id": "b"})
-        self.assertEqual(peer.exec("a", "echo 2")["stdout"], "2")  # needs no hand
+        self.assertEqual(peer.exec("a", "echo 2")["stdout"], "2")  # an exec needs no hand
         for hand in server.hands():
             os.kill(hand.pid, signal.SIGKILL)
         answer = peer.answer(asked)
@@ -399,7 +399,7 @@ class Messages(BoxTest):
         data = {"session_id": "a", "cmd": f"true {'x' * 200}", "env": {"LONG": text}}
         legacy = server.legacy()
         request = json.dumps({"seq_id": 9, "action": "__ping", "data": data}, ensure_ascii=False)
-        for at in range(0, len(request), 60_000):  # the older client splits a message into several
+        for at in range(0, len(request), 60_000):  # a legacy client splits a message into several messages
             legacy.transport.send(request[at:at + 60_000])
         self.assertEqual(legacy.answer(9)["code"], 0)
         current = server.current()
@@ -1036,7 +1036,7 @@ class Processes(BoxTest):
     def test_capacity(self):
         self.peer.call("box_init", {"limits": {"max_managed_processes": 1}})
         self.start("cat")
-        self.start("cat")  # replaces the first
+        self.start("cat")  # replaces the first process
         self.fails("BoxCapacityExceededError: Box managed process capacity reached (1)", self.start, "cat", "q")
 
     def test_the_number_of_ended_processes_is_limited(self):
@@ -1145,6 +1145,6 @@ class Confined(BoxTest):
         self.assertEqual(reader.status("NoNewPrivs"), ["1"])
         if "ASAN_OPTIONS" not in os.environ:  # a build with sanitizers has no filter
             self.assertEqual(reader.status("Seccomp"), ["2"])
-        if MODE == "user":  # processes of the same user cannot read it
+        if MODE == "user":  # processes of the same user cannot look into the process
             with self.assertRaises(PermissionError):
                 os.listdir(f"/proc/{reader.pid}/fd")

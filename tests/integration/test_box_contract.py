@@ -192,12 +192,12 @@ class Strangers(BoxTest):
     modes = ("user",)
 
     def test_connections_that_say_nothing_are_closed(self):
-        """At most 64 of them are held, each for at most 10 seconds. Peers after their handshake go on."""
+        """At most 64 silent connections are kept, each for at most 10 seconds. Peers after their handshake stay."""
         server = self.server()
         peer = server.legacy()
         silent = [socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) for _ in range(65)]
         self.assertEqual(silent[0].recv(1), b"")  # the oldest makes room for the newest
-        self.assertEqual(select.select(silent[1:], [], [], 0)[0], [])  # these have more time
+        self.assertEqual(select.select(silent[1:], [], [], 0)[0], [])  # the other connections still have time
         self.assertEqual(peer.exec("a", "echo here")["stdout"], "here")
         for sock in silent[1:]:
             self.assertNotIn(b" 101 ", sock.recv(4096))
@@ -269,14 +269,14 @@ class Excerpts(BoxTest):
     modes = ("user",)
 
     def test_few_lines_of_a_process_reach_the_log(self):
-        """At most four in a second, and 512 bytes of each."""
+        """At most four lines in a second, and 512 bytes of each line."""
         server = self.server()
         peer = server.legacy()
         peer.call("box_create_session", {"session_id": "a"})
         peer.call("box_start_managed_process", {"session_id": "a", "spec": {"process_id": "p", "command": "sh", "args": [
             "-c", "while read -r line; do printf '%01000d\\033[31m\\n' 7 >&2; echo \"$line\"; done"]}})
         relay, began = server.relay("a", "p"), time.monotonic()
-        for i in range(100):  # after each answer the server has read what the process wrote before it
+        for i in range(100):  # when an answer comes, the server has read what the process wrote before the answer
             relay.send_text(str(i))
             self.assertEqual(relay.read_message(), str(i))
         self.eventually(lambda: peer.call("box_get_managed_process", {"session_id": "a", "process_id": "p"})[
@@ -307,7 +307,7 @@ class Quiet(BoxTest):
         self.assertEqual(proc.wait(60), 0, proc.stderr.read())
         with open(trace, encoding="utf-8", errors="replace") as f:
             calls = f.read()
-        self.assertIn("connect(", calls)  # to unix sockets of our own
+        self.assertIn("connect(", calls)  # our programs connect to our own unix sockets
         self.assertEqual(re.findall(r".*sa_family=AF_INET.*", calls), [])
 
 

@@ -95,11 +95,11 @@ class Frames(BoxTest):
     def is_over(self, sock):
         try:
             return sock.recv(1) == b""
-        except ConnectionResetError:  # the server has not read what came behind the close
+        except ConnectionResetError:  # the server has not read what came after the close
             return True
 
     def test_a_close_is_answered_once(self):
-        """The answer repeats the code. Frames behind a close are not read."""
+        """The answer repeats the code. Frames after a close are not read."""
         server = self.server()
         for code in (1000, 1001, 1011, 1014, 3000, 4999):
             ws = server.legacy().transport.socket
@@ -172,7 +172,7 @@ class Relays(BoxTest):
         self.assertEqual(peer.call("box_get_managed_process", {"session_id": "s", "process_id": "p"})["status"], "running")
 
     def test_a_peer_that_answers_no_ping_is_disconnected(self):
-        """The next relay takes over. It answers, so it stays."""
+        """The next relay takes over, and stays because it answers pings."""
         server = self.server(env={"CORDON_BOX_PING_MS": "200"})
         self.start(server, "cat")
         silent, next_ = server.relay("s", "p"), server.relay("s", "p")
@@ -188,7 +188,7 @@ class Relays(BoxTest):
         reader = threading.Thread(target=answer)
         reader.start()
         self.assertEqual(silent.read_frame(), (PING, b""))
-        self.assertEqual(silent.sock.recv(1), b"")  # without a close frame: nobody reads it
+        self.assertEqual(silent.sock.recv(1), b"")  # no close frame is sent, because nobody would read it
         self.eventually(lambda: len(pings) >= 5)
         next_.send_text("still here")
         reader.join()
@@ -205,9 +205,9 @@ class Relays(BoxTest):
                 "process_id": process, "command": "sh", "args": ["-c", script]}})
         slow, clock = server.relay("s", "slow"), server.relay("s", "clock")
         self.assertEqual(slow.read_frame()[0], PING)
-        slow.send_text("x" * 300_000)  # more than a pipe holds, so the server does not see the pong behind it
+        slow.send_text("x" * 300_000)  # more than a pipe holds, so the server does not see the pong after it
         slow.send_frame(PONG)
-        for _ in range(6):  # each takes longer than a peer has for its pong
+        for _ in range(6):  # between two pings passes more time than a peer has for its pong
             self.assertEqual(clock.read_frame()[0], PING)
             clock.send_frame(PONG)
         with open(go, "w", encoding="utf-8"):

@@ -234,7 +234,7 @@ class BadInput(LoadTest):
             text = start + unit * ((MESSAGE_MAX - len(start)) // len(unit))
             self.send_unmasked(peer, text.encode())
             self.assertEqual(peer.call("__ping"), {}, (start, unit))
-        sanitized = 4 if "ASAN_OPTIONS" in os.environ else 1  # such a build keeps freed memory for a while
+        sanitized = 4 if "ASAN_OPTIONS" in os.environ else 1  # a build with sanitizers keeps freed memory for a while
         self.assertLess(self.peak_mib(server) - before, 64 * sanitized, "MiB that bad texts took")
         wide = head + "[" + "0," * 900_000 + "0]}}"  # the largest number of values
         peer.transport.send(wide)
@@ -543,7 +543,7 @@ class NothingWaits(LoadTest):
         return found if len(found) == 1 else None
 
     def test_locks_pulls_and_deletions_block_no_other_session(self):
-        registry = self.keep(socket.create_server(("127.0.0.1", 0)))  # it never answers
+        registry = self.keep(socket.create_server(("127.0.0.1", 0)))  # this registry never answers
         server = self.server(config={"backend": "cordon"})
         peer = server.legacy()
         name = peer.call("box_create_session", {"session_id": "locked"})["backend_session_id"]
@@ -552,13 +552,13 @@ class NothingWaits(LoadTest):
         make = f"mkdir d; cd d; seq {self.files} | xargs touch; ls | wc -l"
         made = peer.call("box_exec", {"session_id": "tree", "cmd": make, "timeout_sec": 300}, within=300)
         self.assertEqual(made["stdout"], str(self.files))
-        os.kill(supervisor[0].pid, signal.SIGSTOP)  # a sandbox that does not end, and whose lock is held
+        os.kill(supervisor[0].pid, signal.SIGSTOP)  # now the sandbox does not end, and its lock stays held
         stuck = [peer.post("box_create_session", {"session_id": f"pull{i}",
                                                   "image": f"127.0.0.1:{registry.getsockname()[1]}/x:{i}"})
-                 for i in range(len(server.hands()))]  # as many as there are hands
+                 for i in range(len(server.hands()))]  # as many pulls as there are hands
         stuck.append(peer.post("box_delete_session", {"session_id": "locked"}))
         stuck.append(peer.post("box_create_session", {"session_id": "locked"}))
-        if len(server.hands()) > 2:  # else no hand is left for others
+        if len(server.hands()) > 2:  # otherwise no hand would be left for other requests
             held = peer.call("box_create_session", {"session_id": "held"})["backend_session_id"]
             peer.call("box_delete_session", {"session_id": "held"})
             self.hold_lock(held)

@@ -258,7 +258,7 @@ class Processes(McpTest):
         self.sh("trap 'echo termed > /tmp/how; exit 0' TERM; cat; echo eof >> /tmp/how; sleep 20 & wait")
         relay = self.box.relay("mcp-shared", "p")
         relay.send_text("x")
-        self.assertEqual(relay.read_message(), "x")  # the trap is set
+        self.assertEqual(relay.read_message(), "x")  # now the trap is set
         self.peer.call("box_stop_managed_process", {"session_id": "mcp-shared", "process_id": "p"})
         got = self.peer.exec("mcp-shared", "cat /tmp/how", persistent=True, read_only_rootfs=False)
         self.assertIn(got["stdout"], ("termed", "eof", "eof\ntermed"))

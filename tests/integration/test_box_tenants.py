@@ -17,7 +17,7 @@ class Replays(BoxTest):
     modes = ("user",)
 
     def test_an_old_generation_stays_out_on_every_connection(self):
-        """Also on a new connection, with every action, and after the newest generation has disconnected."""
+        """An old generation is refused on a new connection, with every action, and after the newest has disconnected."""
         server = self.server()
         old, new = server.current(generation=3), server.current(generation=7)
         old.exec("a", "true")
@@ -79,7 +79,7 @@ class Replays(BoxTest):
         self.assertEqual(len(peer.call("box_get_sessions")["sessions"]), 1)
 
     def test_an_exec_of_a_replaced_generation_answers_nothing_else(self):
-        """The result of an exec is not given away, whenever the newer generation comes."""
+        """No peer gets the result of such an exec, whether it runs or waits when the newer generation comes."""
         server, slow = self.server(), unique_number()
         old = server.current(generation=1)
         old.exec("a", "true")
@@ -122,7 +122,7 @@ class Relays(BoxTest):
                 self.refused(401, server.relay, session, headers=sent)
 
     def test_a_relay_raises_no_generation(self):
-        """Only an RPC does: otherwise a handshake that is refused could end the sessions of its Workspace."""
+        """Only an RPC raises the generation. Otherwise a refused handshake could end the sessions of its Workspace."""
         server, peer = self.serve(1)
         self.refused(401, server.relay, placement("w-blue", 5) + "-a", headers=headers(generation=5))
         self.assertEqual(len(peer.call("box_get_sessions")["sessions"]), 1)

@@ -302,7 +302,7 @@ class Hostile(CopyTest):
         self.copy(f"{box.name}:/root/l", "out", code=1)
         self.copy(f"{box.name}:/root/up", "out", code=1)
         self.assertEqual(os.listdir(self.path("out")), [])
-        # copying over a link we made before does not follow it
+        # a link that is already at the destination is not followed
         box.out("rm /root/l; mkdir /root/l; echo x > /root/l/file")
         os.symlink("../victim", self.path("out/l"))
         got = self.copy(f"{box.name}:/root/l", "out", code=1)
@@ -332,7 +332,7 @@ class Hostile(CopyTest):
         self.untouched()
 
     def test_cve_2026_42306_the_destination_changes_during_the_copy(self):
-        """The destination is a volume of the sandbox, which swaps directories for links in it."""
+        """The destination is a volume, in which the sandbox swaps directories for links."""
         self.outside()
         box = self.create("-v", f"{self.path('out')}:/shared")
         box.out("mkdir -p /root/t/d/e; for i in $(seq 50); do echo x > /root/t/d/e/f$i; done")
@@ -439,7 +439,7 @@ class Hostile(CopyTest):
 class Limits(CopyTest):
     def test_memory_does_not_grow_with_the_file(self):
         """A slow destination slows the copy down, and no program buffers the difference."""
-        allowed = (64 if "ASAN_OPTIONS" in os.environ else 8) << 10  # shadow memory counts too
+        allowed = (64 if "ASAN_OPTIONS" in os.environ else 8) << 10  # the shadow memory of a sanitizer counts too
         box = self.create("--memory", "1G")
         box.out("head -c 400M /dev/zero > /root/src")
         proc = self.spawn("copy", f"{box.name}:/root/src", self.path("dst"))

@@ -81,7 +81,7 @@ class OneId(CordonTest):
 
 
 class Leftovers(CordonTest):
-    """Groups of a killed supervisor whose home was deleted: no later command removes them."""
+    """If the home of a killed supervisor was deleted, no later command removes its groups."""
 
     modes = ("root",)
 

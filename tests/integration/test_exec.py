@@ -432,7 +432,7 @@ class End(CordonTest):
         self.eventually(lambda: [p for p in self.sleepers(number) if p.ppid == init.pid])
         got, full = b"", 1 << 16
         for _ in range(3):  # after three reads the client knows that the command ended
-            # more than FULL can wait: the client enlarges the pipes when it stops logging a flood
+            # more bytes than FULL can wait, because the client enlarges the pipes when it stops logging a flood
             self.eventually(lambda: waiting_in(proc.stdout.fileno()) >= full)
             got += os.read(proc.stdout.fileno(), full)
         threading.Event().wait(1.5)
@@ -738,7 +738,7 @@ class User(CordonTest):
         self.refused("70000")
 
     def refused(self, user):
-        """USER is refused if the exec asks for it, and if it is the user of the sandbox."""
+        """Asserts that USER is refused as the user of an exec and as the user of a sandbox."""
         said = f"error: failed to exec \"true\"\n  → user setup: '{user}': the sandbox has no such id\n"
         got = self.create().exec("true", opts=("-u", user))
         self.assertEqual((got.code, got.errtext), (1, said), got)
@@ -809,7 +809,7 @@ class Connection:
 
     HELLO, EXEC, EXIT, PING, PONG = 1, 2, 4, 12, 13
     VERSION, OLDEST, FLAGS, ARG = 1, 2, 3, 4
-    LAST = 16  # of FLAGS
+    LAST = 16  # a flag in FLAGS
 
     def __init__(self, box):
         name = hashlib.sha256(box.name.encode()).hexdigest()[:16]
@@ -889,7 +889,7 @@ class Connections(CordonTest):
 
     def test_pid_1_does_not_hang_up_while_a_background_process_is_left(self):
         """If a command leaves a background process, the client passes its pipes to pid 1 over the
-        connection, so pid 1 must not close it."""
+        connection, so pid 1 must not close the connection."""
         box = self.create()
         connection = self.connect(box)
         connection.run("sh", "-c", "sleep 1000 & :", flags=Connection.LAST)

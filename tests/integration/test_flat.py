@@ -115,7 +115,7 @@ class Form(FlatTest):
             self.assertEqual(os.listxattr(os.path.join(place, "e")), ["user.a"])
 
     def test_a_directory_without_an_entry_keeps_its_attributes(self):
-        """A layer with a file in a directory, but without an entry for the directory, does not change its mode or
+        """A layer has a file in a directory, but no entry for the directory itself. The directory keeps its mode and
         owner."""
         one = Layer(self.path("1.tar")).dir("./", mode=0o1777, uid=7, gid=8)
         one.dir("tmp", mode=0o1777).dir("home", uid=3, mode=0o700, pax={"SCHILY.xattr.user.a": "1"})
@@ -234,7 +234,7 @@ class Form(FlatTest):
                 run("umount", cache)
 
     def test_the_worker_reaches_only_the_layers(self):
-        """The worker, which reads untrusted layers, has no other privileges and no other files."""
+        """The worker reads untrusted layers, so it has only the capabilities that unpacking needs, and a filter."""
         ref = self.load_big(32)
         seen = {}
 
@@ -326,7 +326,7 @@ class Boxes(FlatTest):
             self.assertRegex(got.errtext, f"--root-disk.*{said}")
 
     def test_nothing_in_the_root_prevents_growth(self):
-        """Three obstacles: a lost+found made inside, a crash, and a killed growth."""
+        """Three obstacles are tried: a lost+found made inside, a crash, and a killed growth."""
         box = self.create("--root-disk", "flat:64M", image=self.load_busybox())
         box.out("ln -s /etc /lost+found; for i in $(seq 300); do echo $i > /root/$i; done; sync")
         box.popen("sh", "-c", "while :; do mv /root/1 /root/0; mv /root/0 /root/1; done")
@@ -338,7 +338,7 @@ class Boxes(FlatTest):
         self.assertEqual(box.out("readlink /lost+found; cat /root/300; rm /lost+found"), "/etc\n300")
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(self.cordon("modify", box.name, "--root-disk", "128M").code, 0)
-        os.truncate(os.path.join(layer, "disk.raw"), 128 << 20)  # the file after a killed growth
+        os.truncate(os.path.join(layer, "disk.raw"), 128 << 20)  # a killed growth leaves the file like this
         open(os.path.join(layer, "disk.growing"), "w").close()
         self.assertEqual(box.start().code, 0)
         self.assertEqual(box.out("cat /root/300"), "300")

@@ -259,7 +259,7 @@ class Data(GatewayTest):
             for option, value in ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 2)):
                 s.setsockopt(socket.IPPROTO_TCP, option, value)
             sent = self.lab.counters()["tx_packets"]
-            # more probes than TCP_KEEPCNT allows to stay without an answer
+            # the kernel gives up after TCP_KEEPCNT unanswered probes, so these probes were answered
             eventually(lambda: self.lab.counters()["tx_packets"] >= sent + 4, within=20)
             s.sendall(b"still")
             self.assertEqual(s.recv(10), b"still")
@@ -277,8 +277,8 @@ class Data(GatewayTest):
             self.assertEqual(s.recv(100), b"%d" % i)
 
     def test_thousands_of_connections_one_after_the_other(self):
-        """Makes many more connections than --max-connections in a minute. The server closes first, so that its socket
-        is the one in TIME_WAIT."""
+        """Makes many more connections in a minute than --max-connections allows at once. The server closes first, so
+        that TIME_WAIT is on its side."""
         script = ("import socket,sys\n"
                   f"for i in range({self.CONNECTIONS}):\n"
                   f"    s=socket.create_connection(('{PUBLIC}',1000),5)\n"
@@ -396,7 +396,7 @@ class Names(GatewayTest):
                 s.recv(100)
             self.assertEqual(caught.exception.errno, errno.EHOSTUNREACH)
         self.assertEqual(elsewhere.asked, [])
-        # if the rule allows the address, a DNS answer on that connection opens no other address
+        # if a rule allows that server, its DNS answers still open no other address
         self.lab.ask(type="policy", network=network([*self.ONLY, rule("allow", {"cidr": PUBLIC2}),
                                                      rule("allow", {"domain": "evil.example"})]))
         query = netlab.dns_query("evil.example")

@@ -156,7 +156,7 @@ class Limits(ServerTest):
         server.end()
 
     def test_memory_in_use_is_not_taken_away(self):
-        """A limit below the memory in use: version 1 of cgroups refuses it, and version 2 would kill commands."""
+        """Version 1 of cgroups refuses a limit below the memory in use. Version 2 would kill commands."""
         server = self.server()
         server.ask("create a", "created a")
         if self.cordon("inspect", "a", "--format", "json").json()["limits"]["memory"] != "cgroup v1":
@@ -241,11 +241,11 @@ class Requests(ServerTest):
         for name, size in (("a", 1000), ("in/b", 234), ("in/c", 0)):
             with open(os.path.join(self.dir, "tree", name), "wb") as handle:
                 handle.write(bytes(size))
-        os.symlink("/usr", os.path.join(tree, "link"))  # 4 bytes
+        os.symlink("/usr", os.path.join(tree, "link"))  # the size of this link is 4 bytes
         os.symlink(os.path.join(self.dir, "tree"), os.path.join(self.dir, "named"))
         server = self.server()
         server.ask(f"size {self.dir}/tree", "size 1238 5")
-        # counting stops at the first entry too many
+        # counting stops at the first entry beyond the limit
         self.assertEqual(server.answer(f"size {self.dir}/tree entries:2").split()[2], "3")
         self.assertGreater(int(server.answer(f"size {self.dir}/tree bytes:100").split()[1]), 100)
         server.ask(f"size {self.dir}/named",
@@ -295,7 +295,7 @@ class Requests(ServerTest):
         server.end()
 
     def test_what_a_hijacked_server_asks_for(self):
-        """The foreman's bounds hold, whatever a request contains."""
+        """The bounds that the foreman has set hold, whatever a request contains."""
         secret, tree = self.directory("safe", "secret"), self.directory("root")
         free = self.directory("free")
         self.assertEqual(self.cordon("create", "-q", "-n", "mine", "host").code, 0)

@@ -340,7 +340,7 @@ class Unpacking(ImageMixin, CordonTest):
         with open("/dev/zero", "rb") as zeros:
             layer.tar.addfile(info, zeros)
         archive = self.archive_of(layer.close(), "large")
-        limit = 24 << 20  # a sanitizer's own memory is beyond any limit
+        limit = 24 << 20  # not with a sanitizer, whose own memory exceeds any limit
         bounded = [] if "ASAN_OPTIONS" in os.environ else [f"--data={limit}"]
         got = self.cordon(*bounded, self.image("list").argv[0], "--home", self.home, "load", "--quiet",
                           "--input", archive, program=shutil.which("prlimit"))
@@ -482,7 +482,7 @@ class Store(ImageMixin, CordonTest):
         layer = self.inspect("sized:1")["layers"][0]
         self.assertEqual(layer["compressed_size_bytes"],
                          os.path.getsize(self.path("sized-l.tar")))  # the size of the blob as it was loaded
-        self.assertEqual(layer["erofs_size_bytes"], 5_001_216)  # whole blocks, as on disk
+        self.assertEqual(layer["erofs_size_bytes"], 5_001_216)  # rounded up to whole blocks, as on disk
         self.refused("inspect", "nosuch", says="image not found: nosuch")
 
     def test_remove(self):
@@ -565,7 +565,7 @@ class Store(ImageMixin, CordonTest):
         self.assertEqual(os.listdir(os.path.join(self.home, "cache/tmp")), [])
 
     def killed_load(self, stage, size):
-        """Kills a load of a layer of SIZE bytes when a file of STAGE appears; False: it had ended."""
+        """Kills a load of SIZE bytes when a file of STAGE appears. Returns False if the load was faster."""
         layer = Layer(self.path(f"l{size}.tar")).add("f", os.urandom(size)).close()
         archive = self.archive_of(layer, "big")
         program = self.image("list").argv[0]
@@ -586,7 +586,7 @@ class Store(ImageMixin, CordonTest):
         return True
 
     def test_a_killed_load_leaves_nothing(self):
-        """A small layer may be loaded before the kill arrives: then a larger one follows."""
+        """A small layer may be loaded before the kill arrives. Then the test tries a larger layer."""
         for stage in ("load-", ".layer"):
             self.assertTrue(any(self.killed_load(stage, size << 20) for size in (20, 60, 180, 540)))
 
@@ -791,7 +791,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(modes(wide, shut, name="shut"), ["755"] * 2)
 
     def test_a_directory_without_an_entry_keeps_its_attributes(self):
-        """A layer with a file in a directory, but without an entry for the directory, does not change its mode or
+        """A layer has a file in a directory, but no entry for the directory itself. The directory keeps its mode and
         owner."""
         one = Layer(self.path("1.tar")).dir("open", mode=0o1777).dir("anns", uid=1000, gid=1000, mode=0o750)
         one.dir("d").dir("d/e", mode=0o2775).dir("replaced", mode=0o700).dir("said", mode=0o700).close()

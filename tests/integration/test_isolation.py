@@ -252,6 +252,6 @@ class UidMaps(CordonTest):
         self.assertEqual(box.remove("-f").code, 0)
 
     def test_the_overflow_id_owns_no_host_file_inside(self):
-        """Host programs belong to nobody inside. Exception: if the caller owns them, they belong to root inside."""
+        """Inside, host programs belong to the user `nobody`, or to root if the caller owns them."""
         ours = os.stat("/usr/bin/env").st_uid == os.geteuid() and MODE not in ("root", "served")
         self.assertEqual(self.create().out("stat -c %u /usr/bin/env"), "0" if ours else "65534")

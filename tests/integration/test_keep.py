@@ -48,7 +48,7 @@ class Background(KeepTest):
         got = self.cordon("attach", box.name, str(ident))
         self.assertEqual((got.code, got.text), (7, "out\n"), got)
         self.assertTrue(got.errtext.startswith("err\n"), got)
-        self.assertEqual(self.state(box, ident), None)  # somebody has read how it ended
+        self.assertEqual(self.state(box, ident), None)  # attach has shown the end, so pid 1 has forgotten the command
 
     def test_the_number_in_json(self):
         box = self.create()
@@ -102,7 +102,7 @@ class Background(KeepTest):
         self.eventually(lambda: box.status() == "Stopped")
 
     def test_more_commands_than_pid_1_keeps(self):
-        """An ended command makes room; running ones do not."""
+        """An ended command makes room for a new command. A running command does not."""
         box = self.create()
         idents = [self.background(box, "true") for _ in range(65)]
         self.assertEqual(len(set(idents)), 65)
@@ -202,7 +202,7 @@ class Attach(KeepTest):
         self.assertEqual(proc.wait(10), 4)
 
     def test_without_a_number(self):
-        """A terminal comes first, then what runs, then what has ended; the latest of each."""
+        """attach chooses the latest terminal, else the latest running command, else the latest ended command."""
         box = self.create()
         self.background(box, "sh", "-c", "echo ended")
         pipes = self.background(box, "sh", "-c", "echo pipes; cat")
@@ -222,7 +222,7 @@ class Attach(KeepTest):
     def test_a_script_without_input_does_not_end_the_command(self):
         box = self.create()
         ident = self.background(box, "sh", "-c", "echo up; read x; echo got-$x", opts=("-t",))
-        proc = self.spawn("attach", box.name, str(ident))  # </dev/null
+        proc = self.spawn("attach", box.name, str(ident))  # its input is /dev/null
         self.assertEqual(proc.stdout.readline(), b"up\r\n")
         proc.kill()
         proc.wait()
@@ -298,7 +298,7 @@ class ClientsThatDie(KeepTest):
         self.outlives(box, ident, close_window)
 
     def test_a_closed_window_without_sighup(self):
-        """nohup, or a client that is not of the terminal's session: only the read tells that the window is gone."""
+        """Under nohup or in another session than the terminal, a client gets no SIGHUP. Only its read shows the end."""
         box = self.create()
         ident = self.background(box, "sh", "-c", self.SCRIPT, opts=("-t",))
         master, slave = os.openpty()

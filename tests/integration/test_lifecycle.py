@@ -8,7 +8,7 @@ import time
 
 from harness import ALL_MODES, COMMAND_SECONDS, CORDON, MODE, MSB, ONE_ID, CordonTest, unique_number
 
-# longer than any command may take: for waiting until something ends by itself
+# a grace that is longer than any command of the tests may take
 PATIENT = {"MSB_SHUTDOWN_FLUSH_TIMEOUT_MS": str(2 * COMMAND_SECONDS * 1000)}
 
 
@@ -285,7 +285,7 @@ class StartStop(CordonTest):
 
     def test_a_variable_sets_the_default_grace(self):
         """The variable counts for the command that stops and for the command that started the sandbox. The option
-        overrides it."""
+        overrides the variable."""
         two = ("-t", "2")  # this is also the default
         for started, stopped, opts, asked in ((None, None, (), True), (None, "0", (), False),
                                               ("0", None, (), False), ("0", None, two, True),

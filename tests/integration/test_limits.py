@@ -87,7 +87,7 @@ class Enforced(CordonTest):
                   "[p.start() for p in ps]; [p.join() for p in ps]\n"
                   "t=os.times(); print(t.children_user+t.children_system)")
         used = float(box.exec("/usr/bin/python3", "-c", script).text)
-        self.assertLess(used, 3)  # two processes would take four seconds
+        self.assertLess(used, 3)  # two CPUs would give four seconds of CPU time
 
     def test_part_of_a_cpu(self):
         box = self.create("--cpus", "0.25")
@@ -195,7 +195,7 @@ class Seen(CordonTest):
         flags = box.out("java -XX:+PrintFlagsFinal -version 2>/dev/null")
         self.assertRegex(flags, r"\bMaxHeapSize += 134217728 ")
         shown = box.sh("java -XshowSettings:system -version 2>&1")
-        self.assertEqual(shown.code, 0, shown)  # Java reads every file that it shows
+        self.assertEqual(shown.code, 0, shown)  # Java fails if it cannot read a file of the cgroups
         self.assertIn("Memory Limit: 512.00M", shown.text)
         self.assertIn("Effective CPU Count: 1", shown.text)
 

@@ -211,7 +211,7 @@ class Sampling(CordonTest):
 
 
 class Output(CordonTest):
-    """If a name cannot be printed, the command fails. If the reader has closed the pipe, it succeeds."""
+    """If a name cannot be printed, the command fails. If the reader has closed the pipe, the command succeeds."""
 
     CALLS = (("create", "-q", "host"), ("run", "-q", "-d", "host", "--", "true"),
              ("volume", "create", "v"))

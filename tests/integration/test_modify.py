@@ -1,4 +1,4 @@
-"""Changing sandboxes, and sandboxes as commands."""
+"""`modify` changes sandboxes, and `install` makes commands that run in sandboxes."""
 
 import json
 import os

@@ -596,7 +596,7 @@ class StandardMounts(CordonTest):
 
     def test_sys_is_nearly_empty_and_read_only(self):
         box = self.create()
-        # /sys/fs holds the sandbox's own control groups, where limits are control groups
+        # /sys/fs shows the sandbox's own control groups, if it has any
         self.assertIn(box.out("ls /sys").split(), (["devices"], ["devices", "fs"]))
         self.assertEqual(box.out("ls /sys/devices; ls /sys/devices/system | sort"), "system\ncpu\nnode")
         self.assertNotEqual(box.sh("mkdir /sys/x").code, 0)

@@ -157,7 +157,7 @@ class Reach(NetworkTest):
         resolver = self.resolver(good_example_com=[PUBLIC], bad_example_com=[PUBLIC2])
         box = self.create("--dns-nameserver", RESOLVER, "--net-default", "deny", "--net-rule",
                           "allow@good.example.com:tcp:443")
-        self.assertEqual(self.connect(box, PUBLIC, 443), "ConnectionRefusedError")  # never resolved
+        self.assertEqual(self.connect(box, PUBLIC, 443), "ConnectionRefusedError")  # no name has led here yet
         self.assertEqual(self.connect(box, "good.example.com", 443), "got hello")
         self.assertEqual(self.connect(box, "bad.example.com", 443), "gaierror")
         self.assertEqual({name for name, _, _ in resolver.asked}, {"good.example.com"})
@@ -192,7 +192,7 @@ class Reach(NetworkTest):
         box = self.create()
         script = ("import socket\nfor host, port in (('%s', 80), ('%s', 5432), ('%s', 5432)):\n"
                   "  try: socket.create_connection((host, port), 10)\n  except OSError: pass" % (METADATA, PRIVATE, PRIVATE))
-        for _ in range(2):  # the second time, too
+        for _ in range(2):  # a repeated refusal is reported again
             got = box.exec("/usr/bin/python3", "-c", script)
             self.assertEqual((got.code, got.out), (0, b""), got)
             self.assertEqual(got.errtext,
@@ -207,7 +207,7 @@ class Reach(NetworkTest):
         self.assertNotIn("modify", got.errtext)
 
     def test_a_host_that_cannot_be_reached_is_reported_in_seconds(self):
-        gone = PUBLIC.rsplit(".", 1)[0] + ".250"  # in the world's network, and no host has it
+        gone = PUBLIC.rsplit(".", 1)[0] + ".250"  # an address of the world's network that no host has
         self.assertEqual(self.connect(self.create(), gone, 80), "OSError")
         script = f"import socket\ntry: socket.create_connection(('{gone}', 80))\nexcept OSError as e: print(e.errno)"
         got = self.create().exec("/usr/bin/python3", "-c", script)
@@ -377,8 +377,8 @@ class Gateway(NetworkTest):
 
 
 class HostResolvers(NetworkTest):
-    """The host's list of resolvers, in an /etc of the test's own. The supervisor sees little of the host
-    when it starts the gateway, possibly long after the start of the sandbox."""
+    """The test gives the host an /etc with its own list of resolvers. A confined supervisor starts the gateway,
+    possibly long after the start of the sandbox."""
 
     def on_host(self):
         super().on_host()
@@ -406,7 +406,7 @@ class HostResolvers(NetworkTest):
         path = os.path.join(self.etc, "resolv.conf")
         self.replace(path, RESOLVER)
         box = self.create()
-        self.replace(path, "192.0.2.1")  # no resolver
+        self.replace(path, "192.0.2.1")  # no resolver has this address
         self.assertEqual(self.connect(box, "public.example.com", 80), "got hello")
 
     def test_changes_of_a_linked_resolv_conf_are_followed(self):
@@ -434,7 +434,7 @@ class Ports(NetworkTest):
         self.assertEqual(self.from_host(int(shown[0].split(":")[1].split("-")[0])), b"inside\n")
         self.assertEqual(self.from_host(18081), b"inside\n")
         with self.assertRaises(ConnectionRefusedError):
-            self.from_host(18081, HOST)  # bound to loopback
+            self.from_host(18081, HOST)  # the port is bound to loopback only
 
     def test_udp(self):
         box = self.create("-p", "15353:5353/udp")

@@ -20,7 +20,7 @@ class OwnerTest(ImageMixin, CordonTest):
         self.shared = self.share("shared")
 
     def share(self, name):
-        """A directory with a file. Root shares a directory of another user, as a root who helps users does."""
+        """Makes a directory with a file. If root runs the test, the directory belongs to another user."""
         path = os.path.join(self.dir, name)
         os.mkdir(path)
         with open(os.path.join(path, "old"), "w") as handle:
@@ -40,7 +40,7 @@ class OwnerTest(ImageMixin, CordonTest):
         return "-v", f"{self.shared}:/w{options}"
 
     def users_image(self, user="ann", name="users"):
-        """Busybox with USER. The user has a home of its own in the image, beside files of root."""
+        """Loads an image of busybox for USER. The user ann has a home in the image, beside files of other users."""
         layer = Layer(self.path(name + "-users.tar"))
         layer.dir("opt").dir("opt/ann", uid=1000, gid=1000, mode=0o700)
         layer.add("opt/ann/.profile", b"# ann's\n", uid=1000, gid=1000, mode=0o600)
@@ -50,7 +50,7 @@ class OwnerTest(ImageMixin, CordonTest):
 
 class Owner(OwnerTest):
     def check_works_as(self, box, ids):
-        """The user of BOX has the ids IDS, owns the volume, and new files belong to the owner outside."""
+        """Asserts that the user of BOX has IDS and owns the volume, and that new files belong to the owner outside."""
         self.assertEqual(box.out("echo $(id -u):$(id -g); stat -c %u:%g /w /w/old"), "\n".join([ids] * 3))
         box.out("echo 1 >> /w/old; echo 2 > /w/new; mkdir -p /w/d/e; ln -s old /w/link; mv /w/new /w/moved;"
                 "chmod 600 /w/moved; touch -d @1000000000 /w/moved")
@@ -123,10 +123,10 @@ class Owner(OwnerTest):
         self.assertEqual(self.outside("mine"), self.owner())
 
     def test_new_files_of_root_inside(self):
-        """The kernel maps one id inside to the owner outside. In root's sandbox other ids have no id there."""
+        """The kernel maps one id inside to the owner outside. In root's sandbox other ids have no id outside."""
         box = self.create(*self.volume(), image=self.users_image())
         got = box.sh("echo x > /w/new", opts=("-u", "root"))
-        if MODE != "root":  # here the other ids have ids on the host, which are not the caller's
+        if MODE != "root":  # in a user's sandbox other ids have ids on the host, but not the caller's
             self.assertEqual(got.code, 0, got)
             self.assertNotEqual(self.outside("new")[0], os.getuid())
             self.assertEqual(box.out("stat -c %u:%g /w/new; rm /w/new", opts=("-u", "root")), "0:0")
@@ -136,7 +136,7 @@ class Owner(OwnerTest):
         self.assertEqual(os.listdir(self.shared), ["old"])
 
     def test_restart_keeps_the_owner(self):
-        """The map is chosen once: what a command writes into /etc/passwd does not change it."""
+        """The map of ids is chosen once. What a command writes into /etc/passwd does not change the map."""
         box = self.create(*self.volume(), image=self.users_image())
         box.out("echo ann:x:0:0::/:/bin/sh > /etc/passwd; echo x > /root/f; chown 1000:1000 /root/f", opts=("-u", "root"))
         box.stop()
@@ -159,7 +159,7 @@ class Owner(OwnerTest):
         self.assertNotEqual(box.sh("echo x >> /etc/passwd").code, 0)
 
     def test_what_cordon_makes_belongs_to_root(self):
-        """The directories above a mount, file systems in memory and terminals, whoever works inside."""
+        """Directories above a mount, file systems in memory and /dev belong to root, whoever works inside."""
         paths = ("/new", "/new/deep", "/t", "/dev", "/dev/shm", "/dev/pts/ptmx", "/.msb", "/.msb/hosts",
                  "/.msb/scripts", "/sys", "/etc/hosts")
         for image in ("host", self.users_image()):
@@ -199,7 +199,7 @@ class Copies(OwnerTest):
 
 class MountOptions(OwnerTest):
     def test_ids_of_a_mount(self):
-        """uid= and gid= choose the owner, also without a user."""
+        """uid= and gid= choose the owner, also if no user is set."""
         box = self.create(*self.volume(":uid=77,gid=78"))
         self.assertEqual(box.out("stat -c %u:%g /w"), "77:78")
         box.out("echo x > /w/new", opts=("-u", "77:78"))
@@ -245,7 +245,7 @@ class NoRange(OwnerTest):
 
 
 class Forms(OwnerTest):
-    """The layers with other owners that a user's sandbox needs."""
+    """A user's sandbox needs each layer in a form with other owners."""
 
     modes = ("user", "container")
 
@@ -325,7 +325,7 @@ class Forms(OwnerTest):
             killed = False
             self.eventually(lambda: not [p for p in below([os.getpid()]) if "--worker" in p.cmdline])
             self.assertEqual(self.names(), [])
-        box = self.create(*self.volume(), image=image)  # the next writer removes what is left, and makes the form
+        box = self.create(*self.volume(), image=image)  # this create removes what the killed ones left, and makes the form
         self.assertEqual(box.out("stat -c %u:%g /w /opt/7 /opt/57 /opt"), "1000:1000\n7:7\n57:7\n0:0")
         self.assertEqual(self.tmp(), [])
 
@@ -341,7 +341,7 @@ class Forms(OwnerTest):
         self.assertEqual(box.out("stat -c %a:%u /bin/rooted /bin/anns"), "4755:0\n4755:1000")
 
     def test_no_set_user_id_bits_in_a_shared_directory(self):
-        """The user inside is the caller outside, so these bits would make programs of the caller's rights."""
+        """The user inside is the caller outside, so a program with these bits would run with the caller's rights."""
         box = self.create(*self.volume(), image=self.users_image())
         for opts in ((), ("-u", "root")):
             box.sh("chmod 6755 /w/old; cp /bin/busybox /w/new; chmod 4755 /w/new; install -m 6755 /bin/busybox /w/third", opts=opts)
@@ -370,7 +370,7 @@ class Forms(OwnerTest):
         self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
 
     def test_root_inside_is_no_caller_outside(self):
-        """Root inside has an id of the range: what only the caller may read outside, it reads only where it is shared."""
+        """Outside, root inside has an id of the range, and only the user who works inside has the caller's id."""
         box = self.create(*self.volume(), image=self.users_image())
         with self.claiming(box):
             proc = box.popen("sleep", "1000", opts=("-u", "root"))

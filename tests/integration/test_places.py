@@ -49,7 +49,7 @@ class Moved(PlacesTest):
         with open(self.place("vols", "data", "data", "f")) as handle:
             self.assertEqual(handle.read(), "kept\n")
         self.assertTrue(os.listdir(self.place("cache")))
-        # stop, start and remove, by commands that read no configuration
+        # later commands also find the parts without the configuration
         os.unlink(os.path.join(self.home, "config.json"))
         self.assertEqual(self.names(), [box.name])
         self.assertIn("layer", box.cordon("logs", box.name).text)
@@ -185,7 +185,7 @@ class Refused(PlacesTest):
         self.create("-v", "v:/v")
         self.assertEqual(self.leads("volumes"), self.place("vols"))
         self.assertEqual(self.cordon("volume", "list", "-q").text, "v\n")
-        # and from the second place to a third
+        # a move from the second place to a third is refused, too
         self.paths(volumes=self.place("more"))
         got = self.cordon("volume", "create", "w")
         self.assertEqual((got.code, got.text), (1, ""), got)
@@ -199,12 +199,12 @@ class Refused(PlacesTest):
         self.assertEqual(self.leads("sandboxes"), self.place("two"))
 
     def test_a_client_killed_while_it_moves_a_part(self):
-        """Before the exchange the new link has the temporary name, after it the old directory has it."""
+        """Before the exchange the new link has the temporary name. Afterwards the old directory has this name."""
         for left in ("link", "directory"):
             with self.subTest(left=left):
                 home, place = os.path.join(self.dir, left), self.place(left)
                 self.paths(home=home, sandboxes=place)
-                self.cordon("list", home=home)  # makes the home ours
+                self.cordon("list", home=home)  # turns the directory into a home
                 os.makedirs(place)
                 temporary = os.path.join(home, ".sandboxes.new")
                 if left == "link":

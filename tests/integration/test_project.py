@@ -251,7 +251,7 @@ class Permission(ProjectTest):
         self.assertIn("the certificate authorities of this machine\n", said)
 
     def test_more_than_a_person_can_read_is_refused(self):
-        # the text of the file is short; the paths that it stands for are long
+        # the text of the file is short, but the paths that it means are long
         deep = os.path.join(self.project, *["d" * 200] * 15)
         os.makedirs(deep)
         os.symlink(deep, os.path.join(self.project, "l"))
@@ -311,7 +311,7 @@ class OnTerminal(ProjectTest):
 
     def test_what_was_typed_before_the_question_is_no_answer(self):
         self.write("cordon.yaml", PLAIN)
-        # the shell reads the first line; the second waits in the terminal before the program asks
+        # the shell reads the first line, and the second line waits in the terminal before the program asks
         term = Terminal(self, ["sh", "-c", "read line; exec \"$@\"", "sh", CORDON, "allow"],
                         self.environment(None, {"TERM": "xterm"}), cwd=self.project)
         term.send("first\ny\n")
@@ -438,7 +438,7 @@ sys.exit(1)' $f && exit 10
         self.assertEqual(os.stat(os.path.join(self.project, "made")).st_uid, os.stat(self.project).st_uid)
 
     def elsewhere(self, script):
-        """A command in a sandbox that has the directory above the project, and no project file."""
+        """Runs SCRIPT in a sandbox that shares the directory above the project and uses no project file."""
         got = self.cordon("run", "-q", "--no-net", "-v", f"{self.dir}:/above", "host", "--", "sh", "-c", script)
         self.assertEqual(got.code, 0, got)
 
@@ -465,7 +465,7 @@ sys.exit(1)' $f && exit 10
         self.refused(self.run_here("true", below="sub"), NOT_YET)
 
     def test_a_volume_that_became_a_link(self):
-        """The file is the same, and a source in it leads to a directory that nobody allowed."""
+        """The file does not change, but a source that it names becomes a link to a directory that nobody allowed."""
         secret = os.path.join(self.dir, "secret")
         os.makedirs(secret)
         self.write("data/f", "")
@@ -516,7 +516,7 @@ sys.exit(1)' $f && exit 10
         self.assertTrue(os.path.isdir(os.path.join(self.home, "projects")))
 
     def test_an_allowed_file_changes_while_the_sandbox_runs(self):
-        """What a start read is what it uses: a later change has an effect only after it was allowed."""
+        """A sandbox keeps what its create has read. A later change of the file has no effect until a person allows it."""
         self.allowed()
         box = self.box()
         with self.claiming(box):

@@ -1,4 +1,4 @@
-"""What protocol 2 adds (cordon-protocol(7)). The tests speak it by hand, because no command uses it yet."""
+"""What protocol 2 adds (cordon-protocol(7)). The tests send frames by hand, because no command uses these parts yet."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ TTY, JOINED, WHOLE = 1, 4, 128
 
 
 class Line:
-    """A connection that several commands run over, one stream each."""
+    """A connection over which several commands run, each on its own stream."""
 
     def __init__(self, test, box):
         self.test, self.sock, self.data, self.seen = test, test.connect(box), b"", []
@@ -76,7 +76,7 @@ class Signals(WireTest):
         number = unique_number()
         box = self.create()
         line = Line(self, box)
-        # the shell answers the signal; the background process does not get it
+        # the shell gets the signal and ends, and its background process does not get the signal
         line.start(1, f"trap 'exit 5' USR1; sleep {number} & echo ready; wait")
         line.signal(1, signal.SIGUSR1)
         self.assertEqual(line.end(1), (5, 0))
@@ -85,7 +85,7 @@ class Signals(WireTest):
     def test_a_signal_to_the_scope_reaches_every_process_of_the_command(self):
         number = unique_number()
         line = Line(self, self.create())
-        # the shell ignores the signal; its child in a new session does not
+        # the shell ignores the signal, but its child in a new session does not
         line.start(1, f"trap '' USR2; setsid sh -c 'trap - USR2; sleep {number}' & p=$!; echo ready; wait $p;"
                       " echo over; exit 6")
         self.eventually(lambda: self.sleepers(number))
@@ -106,7 +106,7 @@ class Signals(WireTest):
         self.eventually(lambda: not self.sleepers(numbers[1]))
         self.assertTrue(self.sleepers(numbers[0]) and self.sleepers(numbers[2]))
         line.signal(7, signal.SIGKILL, SCOPE)  # a stream without a command
-        line.signal(1, 0)  # no signal
+        line.signal(1, 0)  # 0 is no signal
         line.signal(1, 4711)
         line.signal(1, signal.SIGTERM)
         self.assertEqual(line.end(1), (0, signal.SIGTERM))
@@ -352,7 +352,7 @@ class AnyOrder(WireTest):
                 except ConnectionError:
                     sock.close()
                     socks.remove(sock)
-        # while commands are still starting, one of them may kill this command too
+        # a late `kill -9 -1` may also kill this command, so the test tries again
         self.eventually(lambda: box.sh("echo alive").text == "alive\n", within=20)
         self.assertEqual([p.pid for p in box.host_processes() if p.comm == "cordon-guest"][:1], before)
 

@@ -250,7 +250,7 @@ class SlowReader(CordonTest):
 
     def test_pid_1_sleeps_while_output_of_an_ended_command_is_unread(self):
         box = self.create()
-        proc = box.popen("yes", opts=("-t",))  # nobody reads
+        proc = box.popen("yes", opts=("-t",))  # nobody reads its output
         writer = self.eventually(lambda: [p for p in box.host_processes() if p.comm == "yes"])[0]
         before = None
 

@@ -36,7 +36,7 @@ class ReadOnly(RootTest):
         self.assertEqual(self.can_write(box, "/", "/root", "/etc", "/var", "/usr", "/.msb", *PLACES),
                          list(PLACES))
         kinds = box.out("stat -f -c %T / /job /tmp /home /var/tmp /run").split()
-        self.assertEqual(set(kinds), {kinds[0]})  # no file system in memory
+        self.assertEqual(set(kinds), {kinds[0]})  # none of them is a file system in memory
         self.assertEqual(box.out("stat -c '%a %u %g' /job /tmp /var/tmp"),
                          "755 0 0\n1777 0 0\n1777 0 0")
         box.out("echo kept | tee /job/f /tmp/f /home/f > /dev/null")
@@ -208,7 +208,7 @@ class HostileImage(CordonTest):
             with self.subTest(name=name):
                 box = self.box()
                 got = self.cordon("create", "-q", "-n", box.name, *writable(f"/{name}"), self.root)
-                if got.code == 0:  # a create that succeeds makes nothing writable
+                if got.code == 0:  # create may succeed, but then nothing is writable
                     self.assertEqual(self.tried(box, probe, f"/{name}/y", "/etc/z"), [])
                     box.remove("-f")
 
@@ -217,7 +217,7 @@ class HostileImage(CordonTest):
         box = self.create(*writable("/new/place"), image=self.root)
         self.assertEqual(self.tried(box, "/new/place/a", "/new/b"), ["/new/place/a"])
         box.stop()
-        self.assertIn("new", os.listdir(self.root))  # a file of the sandbox is in it
+        self.assertIn("new", os.listdir(self.root))  # the directory stays, because it holds a file of the sandbox
         box.start()
         box.exec("/bin/rm", "/new/place/a")
         box.stop()

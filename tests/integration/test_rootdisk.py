@@ -172,7 +172,7 @@ class OnDisk(SizeTest):
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(self.cordon("modify", box.name, "--root-disk", "64M").code, 0)
         layer = os.path.join(self.home, "sandboxes", box.name, "layers", "0")
-        os.truncate(os.path.join(layer, "disk.raw"), 64 << 20)  # the file after a killed growth
+        os.truncate(os.path.join(layer, "disk.raw"), 64 << 20)  # a killed growth leaves the file like this
         open(os.path.join(layer, "disk.growing"), "w").close()
         self.assertEqual(box.start().code, 0)
         box.out("head -c 40M /dev/zero > /root/more")

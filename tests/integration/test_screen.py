@@ -1,4 +1,4 @@
-"""Who attaches to a terminal sees its screen, and gets an own terminal back that works. tmux is the outer terminal."""
+"""attach shows the screen of the terminal inside. After a detach, the outer terminal, tmux, works as before."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ class Pane:
         return self.tmux("capture-pane", "-p")
 
     def flags(self):
-        """Alternate screen, cursor keys, keypad, mouse, visible cursor."""
+        """Returns five digits: alternate screen, cursor keys, keypad, mouse, visible cursor."""
         return self.tmux("display-message", "-p", "#{alternate_on}#{keypad_cursor_flag}#{keypad_flag}"
                          "#{mouse_any_flag}#{cursor_flag}").strip()
 
@@ -49,7 +49,7 @@ class Pane:
                              message=lambda: f"{text!r} and {flags} in:\n{self.screen()}{self.flags()}")
 
     def left(self):
-        """The command was left, and the terminal is as it was before."""
+        """Asserts that the client has detached, and that the terminal is as it was before."""
         self.shows("detached from session", "00001")
         self.keys("-l", "echo whole$((1+1))")
         self.keys("Enter")
@@ -84,7 +84,7 @@ class ScreenTest(CordonTest):
         box.out("for i in $(seq 100); do echo line-$i-; done > /root/text")
 
     def comes_back(self, box, ident, text, flags):
-        """Attaches, leaves and attaches again from another terminal. Each time the screen is there without a key. TEXT is
+        """Attaches, leaves and attaches again from another terminal. Each time the screen appears without a key. TEXT is
         in the last row but one, so the program has drawn at the full size and takes keys."""
         first = Pane(self)
         for _ in range(2):
@@ -113,12 +113,12 @@ class FullScreen(ScreenTest):
     def test_less(self):
         less, box = self.program("less"), self.create()
         self.lines(box)
-        pane = self.comes_back(box, self.background(box, less, "text"), "line-23-", "11101")  # at the full size
+        pane = self.comes_back(box, self.background(box, less, "text"), "line-23-", "11101")  # line 23 needs the full size
         pane.keys("G")
         pane.shows("line-100-")
 
     def test_top(self):
-        """top draws on the ordinary screen, and here only once in a long time."""
+        """top draws on the ordinary screen. With -d 1000 it draws only once during the test."""
         top, box = self.program("top"), self.create()
         pane = self.comes_back(box, self.background(box, top, "-d", "1000"), "PID USER", "01100")
         pane.shows("Tasks:")
@@ -169,7 +169,7 @@ class FullScreen(ScreenTest):
 
 class Prompts(ScreenTest):
     def prompt(self, *shell):
-        """A prompt, and what was printed above it, are there once."""
+        """After attaching again, the prompt and the text above it are on the screen exactly once."""
         box = self.create()
         ident = self.background(box, "env", "PS1=inner> ", "ENV=", *shell)
         pane = Pane(self)

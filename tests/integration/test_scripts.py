@@ -6,7 +6,7 @@ import threading
 
 from harness import ALL_MODES, ONE_ID, CordonTest
 
-OTHER = () if ONE_ID else ("--user", "nobody")  # only if there are other ids
+OTHER = () if ONE_ID else ("--user", "nobody")  # with one id there is no other user
 
 
 class FilesTest(CordonTest):
@@ -132,7 +132,7 @@ class Patches(FilesTest):
         self.refused("--mkdir", "rel", said="--mkdir")
 
     def test_links_of_the_image_stay_in_its_root(self):
-        """Links restart at the guest's root and dots stop there; the host is never written to."""
+        """Absolute links begin at the guest's root, and `..` does not lead above it. No file of the host is written."""
         root = self.make_root()
         path = self.write("f", b"new\n")
         victim = self.write("victim/keep", b"kept\n")

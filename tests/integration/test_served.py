@@ -126,8 +126,8 @@ class ServedRoots(ServedSetUp):
         for server in self.servers(box):
             with self.subTest(server.cmdline):
                 writes = "upperdir" in " ".join(server.cmdline)
-                # chown, dac_override, dac_read_search, fowner, fsetid, setfcap; or dac_read_search alone for the
-                # server that reads
+                # the writer has chown, dac_override, dac_read_search, fowner, fsetid and setfcap, and the reader has
+                # dac_read_search
                 self.assertEqual(int(server.status("CapEff")[0], 16), 0x8000001f if writes else 0x4)
                 self.assertEqual(int(server.status("CapPrm")[0], 16), 0x8000001f if writes else 0x4)
                 self.assertEqual(server.status("NoNewPrivs"), ["1"])
@@ -169,7 +169,7 @@ class Served(ServedRoots, CordonTest):
         got = self.cordon("run", "--no-net", "host", "--", "grep", " / ", "/proc/mounts")
         self.assertTrue(got.text.startswith("overlay / overlay "), got)
 
-    test_the_home_remembers_the_refused_overlay.modes = ("served-user",)  # root's ids cannot be mapped, in memory or not
+    test_the_home_remembers_the_refused_overlay.modes = ("served-user",)  # root's ids can never be mapped here
 
     def test_a_missing_program_is_named(self):
         hide = ["unshare", "-m", "sh", "-c",
@@ -308,7 +308,7 @@ class ServedImages(ServedSetUp, ImageMixin, CordonTest):
         box = self.create("--no-net", image=self.load(low, high))
         self.assertEqual(box.out("ls -A /a /b /c; ls /a/self /b/lib /c/upper 2>/dev/null; ls /x/ 2>&1"
                                  " | grep -c 'No such'"), "/a:\nf\n\n/b:\n\n/c:\n1")
-        # the same links, made inside: a part of a path becomes a link
+        # commands make the same links: a part of a path becomes a link
         box.out("mkdir -p /m/self; echo own > /m/self/status; mv /m /n; ln -s /proc /m; mkdir /m2;"
                 " ln -s /u/upper /m2/l; ln -s /usr /m2/usr")
         self.assertEqual(box.out("cat /n/self/status; readlink /m; readlink /m2/l; cat /m/self/comm;"

@@ -32,7 +32,7 @@ class ServiceTest(CordonTest):
         return json.loads(got.text)
 
     def check_failure(self, got):
-        """A model reads the failure: it names no path of this machine and has no trace of a program."""
+        """A model reads the failure, so it must name no path of this machine and contain no stack trace."""
         for text in (self.dir, os.path.realpath(self.dir), self.home, "Traceback", "Assertion", ".c:"):
             self.assertNotIn(text, got.text)
 

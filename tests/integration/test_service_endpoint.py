@@ -17,7 +17,7 @@ class EndpointTest(ServiceTest):
     """Calls of a service whose runtime is a server."""
 
     def tearDown(self):
-        pass  # every runtime of these tests ends with its server
+        pass  # nothing to clean up: the sessions end with their server
 
     def write(self, runtime=None, service=None, system=None, **box):
         """Writes a configuration and returns the options that name it."""

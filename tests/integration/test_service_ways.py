@@ -1,5 +1,5 @@
-"""What the service promises, by each way to a runtime: in process, cordon-box over a WebSocket, and cordon-box as a child
-whose pipes are the way. A child ends with its call, so promises about two calls are tested by the other two ways."""
+"""What the service promises, on each way to a runtime: in process, over a WebSocket to cordon-box, and over pipes to
+cordon-box as a child. A child ends with its call, so promises about two calls are tested on the other two ways."""
 
 import ctypes
 import json
@@ -243,7 +243,7 @@ class Sessions(EndpointTest):
         with open(os.path.join(package, "SKILL.md"), "w", encoding="utf-8") as handle:
             handle.write("---\nname: csv\ndescription: d\n---\ntext\n")
         got = self.tool("ls /tmp; tail -n 1 .skills/csv/SKILL.md", *options)
-        self.assertEqual((got["ok"], got["stdout"]), (True, "text"), got)  # in a new sandbox
+        self.assertEqual((got["ok"], got["stdout"]), (True, "text"), got)  # "old" is missing, because the sandbox is new
         self.tool("touch /tmp/new", *options)
         self.assertEqual(self.tool("ls /tmp", *options)["stdout"], "new")
         self.assertEqual(len(self.call("service", "sessions", *options)), 1)
@@ -283,7 +283,7 @@ class Sessions(EndpointTest):
     def test_commands_of_a_session_run_one_at_a_time(self):
         options = self.runtime()
         self.tool("true", *options)
-        line = "set -C; > /tmp/busy && sleep 0.1 && rm /tmp/busy"  # fails if another command is between
+        line = "set -C; > /tmp/busy && sleep 0.1 && rm /tmp/busy"  # fails if another command runs at the same time
         calls = [self.spawn("tool", *options, "exec", json.dumps({"command": line})) for _ in range(5)]
         self.assertEqual([self.finish(c).json()["exit_code"] for c in calls], [0] * 5)
 
@@ -467,5 +467,5 @@ class Network(NetworkTest):
                          ("ConnectionRefusedError", "got hello"))
 
 
-# the classes above that have no way are no tests of their own
+# these classes choose no way, so they must not run as tests
 del OneCall, Sessions

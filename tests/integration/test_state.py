@@ -116,7 +116,7 @@ class Killed(CordonTest):
             box = self.create()
             for command in (("stop",), ("remove", "-f")):
                 proc = self.spawn(*command, box.name)
-                time.sleep(step * 0.002)  # the instant under test
+                time.sleep(step * 0.002)  # chooses the instant of the kill
                 kill_quietly(proc.pid)
                 proc.wait()
             self.assertIn(box.remove("-f").code, (0, 1))
@@ -329,7 +329,7 @@ class Races(CordonTest):
                     pass  # the process has just ended
             return calls
         self.eventually(lambda: str(number) in looks(), message="the call it waits in")
-        seen = [looks() for _ in range(50)]  # entry 0 of each list is the process itself
+        seen = [looks() for _ in range(50)]  # the first entry of each list is the call of the process itself
         return all(calls[0] == str(SYS_POLL) and str(number) in calls for calls in seen)
 
     def test_a_command_sleeps_until_the_record_is_free(self):
@@ -465,7 +465,7 @@ class Homes(CordonTest):
         self.eventually(lambda: not self.uid_claims(), message=self.uid_claims)
 
     def test_uid_ranges_where_var_is_read_only(self):
-        """The ranges come from a table of their own, and no other sandbox of the machine can get the same range."""
+        """The ranges come from another table, and no other sandbox of the machine can get the same range."""
         if MODE != "root":
             self.not_run("only root hands out uid ranges")
         self.create().remove("-f")  # makes the directory of the table

@@ -405,7 +405,7 @@ class Grep(FileTest):
         self.put("file", "a" * 40 + "!\n")
         got = self.refused("grep", "Regex search timed out", pattern="^(a+)+$")
         self.assertIn("simpler", got["hint"])
-        # no line reaches the limit of one match; all together take too long
+        # each line stays below the limit of one match, but all lines together take too long
         self.put("file", ("a" * 16 + "!\n") * 10000)
         self.refused("grep", "Regex search timed out", pattern="^(a+)+$")
 
@@ -758,7 +758,7 @@ class Skills(FileTest):
 
 
 class SkillsInside(Skills):
-    """The same with tools that see the packages through the sandbox only."""
+    """The tests of Skills with tools that see the packages only through the sandbox."""
 
     def setUp(self):
         super().setUp()
@@ -770,7 +770,7 @@ class SkillsInside(Skills):
 
 
 class Failures(FileTest):
-    """check_failure() looks at every failure of this file. These are the ones that nothing else causes."""
+    """check_failure() looks at every failure of this file. This class causes the failures that no other test causes."""
 
     def test_no_failure_names_a_path_of_this_machine(self):
         work = self.directory("root", "default")
@@ -943,7 +943,7 @@ class InsideInProcess(Inside, FileTest):
 
 
 class InsideOverWebSocket(Inside, FileTest):
-    SERVICE = {}  # a server that runs already does not share the file system
+    SERVICE = {}  # by default, a server that already runs does not share the file system
 
     def runtime(self):
         self.server = Server(self)
@@ -1037,7 +1037,7 @@ class LyingSkills(EndpointTest):
             self.assertNotIn('"secret"', self.read(self.skill(package)))
 
     def test_the_directory_that_was_checked_is_opened(self):
-        """The sandbox swaps a link for a directory, so that `..` behind it leads elsewhere."""
+        """The sandbox swaps a link for a directory, so that `..` after the link leads elsewhere."""
         top = self.directory("root", "skills", "csv")
         os.mkdir(f"{top}/place")
         self.directory("root", "skills", "deep", "a", "b", "c", "d")
@@ -1061,8 +1061,8 @@ class LyingSkills(EndpointTest):
 
 
 class SwappedDirectories(FileTest):
-    """A command in the sandbox keeps swapping a directory for a link to a directory outside. The kernel lets it: the
-    workspace is its own. No tool may reach what the link leads to."""
+    """A command in the sandbox keeps swapping a directory for a link to a directory outside. The command may do
+    this in its own workspace. No tool may reach what the link leads to."""
 
     # swaps `dir` and `out` in a tight loop (2: RENAME_EXCHANGE)
     SWAPPER = """

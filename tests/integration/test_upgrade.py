@@ -166,7 +166,7 @@ class Starters(WireTest):
 
     def test_both_words_that_start_a_record(self):
         box = self.create("--no-net")
-        for word in (b"r", b"d"):  # "r" is the word of the first release, "d" the current one
+        for word in (b"r", b"d"):  # the first release sends "r", and this release sends "d"
             with self.subTest(word):
                 self.assertEqual(box.stop().code, 0)
                 self.assertIsNotNone(self.start(box, word))

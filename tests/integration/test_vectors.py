@@ -86,7 +86,7 @@ class Vectors(CordonTest):
 
 
 def add_tests():
-    """One test per vector, so that each is counted; the name begins with its line."""
+    """Adds one test for each vector, so that each is counted. The name of a test begins with the line of its vector."""
     for title, vectors in sections():
         for vector in vectors:
             words = re.sub(r"\W+", "_", " ".join(vector.words)).strip("_")[:50]

@@ -1,5 +1,5 @@
-"""list, status, inspect beyond their plain form: cut cells, hostile texts, one-run
-sandboxes, and the limits that this host enforces."""
+"""What list, status and inspect show in special cases: cut cells, hostile texts, sandboxes for one run,
+and the limits that this host enforces."""
 
 import json
 import os

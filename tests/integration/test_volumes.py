@@ -119,7 +119,7 @@ class Directories(VolumeTest):
         box = self.create("-v", "work:/job")
         self.assertEqual(box.stop().code, 0)
         with open(os.path.join(self.home, "sandboxes", box.name, "config.json"), "w"):
-            pass  # as a power cut may leave it
+            pass  # a power cut may leave an empty file
         got = self.volume("remove", "work", code=1)
         self.assertIn(box.name, got.errtext)
         self.assertEqual(box.remove("-f").code, 0)

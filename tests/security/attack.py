@@ -1,4 +1,4 @@
-"""Helpers of the attack tests: programs compiled here, run inside a sandbox."""
+"""Helpers of the attack tests, which compile programs and run them inside a sandbox."""
 
 import ctypes
 import functools
@@ -34,7 +34,7 @@ def compiled(source):
 
 
 class Swapper(threading.Thread):
-    """Watches a directory by inotify. At every access to an entry, NAME in it turns from a directory into a link to
+    """Watches a directory by inotify. At every access to an entry, its entry NAME turns from a directory into a link to
     OUTSIDE, or back. This hits the gap between a check and a use more often than swapping at full speed. With
     TRIGGER, the first opening of that file triggers the swap."""
 

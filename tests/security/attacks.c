@@ -88,7 +88,7 @@ static void opened_n(const char *what, long n)
 	n_open++;
 }
 
-/* A call that must fail. */
+/* Reports CALL as open unless it fails. */
 #define REFUSED(call)                  \
 	do {                           \
 		errno = 0;             \
@@ -129,7 +129,7 @@ static int in_child(void (*what)(void))
 #ifndef SYS_setxattrat
 #define SYS_setxattrat 463
 #endif
-#define SHARED "/w" /* a directory of the host; all else belongs to the sandbox */
+#define SHARED "/w" /* a directory of the host; all other files belong to the sandbox */
 
 struct how {
 	uint64_t flags, mode, resolve;
@@ -413,8 +413,8 @@ static void attack_lend(void)
 		opened("no descriptor can be sent");
 }
 
-/* Another sandbox, for which the directory is read-only, tries the same calls on these
- * descriptors. */
+/* Another sandbox, for which the directory is read-only, tries the same calls on the descriptors
+ * that attack_lend() passes. */
 static void attack_borrow(void)
 {
 	struct sockaddr_un place = { .sun_family = AF_UNIX, .sun_path = SHARED "/socket" };
@@ -428,7 +428,7 @@ static void attack_borrow(void)
 	};
 
 	if (connect(s, (struct sockaddr *)&place, sizeof(place)) < 0)
-		return; /* descriptors that cannot be received cannot be used */
+		return; /* the sandbox cannot reach the sender, so it gets no descriptor */
 	if (recvmsg(s, &m, 0) != 1 || !CMSG_FIRSTHDR(&m)) {
 		opened("no descriptor came");
 		return;
@@ -859,7 +859,7 @@ static void attack_launcher(void)
 		opened_n("no launcher to attack", 0);
 }
 
-#define NUMBERS_RESERVED 400 /* the kernel gives numbers below 300 out only once */
+#define NUMBERS_RESERVED 400 /* the kernel gives process numbers below 300 out only once */
 
 static pid_t launchers_number;
 
@@ -907,7 +907,7 @@ static void fill_layer(void)
 	sleep(1000);
 }
 
-/* Kills a launcher, gets its number and then writes. */
+/* Kills a launcher, gets the launcher's process number and then fills the disk. */
 static void attack_launchers_number(void)
 {
 	for_each_named("cordon-guest", kill_launcher);
@@ -994,8 +994,8 @@ static void attack_devices(void)
 	}
 }
 
-/* Some files can be opened by every user and refuse the write. Writes the value that the file
- * already has. */
+/* Returns true if the file takes a write: some files can be opened, but refuse writes. Writes the value
+ * that the file already has. */
 static int takes_writes(const char *path)
 {
 	char value[256];
@@ -1218,7 +1218,7 @@ static void attack_hoard_sockets(void)
 	pause();
 }
 
-/* All sandboxes of root share the directories /dev and /sys. Sandboxes of a user share the
+/* Tries to change /dev and /sys, which all sandboxes of root share. Sandboxes of a user share the
  * device nodes with the host. */
 static void attack_fixtures(void)
 {
@@ -1263,7 +1263,7 @@ static void attack_hoard_counted(void)
 	pause();
 }
 
-/* A lease makes a process outside wait when it opens the file, for up to 45 seconds. */
+/* Takes leases: with a lease, a process outside that opens the file waits for up to 45 seconds. */
 static void attack_leases(void)
 {
 	static const char *const files[] = { "/usr/bin/whoami", "/attack/attacks", "/etc/passwd",
@@ -1299,7 +1299,7 @@ static void *rest_of_it(void *ready)
 		pause();
 }
 
-/* A process whose first thread has ended. It looks like a zombie in /proc/PID. */
+/* Makes a process whose first thread has ended. In /proc/PID it looks like a zombie. */
 static void attack_headless(void)
 {
 	static int ready[2];
@@ -1329,7 +1329,7 @@ static void *next_headless(void *none)
 	return none;
 }
 
-/* Each process whose first thread has ended makes another one, without end. */
+/* Makes an endless chain of processes whose first thread has ended. */
 static void attack_headless_storm(void)
 {
 	if (fork() == 0)
@@ -1337,7 +1337,7 @@ static void attack_headless_storm(void)
 	wait_for_the_end();
 }
 
-/* Two chains of processes that live just long enough to make the next one. */
+/* Makes two chains of processes, each of which lives just long enough to make the next process. */
 static void attack_fork_chain(void)
 {
 	for (int i = 0; i < 2; i++)
@@ -1365,8 +1365,8 @@ static void flood(int fd)
 	_exit(0);
 }
 
-/* A background process that receives a descriptor from another command and writes to it without
- * end. */
+/* Starts a background process that receives a descriptor from another command and writes to it
+ * without end. */
 static void attack_take_output(void)
 {
 	struct sockaddr_un at = { AF_UNIX, HANDS_PATH };
@@ -1409,8 +1409,8 @@ static void attack_hand_output(void)
 		sched_yield(); /* wait until the other process floods */
 }
 
-/* --- pools of the whole machine: each attack prints how much it got, and holds it until it is
- * killed --- */
+/* --- pools of the whole machine: each attack takes objects, prints their number, and holds them
+ * until it is killed --- */
 
 static _Noreturn void hold(const char *what, long n, int error)
 {
@@ -1613,7 +1613,7 @@ static void attack_hoard_processes(void)
 
 static struct sock_filter return_all[] = { { 0x06, 0, 0, 0x7fff0000 } };
 
-/* BPF programs on sockets. The kernel compiles each into memory that the whole machine shares. */
+/* Attaches BPF programs to sockets. The kernel compiles each program into memory that the whole machine shares. */
 static void attach_programs(void)
 {
 	struct sock_fprog program = { 1, return_all };
@@ -1670,14 +1670,14 @@ static void attack_filters_allowed(void)
 	attach_programs();
 }
 
-/* Tables of poll and select, and leases of flow labels, use memory and numbers of the whole
- * machine. */
+/* Calls poll and select with large tables, and leases flow labels: both use memory or numbers of the
+ * whole machine. */
 static void attack_waiting(void)
 {
 	struct pollfd *set = calloc(8192, sizeof(*set));
 	struct timespec none = { 0 };
 	char sets[3][1024] = { { 0 } };
-	char label[32] = { [15] = 1, [20] = 0, [23] = 1 }; /* of ::1; get, create */
+	char label[32] = { [15] = 1, [20] = 0, [23] = 1 }; /* creates a label of ::1 */
 	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
 
 	FAILS_WITH(EINVAL, syscall(SYS_poll, set, 4096, 0));
@@ -1737,7 +1737,7 @@ static void take_counted_as(uid_t user, int ready)
 	int fd, n = 0;
 
 	if (setresuid(user, user, user) < 0 && user != 0)
-		_exit(write(ready, "x", 1) != 1); /* there is one id only */
+		_exit(write(ready, "x", 1) != 1); /* the sandbox has only one id */
 	while ((fd = inotify_init1(0)) >= 0)
 		take_watches(fd);
 	do
@@ -1818,7 +1818,7 @@ static void kill_it(pid_t pid)
 		(void)kill(pid, sig);
 }
 
-/* The caller checks that the deputy still works after this. */
+/* Attacks the deputy. The caller then checks that the deputy still works. */
 static void attack_deputy(void)
 {
 	if (for_each_named("cordon-deputy", attack_ours) != 1 ||
@@ -1850,8 +1850,8 @@ static pid_t newest(void)
 	return pid;
 }
 
-/* Makes more calls at a time than the deputy has tasks, and stops some tasks. Each call must end,
- * with an error if the deputy did not make it. */
+/* Makes more calls at a time than the deputy has tasks, and stops some tasks. Each call must end, and
+ * must fail if the deputy did not make it. */
 static void attack_deputy_flood(void)
 {
 	enum { CALLERS = 24, STOPPED = 4, NEAR = 64 };
@@ -1874,7 +1874,7 @@ static void attack_deputy_flood(void)
 	for (unsigned stopped = 0; stopped < STOPPED;) {
 		pid_t pid = newest();
 
-		/* a process that is newer than the callers is a task */
+		/* a process that is newer than the callers is a task of the deputy */
 		for (unsigned i = 0; i < NEAR && --pid > last; i++)
 			stopped += kill(pid, SIGSTOP) == 0 && state_of(pid) == 'T';
 	}

@@ -13,7 +13,7 @@
  * unchanged. The status is 3 if this program may not trace the process.
  *
  * With a third argument, `calls`, prints one line instead: CALL=yes|errno for system calls that a reader of files does not
- * need. Every call has arguments that make it fail with another errno than a filter's if no filter refuses it, or `yes`.
+ * need. If no filter refuses a call, it succeeds, or its arguments make it fail with another errno than a filter's.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -110,7 +110,7 @@ static long call(const struct victim *v, long number, long a, long b, long c, lo
 	return (long)r.rax;
 }
 
-/* Writes the path up by `..` and down to NAME into the memory of the process. */
+/* Writes a path of many `..` and NAME into the memory of the process. */
 static long way_to(const struct victim *v, const char *name)
 {
 	char path[LEVELS * 3 + 512] = "";

@@ -1,5 +1,5 @@
-"""Attacks on cordon-box: by peers on the wire, by other users of the machine, by payloads, and by a process that reads
-peers and was taken over."""
+"""Attacks on cordon-box: by peers on the wire, by other users of the machine, by payloads, and by the process that reads
+peers, after an attacker has taken it over."""
 
 import ctypes
 import fcntl
@@ -77,7 +77,7 @@ class Neighbours(BoxTest):
 
 class Wire(BoxTest):
     def young(self, **kwargs):
-        """A server that has just begun to listen: it still tries its backend, so readiness is not known."""
+        """Starts a server and returns when it listens. It still tries its backend, so its readiness is not known."""
         proc = self.spawn("--ws-control-port", "0", program=PROGRAM, stdin=subprocess.DEVNULL, **kwargs)
         err = Reader(proc.stderr)
         return proc, err, int(self.eventually(
@@ -98,7 +98,7 @@ class Wire(BoxTest):
                 s.sendall(ready)
                 peers.append(s)
             for s in peers:
-                http_get(port, "/healthz")  # the server has seen the first request
+                http_get(port, "/healthz")  # by its answer, the server has seen the first request
                 for _ in range(3):
                     s.sendall(second)
                     http_get(port, "/healthz")
@@ -124,7 +124,7 @@ class Wire(BoxTest):
 
 class Pipes(BoxTest):
     def test_input_that_is_no_pipe_ends_the_server_too(self):
-        """epoll refuses /dev/null and files. The server must still see their end, and take its sandboxes along."""
+        """epoll refuses /dev/null and files. The server must still see the end of its input, and end its sandboxes."""
         path = os.path.join(self.dir, "requests")
         lines = [{"seq_id": n, "action": "box_create_session", "data": {"session_id": f"s{n}"}} for n in range(3)]
         with open(path, "w", encoding="utf-8") as f:
@@ -145,7 +145,7 @@ class Places(BoxTest):
 
     def setUp(self):
         super().setUp()
-        # in /dev, and every user may write to it
+        # this directory is in /dev, and every user may write there
         self.shm = tempfile.mkdtemp(prefix="box-siege", dir="/dev/shm")
         self.addCleanup(shutil.rmtree, self.shm)
 
@@ -173,14 +173,14 @@ class Places(BoxTest):
         self.assertEqual(peer.call("box_list_skills"), {"skills": []})
 
     def test_the_server_keeps_skills_where_it_was_started(self):
-        """Also in a directory that is refused otherwise."""
+        """The server may use its own working directory, even if peers may not name this directory."""
         peer = self.server(preexec_fn=lambda: os.chdir(self.shm)).legacy()
         peer.call("box_create_skill", {"skill": {"name": "s", "instructions": "x"}})
         self.assertEqual(os.listdir(os.path.join(self.shm, "data", "box", "skills")), ["s"])
 
 
 class Hijacked(BoxTest):
-    """The test takes the channels of the process that reads peers, and asks the parent in its place."""
+    """The test takes the channels of the process that reads peers, and sends requests to the parent in its place."""
 
     modes = ("root",)
     PIDFD_GETFD = 438
@@ -195,11 +195,11 @@ class Hijacked(BoxTest):
         return self.keep(socket.socket(fileno=got))
 
     def unread(self, channel):
-        """How many bytes the parent has not taken."""
+        """Returns how many sent bytes the parent has not read."""
         return struct.unpack("i", fcntl.ioctl(channel, termios.TIOCOUTQ, b"\0" * 4))[0]
 
     def test_workers_do_not_fill_the_machine(self):
-        """The server asks for workers, keeps them all, and reads no answer. Its parent goes on."""
+        """A hijacked server asks for many workers and reads no answer. Its parent goes on, and at most one worker lives."""
         server = self.server()
         reader = server.reader()
         channel = self.channel(reader.pid, self.SKILLS_FD)
@@ -234,7 +234,7 @@ class Payload(BoxTest):
     """Commands in a sandbox against the server that made it."""
 
     def reached(self, server, **headers):
-        """The addresses by which a command reaches the server."""
+        """Returns the addresses by which a command reaches the server."""
         peer = server.current(**headers)
         where = ["127.0.0.1", "::1", "::ffff:127.0.0.1", "0.0.0.0", "host.microsandbox.internal", own_address() or "::"]
         got = peer.exec("a", f"python3 -c {shlex.quote(REACH)} {server.port} {' '.join(where)}", network="on",
@@ -256,7 +256,7 @@ class Payload(BoxTest):
         self.assertIn("host.microsandbox.internal", self.reached(free, **secret)[1])
 
     def test_a_flood_from_behind_a_process_that_has_ended(self):
-        """A managed process ends, and a child of it goes on writing without a newline."""
+        """A managed process ends, but its child goes on writing output without a newline."""
         server = self.server()
         peer = server.legacy()
         peer.call("box_create_session", {"session_id": "a"})
@@ -270,7 +270,7 @@ class Payload(BoxTest):
 
 class Twins(BoxTest):
     def test_two_servers_of_one_home_leave_each_others_sandboxes_alone(self):
-        """Also while one of them comes and goes, which sweeps."""
+        """The second server starts and ends again and again, and sweeps each time."""
         first = self.server()
         peer = first.legacy()
         for n in range(3):

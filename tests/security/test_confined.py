@@ -112,8 +112,8 @@ class Pid1(CordonTest):
 
     def check(self, p, watched):
         kept = capabilities(p)
-        watches = SYS_PTRACE | DAC_READ_SEARCH if watched else 0  # to read how much each process wrote
-        if kept & SYS_ADMIN:  # without cgroups pid 1 tells commands apart by marks
+        watches = SYS_PTRACE | DAC_READ_SEARCH if watched else 0  # needed to read how much each process wrote
+        if kept & SYS_ADMIN:  # without cgroups pid 1 needs more capabilities to tell the processes of commands apart
             self.assertEqual(kept, CHOWN | SYS_ADMIN | SYS_PTRACE | KILL | watches)
             self.assertFalse(any("cordon-" in g for g in p.cgroups()), p.cgroups())
         else:

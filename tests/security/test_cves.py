@@ -32,7 +32,7 @@ class Published(AttackTest):
         for fd in range(3, 65):
             got = box.exec("sh", "-c", "pwd -P; cat ../../../../etc/hostname",
                            opts=("-w", f"/proc/self/fd/{fd}"))
-            if got.code == 0:  # the command may find a descriptor of its own
+            if got.code == 0:  # the number may be a descriptor of the command itself
                 self.assertEqual(got.text, f"/\n{box.name}\n", (fd, got))
             else:
                 self.assertEqual(got.code, 1, got)
@@ -121,7 +121,7 @@ class Published(AttackTest):
         for link in ("etc/hosts", "etc/hostname", "etc/resolv.conf", "etc/profile", ".krun_config.json"):
             os.symlink(victim, os.path.join(root, link))
         before = snapshot(root)
-        box = self.box()  # dangling links: refused, or not followed
+        box = self.box()  # links that lead to the victim are refused, or not followed
         self.assertIn(self.cordon("create", "-q", "-n", box.name, root).code, (0, 1))
         self.assertIn(box.remove("-f").code, (0, 1))
         self.assertEqual(snapshot(root), before)
@@ -312,7 +312,7 @@ class Races(AttackTest):
         self.assertEqual(os.listdir(source), ["f"])
 
     def test_a_swap_triggered_by_inotify(self):
-        """Targets of the swaps: mount targets and stubs in a root, sources of volumes, and files that are copied out
+        """These are swapped: mount targets and stubs in a root, sources of volumes, and files that are copied out
         of or into a volume."""
         root, work = self.make_root(), os.path.join(self.dir, "work")
         outside = os.path.join(self.dir, "outside")
@@ -372,7 +372,7 @@ class Races(AttackTest):
         def use(root):
             box = self.box()
             if self.cordon("create", "-q", "-n", box.name, root).code == 0:
-                # the sibling may move the mount point away; this harms only its own sandbox and this one
+                # if the sibling moves the mount point away, only the two sandboxes with this root are harmed
                 self.assertIn(box.sh("stat -fc %T /proc").text, ("proc\n", ""))
             self.assertIn(box.remove("-f").code, (0, 1))
 
@@ -389,7 +389,7 @@ class Races(AttackTest):
             box = self.box()
             if self.cordon("create", "-q", "-n", box.name, root).code == 0:
                 term = box.terminal("sh", "-c", "echo through > /dev/tty; echo x > /dev/null")
-                term.wait()  # an error if the sibling has moved /dev away
+                term.wait()  # fails if the sibling has moved /dev away
             self.assertIn(box.remove("-f").code, (0, 1))
 
         self.raced_by_a_sibling("dev", decoy, use)
@@ -425,7 +425,7 @@ class Races(AttackTest):
 
 
 class Guessing(AttackTest):
-    """Names from one sandbox do not work in another."""
+    """Names that one sandbox knows do not work in another sandbox."""
 
     def test_other_sandboxes_sockets_and_files_cannot_be_named(self):
         a, b = self.create(), self.create()

@@ -50,7 +50,7 @@ class Floods(AttackTest):
         size = 0
         for where, _, files in os.walk(os.path.join(self.home, "sandboxes", box.name, "logs")):
             size += sum(os.path.getsize(os.path.join(where, f)) for f in files)
-        self.assertLess(size, 45 << 20)  # four files of 10 MiB, and the record that is being written
+        self.assertLess(size, 45 << 20)  # four files of 10 MiB each, and some room for the last record
 
     def test_detached_output_flood(self):
         box = self.create()
@@ -144,7 +144,7 @@ class Floods(AttackTest):
         box = self.create()
         pid = box.supervisor().pid
         usual = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, usual[1]))  # the supervisor already has more open
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, usual[1]))  # the supervisor already has more descriptors open
         home = os.open(self.home, os.O_PATH)
         self.addCleanup(os.close, home)
         name = hashlib.sha256(box.name.encode()).hexdigest()[:16]
@@ -236,7 +236,7 @@ class Counted(AttackTest):
 
 
 class Handed(AttackTest):
-    modes = ("root",)  # only with cgroups pid 1 knows that a command left no process behind
+    modes = ("root",)  # without cgroups pid 1 does not know whether a command left a process behind
 
     def test_output_passed_to_another_command_does_not_block_the_client(self):
         """A process of the other command floods the output after the command has ended. The client must not wait for
@@ -250,7 +250,7 @@ class Handed(AttackTest):
         while chunk := os.read(proc.stdout.fileno(), 65536):
             size += len(chunk)
             self.assertLess(size, 8 << 20)  # two pipes of 1 MiB each, and the output before the end
-            box.exec("true")  # the pipe is full again
+            box.exec("true")  # during this exec the pipe becomes full again
         self.assertEqual(proc.wait(), 0)
 
 

@@ -57,7 +57,7 @@ class Walls(AttackTest):
         self.attack(self.armed(), "proc-reads")
 
     def test_names_of_the_callers_keys(self):
-        """The caller has keys in the kernel, as after a login with Kerberos, and is root inside."""
+        """The caller has keys in the kernel, as after a login with Kerberos. Root inside must not see their names."""
         libc = ctypes.CDLL(None, use_errno=True)
         name = f"secret-of-{unique_number()}".encode()
         key = libc.syscall(SYS_ADD_KEY, b"user", name, b"x", 1, USER_KEYRING)

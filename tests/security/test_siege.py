@@ -73,7 +73,7 @@ class HostPaths(AttackTest):
         self.refused(got, data, "symbolic link")
         os.unlink(data)
         os.rename(os.path.join(self.ws, "d"), data)
-        self.assertEqual(box.start().code, 0)  # the directory is in its old place again
+        self.assertEqual(box.start().code, 0)  # works, because the directory is in its old place again
         self.assertEqual(box.out("cat /data/mine"), "mine")
 
     def test_another_directory_of_the_same_name_is_refused(self):
@@ -113,7 +113,7 @@ class HostPaths(AttackTest):
         self.refused(box.start(), deep, "symbolic link")
 
     def test_a_command_does_not_move_the_directories_above_a_mount(self):
-        """Otherwise the host would find the command's files where the read-only volume was."""
+        """If it could, the host would find the command's files where the read-only volume was."""
         deep = os.path.join(self.ws, "a/b/c")
         os.makedirs(deep)
         self.write(os.path.join(deep, "hook"), "mine")
@@ -237,7 +237,7 @@ class HostPaths(AttackTest):
             self.assertIn("symbolic link", got.errtext)
             other.out("rm /ws/data && mv /ws/d /ws/data")
             with open(os.path.join(data, "in the way"), "w"):
-                pass  # other files beside it do not matter
+                pass  # other files beside the image do not matter
             self.assertEqual(box.start().code, 0)
             box.remove("-f")
 
@@ -250,7 +250,7 @@ class HostPaths(AttackTest):
         return command
 
     def test_a_swap_while_others_start_and_copy(self):
-        """A race: a process inside swaps a directory and a link to the outside all the time."""
+        """While others use the path, a process inside swaps a directory and a link to the outside all the time."""
         data, outside = os.path.join(self.ws, "data"), os.path.join(self.secret, "key")
         attacker = self.create("-v", f"{self.ws}:/ws")
         victim = self.create("-v", f"{data}:/data")
@@ -423,7 +423,7 @@ class HostAddresses(GatewayTest):
     LATER = "203.0.113.77"
 
     def listen(self, address, port=80):
-        """A server on the host. The host may get the server's address later."""
+        """Starts a server on the host. The host may get the server's address later."""
         def bind():
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             s = socket.socket(family)
@@ -476,7 +476,7 @@ class HostAddresses(GatewayTest):
         self.start()
         self.refused(self.LATER, 80)
         self.never_reached(listener)
-        # a rule that names the address allows it; a rule for a network that contains it does not
+        # only a rule for the address itself allows it, not a rule for a network that contains the address
         self.lab.ask(type="policy", network=netlab.network([netlab.rule("allow", {"cidr": "203.0.113.0/24"})]))
         self.refused(self.LATER, 80)
         self.never_reached(listener)
@@ -530,7 +530,7 @@ class HostAddresses(GatewayTest):
         self.conversation_ends(local, PUBLIC2)
 
     def test_an_unfinished_connection_ends_when_the_host_takes_its_address(self):
-        """The kernel would send the next SYN to the host."""
+        """If the connection did not end, the kernel would send its next SYN to the host."""
         self.lab.outside.ip(netlab.BLACK_HOLE)
         listener = self.listen("198.18.0.1")
         self.start()
@@ -623,7 +623,7 @@ class DnsOverTcp(GatewayTest):
 
     def test_clients_that_send_in_pieces_or_leave_early(self):
         self.start()
-        with self.lab.connect(netlab.GATEWAY, 53) as s:  # one question in pieces, then two at once
+        with self.lab.connect(netlab.GATEWAY, 53) as s:  # sends one question in pieces, and then two questions at once
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for byte in self.question():
                 s.send(bytes([byte]))
@@ -719,8 +719,8 @@ class FilePrivileges(AttackTest):
     test_copies_into_a_sandbox.modes = ("root", "user")
 
     def test_descriptors_that_another_sandbox_lends(self):
-        """The directory is read-only for the second sandbox. The first sandbox, where it is writable, sends
-        descriptors of its files to the second."""
+        """The directory is writable for the first sandbox and read-only for the second. The first sandbox sends
+        descriptors of the directory's files to the second."""
         lender = self.shared_box()
         borrower = self.armed("-v", f"{self.shared}:/w:ro")
         lending = lender.popen("/attack/attacks", "lend")
@@ -917,7 +917,7 @@ class CopyOut(AttackTest):
         self.assertEqual(self.listed("into"), ["report.txt"])
 
     def test_what_a_hijacked_pid_1_sends(self):
-        """Modes with set-id bits, a link that replaces a file before a hard link to it, records of no known kind."""
+        """Pid 1 sends modes with set-id bits, a link that replaces the target of a hard link, and unknown records."""
         box, h = self.create(), HostileAgent
         os.mkdir(os.path.join(self.dir, "into"))
         with open(os.path.join(self.dir, "victim"), "w") as handle:
@@ -926,10 +926,10 @@ class CopyOut(AttackTest):
             box, "/root/t", "into",
             h.named(h.DIR, 0o7777, b"t"), h.named(h.DIR, 0o755, b"d"),
             h.named(h.FILE, 0o6755, b"f"), h.record(h.SHARED), h.record(h.END),
-            h.link(b"f", b"../../victim"),       # points outside: refused, the file stays
+            h.link(b"f", b"../../victim"),       # points outside, so it is refused, and the file stays
             h.link(b"f", b"../f"),               # replaces the file, and points inside while it is in d
             h.record(h.END),
-            h.named(h.SAME, 0, b"up"),           # one level higher the same link would point outside
+            h.named(h.SAME, 0, b"up"),           # a hard link to it, one level higher, would point outside
             h.record(h.END), h.record(h.DONE), code=1)
         self.assertIn("'t/up' is not copied", got.errtext)
         self.assertFalse(os.path.lexists(os.path.join(self.dir, "into/t/up")))
@@ -960,7 +960,7 @@ def cgroups_usable():
 
 
 def buffer_memory(protocol):
-    """Bytes in the buffers of all sockets of PROTOCOL on the machine."""
+    """Returns the bytes in the buffers of all sockets of PROTOCOL on the machine."""
     with open("/proc/net/sockstat", encoding="ascii") as f:
         words = next(line for line in f if line.startswith(protocol + ":")).split()
     return int(words[words.index("mem") + 1]) * os.sysconf("SC_PAGE_SIZE")
@@ -1005,12 +1005,12 @@ class Pools(AttackTest):
         return int(words[1]), words[2].decode()
 
     def test_bpf_filters_are_refused(self):
-        """Socket filters and system call filters, which the kernel compiles into one pool of the machine."""
+        """The kernel compiles socket filters and system call filters into one pool of the machine."""
         box = self.armed()
         # a launcher starts the third and later commands, and must still be able to install its own filter
         for _ in range(4):
             self.attack(box, "filters")
-        if os.access("/usr/bin/file", os.X_OK):  # `file` tries to install a filter, and runs on without it
+        if os.access("/usr/bin/file", os.X_OK):  # `file` tries to install a filter, and works without it
             self.assertIn("ELF", box.out("file -L /usr/bin/file"))
         self.assertRegex(self.cordon("inspect", box.name).text, r"(?m)^Security: +default$")
         allowed = self.armed("--seccomp-filters")
@@ -1039,7 +1039,7 @@ class Pools(AttackTest):
                 box = self.armed("-m", "256M")
                 before = buffer_memory(protocol)
                 self.hoard(box, attack)
-                # in version 1 the bound is an eighth of the limit, in version 2 the limit; other processes add some
+                # the bound is an eighth of the limit in version 1, and the limit in version 2, plus the use of others
                 within = 48 << 20 if MODE == "root" and os.path.isdir("/sys/fs/cgroup/memory") else 288 << 20
                 self.assertLess(buffer_memory(protocol) - before, within)
 
@@ -1072,7 +1072,7 @@ class Pools(AttackTest):
     test_pipe_pages.modes = ("root",)
 
     def test_memory_of_poll_and_select_is_limited(self):
-        """No cgroup counts the memory of poll and select, and of leases of flow labels."""
+        """No cgroup counts the memory of poll, of select and of leased flow labels, so large calls are refused."""
         self.attack(self.armed(), "waiting")
 
     test_memory_of_poll_and_select_is_limited.modes = ("root", "bare")
@@ -1116,10 +1116,10 @@ class Pools(AttackTest):
         host = subprocess.run(["python3", "-c", TAKE_ONE], capture_output=True, text=True)
         self.assertEqual(host.stdout, "True True True True True\n", host)
 
-    test_what_is_counted_per_user.modes = ("user", "bare", "served")  # root's sandboxes: test_dos.Counted
+    test_what_is_counted_per_user.modes = ("user", "bare", "served")  # test_dos.Counted tests root's sandboxes
 
     def test_descriptors_in_flight(self):
-        """Descriptors in flight of root's sandboxes count for ids that no other process has."""
+        """Descriptors that a sandbox of root has sent, and nobody received, count for ids that no other process has."""
         box, neighbour = self.armed(), self.create()
         self.assertGreater(self.hoard(box, "hoard-in-flight")[0], 1000)
         self.assertEqual(neighbour.exec("python3", "-c", PASS_ONE).text, "passed\n")
@@ -1401,7 +1401,7 @@ class WatcherAtRest(WatchedTest):
 
         def rests():
             before = wakeups()
-            threading.Event().wait(2)  # two looks of a watcher that does not sleep
+            threading.Event().wait(2)  # a watcher that does not sleep would look twice meanwhile
             return before == wakeups()
 
         self.eventually(rests, within=20)
@@ -1421,7 +1421,7 @@ class WatcherAtRest(WatchedTest):
 
 
 class LimitsOfUsers(CordonTest):
-    """Users without a delegated cgroup, as under su, cron and in containers: create says which limits do not hold.
+    """For users without a delegated cgroup, as under su, cron and in containers, create says which limits do not hold.
     tests/kernel/test_session.py has the tests with systemd."""
 
     modes = ("root", "user", "bare", "userns", "container", "delegated")
@@ -1501,7 +1501,7 @@ class ShownNames(ShownTest):
 
     @staticmethod
     def extended(hello, kind, n=0):
-        """The same ClientHello with an additional extension of N bytes, split over several records."""
+        """Returns the ClientHello with one more extension of N bytes, split over several records."""
         body = hello[5:]
         size = 4 + 2 + 32
         size += 1 + body[size]
@@ -1515,7 +1515,7 @@ class ShownNames(ShownTest):
 
     @staticmethod
     def dtls(hello):
-        """The same ClientHello as the first datagram of DTLS 1.2."""
+        """Returns the ClientHello as the first datagram of DTLS 1.2."""
         body = hello[9:]
         session = 34 + 1 + body[34]
         body = b"\xfe\xfd" + body[2:session] + b"\0" + body[session:]
@@ -1626,7 +1626,7 @@ class ShownNames(ShownTest):
         self.serve()
         good, evil = client_hello("good.example"), client_hello("evil.example")
         change, data = b"\x14\3\3\0\1\1", b"\x17\3\3\0\3abc"
-        finished = b"\x16\3\3\0\x28\1" + bytes(39)  # encrypted: any bytes
+        finished = b"\x16\3\3\0\x28\1" + bytes(39)  # any bytes, because this record is encrypted
         self.assertTrue(self.try_bytes([good, change, finished, data, b"anything"]))
         self.assertTrue(self.try_bytes([good, change + good, data]))
         body = evil[5:]
@@ -1664,7 +1664,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         self.ok("login", fake.host, "--no-check", "--username", "ann", stdin=b"secret")
 
     def pull(self, fake, *certs, says):
-        """A pull that must fail with SAYS. The certificates of both servers are trusted."""
+        """Asserts that a pull fails with SAYS. The certificates of both servers are trusted."""
         bundle = self.path("bundle.crt")
         with open(bundle, "w") as handle:
             for path in glob.glob(self.path("server*.crt")):
@@ -1674,7 +1674,7 @@ class HostileRegistry(ImageMixin, AttackTest):
 
     @staticmethod
     def heard(fake):
-        """All secrets that FAKE received."""
+        """Returns all secrets that FAKE received."""
         return [text for *_, headers in fake.requests for text in headers.values()
                 if "ann" in text or "Basic" in text or "secret" in text or "refresh" in text]
 
@@ -2020,7 +2020,7 @@ LIBEXEC = os.path.join(os.path.dirname(os.path.dirname(CORDON)), "libexec", "cor
 
 
 class Hijacked(CordonTest):
-    """Each process that reads bytes of a payload is treated as if the payload controlled it: hijack.c makes it do
+    """The payload is assumed to control each process that reads its bytes: hijack.c makes such a process do
     system calls under its own confinement."""
 
     modes = ("root", "user", "bare", "container", "delegated", "served", "served-user")
@@ -2106,8 +2106,8 @@ class Hijacked(CordonTest):
     test_the_worker_of_skills_leads_to_no_file_but_skills.modes = ("root", "user", "container")
 
     def searcher(self, place):
-        """Starts cordon-search in the directory WORK as `cordon tool grep` does. It blocks: if PLACE is a pipe, when it
-        reads the stream of files, and otherwise when it writes its answer."""
+        """Starts cordon-search in the directory WORK as `cordon tool grep` does. If PLACE is a pipe, it blocks when it
+        reads the stream of files. Otherwise it blocks when it writes its answer."""
         out = os.pipe()
         for fd in out:
             self.addCleanup(os.close, fd)
@@ -2127,8 +2127,8 @@ class Hijacked(CordonTest):
         return proc
 
     def test_the_search_leads_to_no_file_but_the_searched_ones(self):
-        """A file hijacks cordon-search while it reads a stream, a directory or a file. It keeps the host's root
-        directory, but Landlock refuses everything outside, and the filter refuses what a reader does not need."""
+        """A file hijacks cordon-search while it reads a stream, a directory or a file. cordon-search keeps the host's root
+        directory, but Landlock refuses all other files, and the filter refuses calls that a reader does not need."""
         self.work = os.path.join(self.dir, "work")
         os.mkdir(self.work)
         with open(os.path.join(self.work, "file"), "w", encoding="utf-8") as handle:
@@ -2228,7 +2228,7 @@ class Throttled(CordonTest):
         got = self.cordon("modify", box.name, "--cpus", "0.01")
         self.assertEqual(got.code, 0, got)
         self.assertEqual(box.stop("-f").code, 0)
-        # with a hundredth of a CPU the end would take more than ten seconds
+        # with the sandbox's hundredth of a CPU, this would take more than ten seconds
         self.eventually(lambda: not box.host_processes(), within=3)
 
 
@@ -2406,7 +2406,7 @@ class LinksInVolumes(AttackTest):
 
     def test_a_link_moves_no_mount(self):
         attacker = self.create("-v", f"{self.ws}:/w")
-        # the directories make the path exist in the volume too
+        # with these directories, the targets of the links also exist in the volume
         attacker.out("mkdir -p /w/root /w/srv/x; ln -s /root /w/a; ln -s /srv /w/b; ln -s ../root /w/c")
         before = sorted(os.walk(self.ws))
         for mode in ("rw", "ro"):

@@ -220,7 +220,7 @@ class Swaps(HostileTest):
                 try:
                     self.put(f"s/a/b/c{number}/d/file")
                 except OSError:
-                    pass  # the directory was moved during the deletion
+                    pass  # the other process has moved the directory
             self.put("s/SKILL.md", SKILL)
             self.assertEqual(self.ok("delete", {"name": "s"}), {"deleted": "s"})
             self.swept()
@@ -280,7 +280,7 @@ class Trees(HostileTest):
                 try:
                     os.close(os.open(f"f{number % 50}", os.O_CREAT | os.O_WRONLY, dir_fd=here))
                 except OSError:
-                    return  # the tree is erased
+                    return  # the worker has erased the directory
 
         thread = threading.Thread(target=write, daemon=True)
         thread.start()
