@@ -78,7 +78,7 @@ static int open_port(const struct settings *s, struct err *e)
 	return fd;
 }
 
-static void warn_of_strangers(const struct settings *s)
+static void warn_of_open_address(const struct settings *s)
 {
 	if (s->trust.token || starts_with(s->host, "127.") || strcmp(s->host, "localhost") == 0 ||
 	    strcmp(s->host, "::1") == 0)
@@ -175,7 +175,7 @@ static int run(const struct settings *s, int argc, char **argv, struct err *e)
 		return -1;
 	if (listener < 0)
 		fprintf(stderr, "warn: %s; relays cannot be reached\n", e->msg);
-	warn_of_strangers(s);
+	warn_of_open_address(s);
 	r = loop_new(&f.loop);
 	if (r < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, hands) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, skills) < 0)

@@ -43,7 +43,7 @@ static void peer_free(struct peer *p)
 		at = &(*at)->next;
 	*at = p->next;
 	s->n_peers--;
-	s->n_strangers -= p->state == PEER_HEAD;
+	s->n_unidentified -= p->state == PEER_HEAD;
 	loop_remove(s->loop, &p->timer);
 	stream_free(p->stream);
 	holding_done(&p->held);
@@ -72,7 +72,7 @@ static void set_timer(struct peer *p, unsigned ms)
 static void leave(struct peer *p)
 {
 	if (p->state == PEER_HEAD)
-		p->server->n_strangers--;
+		p->server->n_unidentified--;
 	p->state = PEER_LEAVING;
 	if (!p->timer)
 		set_timer(p, PEER_CLOSE_MS);
@@ -210,7 +210,7 @@ void peer_upgrade(struct peer *p, const char *subprotocol, const struct peer_pro
 	stream_send(p->stream, &b);
 	websocket_init(&p->ws, WEBSOCKET_SERVER, WEBSOCKET_MESSAGE_MAX_BYTES);
 	p->protocol = *protocol;
-	p->server->n_strangers--;
+	p->server->n_unidentified--;
 	p->state = PEER_OPEN;
 	loop_remove(p->server->loop, &p->timer);
 }
@@ -310,7 +310,7 @@ void peer_new(struct server *s, int fd, bool from_loopback)
 	p->next = s->peers;
 	s->peers = p;
 	s->n_peers++;
-	s->n_strangers++;
+	s->n_unidentified++;
 	set_timer(p, PEER_HANDSHAKE_MS);
 }
 
@@ -323,7 +323,7 @@ void peers_close(struct server *s, enum websocket_code code, const char *reason)
 			leave(p);
 }
 
-void peers_drop_stranger(struct server *s)
+void peers_drop_unidentified(struct server *s)
 {
 	struct peer *oldest = NULL;
 

@@ -27,7 +27,7 @@ void peer_new(struct server *s, int fd, bool from_loopback);
 /* Ends all connections. A WebSocket gets a close frame first. */
 void peers_close(struct server *s, enum websocket_code code, const char *reason);
 /* Hangs up on the oldest peer whose request is not complete or not answered. */
-void peers_drop_stranger(struct server *s);
+void peers_drop_unidentified(struct server *s);
 /* Closes the connection with the longest output queue, and drops the queue. Returns false if no queue is long. */
 bool peers_relieve(struct server *s);
 

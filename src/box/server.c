@@ -71,9 +71,9 @@ static void on_connection(void *arg, int fd, uint32_t events)
 			pause_listening(s);
 		return; /* any other error means that the peer has gone */
 	}
-	/* drop an old stranger for the new one: otherwise silent connections would keep everybody out */
-	if (s->n_strangers >= SERVER_STRANGERS_MAX)
-		peers_drop_stranger(s);
+	/* drop the oldest unidentified connection for the new one: otherwise silent connections would keep everybody out */
+	if (s->n_unidentified >= SERVER_UNIDENTIFIED_MAX)
+		peers_drop_unidentified(s);
 	if (s->n_peers >= SERVER_CONNECTIONS_MAX)
 		return;
 	local = is_local(got, &from);

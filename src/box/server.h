@@ -14,7 +14,7 @@
 #include "wire/websocket.h"
 
 #define SERVER_CONNECTIONS_MAX 1024u /* further connections are closed at once */
-#define SERVER_STRANGERS_MAX 64u     /* connections that have not identified themselves */
+#define SERVER_UNIDENTIFIED_MAX 64u  /* connections that have not identified themselves */
 
 struct server {
 	struct loop *loop;
@@ -27,7 +27,7 @@ struct server {
 	loop_id listen_watch;
 	loop_id listen_again; /* timer until the server listens again after it ran out of descriptors */
 	struct peer *peers;
-	unsigned n_peers, n_strangers;
+	unsigned n_peers, n_unidentified;
 	struct rpc *rpcs;
 	struct runtime *runtime;
 	bool stopping; /* the server accepts no new peer */

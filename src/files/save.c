@@ -43,7 +43,7 @@ static int name_it(int fd, int dir, const char *name)
 }
 
 /* Gives FD the owner and the mode of OLD, the file that it replaces. If OLD is NULL, FD gets the owner of DIR. */
-static int dress(int fd, int dir, const struct stat *old)
+static int copy_attributes(int fd, int dir, const struct stat *old)
 {
 	struct stat now, of;
 
@@ -88,7 +88,7 @@ int save_replace(int dir, const char *name, struct str content, const struct sta
 		return fd;
 	r = io_write_all(fd, content.p, content.n);
 	if (r == 0)
-		r = dress(fd, dir, like);
+		r = copy_attributes(fd, dir, like);
 	if (r == 0)
 		r = check(dir, name, old);
 	if (r == 0 && !named) {

@@ -89,7 +89,7 @@ const char *backend_word(enum backend_name name)
 	return name == BACKEND_NONE ? NULL : name == BACKEND_CORDON ? "cordon" : "nsjail";
 }
 
-const char *backend_shown(const struct backend *b)
+const char *backend_public_name(const struct backend *b)
 {
 	return backend_word(b->name);
 }
@@ -136,7 +136,7 @@ static void on_probed(void *arg, const struct fault *fault, struct buf *data)
 	if (fault)
 		log_failure(fault->text);
 	else
-		log_line(LOG_INFO, "backend %s works", backend_shown(b));
+		log_line(LOG_INFO, "backend %s works", backend_public_name(b));
 	tell_all(b);
 }
 

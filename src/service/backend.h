@@ -27,7 +27,7 @@ void backend_free(struct backend *b);
 /* Selects the backend that the configuration names in `box.backend`, and forgets the answer of the last probe. Callers
  * that wait for a probe get the answer of a new probe. */
 void backend_select(struct backend *b, const char *wanted);
-const char *backend_shown(const struct backend *b); /* the name for peers, or NULL */
+const char *backend_public_name(const struct backend *b); /* the name for peers, or NULL */
 void backend_ask(struct backend *b, backend_told_fn *fn, void *arg);
 /* Must be called when a sandbox could not be made. The next backend_ask() then probes again. */
 void backend_failed(struct backend *b);

@@ -183,7 +183,7 @@ static void on_place(void *arg, const struct fault *fault)
 static void on_backend(void *arg, bool available, const char *why)
 {
 	struct examiner *x = arg;
-	const char *name = backend_shown(x->parts.backend);
+	const char *name = backend_public_name(x->parts.backend);
 
 	x->result.backend_name = available ? name : NULL;
 	x->result.passed[READY_BACKEND_AVAILABLE] = available;

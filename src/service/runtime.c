@@ -49,7 +49,7 @@ static int plan(void *arg, const struct box_spec *b, const char *sandbox, const 
 {
 	struct runtime *r = arg;
 	const struct blueprint p = {
-		.backend = backend_shown(r->backend),
+		.backend = backend_public_name(r->backend),
 		.image = r->cordon.image,
 		.engine = r->cordon.engine,
 		.net = &r->cordon.net,
@@ -63,7 +63,7 @@ static const char *backend_name(void *arg)
 {
 	struct runtime *r = arg;
 
-	return backend_shown(r->backend);
+	return backend_public_name(r->backend);
 }
 
 static void on_made(void *arg, const char *held)
@@ -281,7 +281,7 @@ static void sweep(struct runtime *r)
 static void write_backend(const struct runtime *r, bool available, struct json_writer *w)
 {
 	json_begin_object(w);
-	json_key_str(w, "name", available ? backend_shown(r->backend) : NULL);
+	json_key_str(w, "name", available ? backend_public_name(r->backend) : NULL);
 	json_key_bool(w, "available", available);
 	json_end_object(w);
 }

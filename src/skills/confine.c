@@ -13,7 +13,7 @@
 
 /* Landlock does not restrict changes of owner and mode. So a worker of root calls chroot(), and then cannot name
  * files outside. An ordinary user's worker may not call chroot(), but it cannot change files of other users. */
-static int leave_the_host(const struct places *p, struct err *e)
+static int leave_host_root(const struct places *p, struct err *e)
 {
 	const int dirs[] = { p->root, p->source };
 
@@ -78,7 +78,7 @@ int skills_confine(const struct places *p, struct err *e)
 		return err_sys(e, errno, "hide from tracers");
 	/* confine_capabilities() also sets no_new_privs, which Landlock needs. The filter comes last, because it
 	 * forbids the other steps. */
-	if (limit_resources(p, e) < 0 || leave_the_host(p, e) < 0 ||
+	if (limit_resources(p, e) < 0 || leave_host_root(p, e) < 0 ||
 	    confine_capabilities(keep, e) < 0 || limit_files(p, e) < 0)
 		return -1;
 	return root ? confine_calls(skills_root_filter, skills_root_filter_len, e)

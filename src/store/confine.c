@@ -21,7 +21,7 @@ static bool is_directory(int fd)
 /* Landlock restricts opening files, but not chown and chmod. So the worker makes DIR_FD its root
  * directory, and `..` cannot lead above READ_FD. Both steps fail for an ordinary user's worker without a user
  * namespace. That worker has no capabilities and cannot change other users' files. */
-static int leave_the_host(int dir_fd, int read_fd, struct err *e)
+static int leave_host_root(int dir_fd, int read_fd, struct err *e)
 {
 	int r = is_directory(read_fd) ? confine_enclose(read_fd) : 0;
 
@@ -79,7 +79,7 @@ int confine(int dir_fd, int read_fd, struct err *e)
 {
 	/* drop_privilege() also sets no_new_privs, which Landlock needs; the filter comes last,
 	 * because it forbids the other steps */
-	if (limit_resources(e) < 0 || leave_the_host(dir_fd, read_fd, e) < 0 ||
+	if (limit_resources(e) < 0 || leave_host_root(dir_fd, read_fd, e) < 0 ||
 	    drop_privilege(e) < 0 || limit_files(dir_fd, read_fd, e) < 0)
 		return -1;
 	return is_directory(dir_fd) ? confine_calls(tree_filter, tree_filter_len, e)

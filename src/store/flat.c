@@ -32,7 +32,7 @@
 #include "store/worker.h"
 
 #define MIB (1ull << 20)
-#define WORKSHOP_SUFFIX ".flat"
+#define BUILD_SUFFIX ".flat"
 #define DISK_FILE "disk.raw"
 #define DISK_MIN_MIB 4096u     /* as large as the writable layers of other sandboxes */
 #define ENTRY_BYTES 8192u      /* upper bound for a file's last block and its metadata */
@@ -42,11 +42,11 @@
 #define RELEASE_WAIT_NS (30 * NS_PER_SEC)
 #define RETRY_NS (20 * NS_PER_MS)
 
-struct workshop {
+struct flat_build {
 	const struct store *store;
 	const struct image_record *image;
 	char hex[DIGEST_HEX_CHARS + 1];
-	char name[DIGEST_HEX_CHARS + sizeof(WORKSHOP_SUFFIX)];
+	char name[DIGEST_HEX_CHARS + sizeof(BUILD_SUFFIX)];
 	char *path; /* path of the file, for mke2fs */
 	int dir;    /* locked */
 };
@@ -58,7 +58,7 @@ static void pause_a_moment(void)
 	nanosleep(&pause, NULL);
 }
 
-static bool is_made(const struct workshop *w)
+static bool is_made(const struct flat_build *w)
 {
 	return faccessat(w->store->flat_fd, w->hex, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -67,7 +67,7 @@ static bool is_made(const struct workshop *w)
 
 /* Computes an upper bound from the sizes of the unmerged layers. A larger bound is harmless:
  * unused space costs nothing in a sparse file. *RET_LEAST is the space that the host must have free. */
-static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *ret_least,
+static int measure(const struct flat_build *w, struct disk_make *ret, uint64_t *ret_least,
 		   struct err *e)
 {
 	uint64_t bytes = 0, entries = 0, least = 0;
@@ -100,7 +100,7 @@ static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *re
 
 /* Checks that the host has BYTES free. The file system in the file knows only its own size: it
  * would report a full host late, as an input/output error. */
-static int check_room(const struct workshop *w, uint64_t bytes, struct err *e)
+static int check_room(const struct flat_build *w, uint64_t bytes, struct err *e)
 {
 	struct statvfs v;
 
@@ -133,7 +133,7 @@ static int mount_disk(int file, int *ret_fd, struct err *e)
 	return *ret_fd < 0 ? err_sys(e, errno, "mount it") : 0;
 }
 
-static int fill(const struct workshop *w, int mount, struct err *e)
+static int fill(const struct flat_build *w, int mount, struct err *e)
 {
 	AUTO_BUF list = BUF_INIT(IMAGE_LAYERS_MAX * (DIGEST_HEX_CHARS + 1) + 1);
 	AUTO_FD root = -1;
@@ -152,7 +152,7 @@ static int fill(const struct workshop *w, int mount, struct err *e)
 	return 0;
 }
 
-static int mount_and_fill(const struct workshop *w, struct err *e)
+static int mount_and_fill(const struct flat_build *w, struct err *e)
 {
 	AUTO_FD file = openat(w->dir, DISK_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	AUTO_FD mount = -1;
@@ -179,7 +179,7 @@ static int wait_unmounted(int file, struct err *e)
 	return 0;
 }
 
-static int build(const struct workshop *w, struct err *e)
+static int build(const struct flat_build *w, struct err *e)
 {
 	struct disk_make make;
 	AUTO_FD file = -1;
@@ -205,7 +205,7 @@ static int build(const struct workshop *w, struct err *e)
 /* --- one process at a time ------------------------------------------------------------------- */
 
 /* Locks the working directory. Sets *RET_BUSY when another process holds the lock. */
-static int claim(struct workshop *w, bool *ret_busy, struct err *e)
+static int claim(struct flat_build *w, bool *ret_busy, struct err *e)
 {
 	struct stat ours, theirs;
 	AUTO_FD fd = -1;
@@ -225,7 +225,7 @@ static int claim(struct workshop *w, bool *ret_busy, struct err *e)
 	return 0;
 }
 
-static int make_once(struct workshop *w, struct err *e)
+static int make_once(struct flat_build *w, struct err *e)
 {
 	bool busy = true;
 	struct err ignored; /* the next writer removes the rest */
@@ -251,13 +251,13 @@ static int make_once(struct workshop *w, struct err *e)
 static int make(const struct store *store, const char *home, const struct image_record *r,
 		struct err *e)
 {
-	struct workshop w = { .store = store, .image = r, .dir = -1 };
+	struct flat_build w = { .store = store, .image = r, .dir = -1 };
 	int rc;
 
 	if (r->n_layers == 0)
 		return err_set(e, ERR_INVALID, "it has no layers");
 	image_flat_hex(r, w.hex);
-	snprintf(w.name, sizeof(w.name), "%s" WORKSHOP_SUFFIX, w.hex);
+	snprintf(w.name, sizeof(w.name), "%s" BUILD_SUFFIX, w.hex);
 	w.path = xasprintf("%s/cache/tmp/%s/" DISK_FILE, home, w.name);
 	rc = make_once(&w, e);
 	fd_closep(&w.dir);

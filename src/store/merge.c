@@ -183,7 +183,7 @@ static int copy_xattrs(struct merge *m, int from, int to)
 }
 
 /* chown clears setuid and file capabilities, so it comes first. */
-static int dress(struct merge *m, int from, int to, const struct stat *st)
+static int copy_attributes(struct merge *m, int from, int to, const struct stat *st)
 {
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };
 	int r;
@@ -287,7 +287,7 @@ static int copy_file(struct merge *m, int from_dir, int to_dir, const char *name
 		return file_err(errno, "make", name, e);
 	r = copy_bytes(m, from, to, st.st_size);
 	if (r == 0)
-		r = dress(m, from, to, &st);
+		r = copy_attributes(m, from, to, &st);
 	return r < 0 ? file_err(-r, "copy", name, e) : 0;
 }
 
@@ -414,7 +414,7 @@ static int merge_names(struct merge *m, size_t i, struct err *e)
 	return read_names(m, i, from, to, e);
 }
 
-static int dress_directory(struct merge *m, size_t i, struct err *e)
+static int set_directory_attributes(struct merge *m, size_t i, struct err *e)
 {
 	struct stat st;
 	int from, to, r;
@@ -431,7 +431,7 @@ static int dress_directory(struct merge *m, size_t i, struct err *e)
 		st.st_mode |= IMAGE_ROOT_MODE;
 	r = drop_xattrs(m, to);
 	if (r == 0)
-		r = dress(m, from, to, &st);
+		r = copy_attributes(m, from, to, &st);
 	return r < 0 ? file_err(-r, "set the owner of", m->dir[i].name, e) : 0;
 }
 
@@ -453,7 +453,7 @@ static int merge_layer(struct merge *m, int layers_fd, const char *hex, struct e
 	while (r == 0 && m->n_stack > 0)
 		r = merge_names(m, m->stack[--m->n_stack], e);
 	for (size_t i = 0; r == 0 && i < m->n_dirs; i++)
-		r = dress_directory(m, i, e);
+		r = set_directory_attributes(m, i, e);
 	close_layer(m);
 	return r < 0 ? err_wrap(e, "layer %.12s", hex) : 0;
 }

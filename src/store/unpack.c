@@ -36,7 +36,8 @@
 #define WHITEOUT_OPAQUE ".wh..wh..opq"
 #define DISK_BLOCK_BYTES 4096u /* the block size of common file systems */
 
-#define WAYS_MAX_BYTES (64u << 10) /* paths of some thousand directories; more are not listed */
+#define NEW_PATHS_MAX_BYTES \
+	(64u << 10) /* paths of some thousand directories; more are not listed */
 
 /* Times of directories are set at the end, because every entry made inside changes them. */
 struct directory {
@@ -64,7 +65,7 @@ struct unpack {
 	char *parent_path;
 	int parent_fd;
 	/* directories that may have no entry of their own, each path ending in NUL */
-	struct buf ways;
+	struct buf new_paths;
 };
 
 struct place {
@@ -129,19 +130,19 @@ static int count_name(struct unpack *u, const char *name, struct err *e)
 	return allowance_take_names(&u->left, n, e);
 }
 
-/* Notes the path of a new directory and of its parents. write_ways() checks later which of them
+/* Notes the path of a new directory and of its parents. write_implied_list() checks later which of them
  * have no entry of their own. */
-static void note_ways(struct unpack *u)
+static void note_new_paths(struct unpack *u)
 {
 	const char *path = u->parent_path, *end = path;
 
 	while (*end) {
 		end += strspn(end, "/");
 		end += strcspn(end, "/");
-		if (u->ways.n + (size_t)(end - path) + 1 > WAYS_MAX_BYTES)
+		if (u->new_paths.n + (size_t)(end - path) + 1 > NEW_PATHS_MAX_BYTES)
 			return;
-		buf_add(&u->ways, path, (size_t)(end - path));
-		buf_add_char(&u->ways, '\0');
+		buf_add(&u->new_paths, path, (size_t)(end - path));
+		buf_add_char(&u->new_paths, '\0');
 	}
 }
 
@@ -161,7 +162,7 @@ static int open_parent(struct unpack *u, const char *path, struct place *ret, st
 		u->parent_path = TAKE(parent);
 		u->info.disk_bytes += made * DISK_BLOCK_BYTES;
 		if (made)
-			note_ways(u);
+			note_new_paths(u);
 		if (count_entries(u, made, e) < 0)
 			return -1;
 	}
@@ -169,22 +170,22 @@ static int open_parent(struct unpack *u, const char *path, struct place *ret, st
 	return 0;
 }
 
-enum standing { STANDING_NONE, STANDING_DIRECTORY, STANDING_WHITEOUT, STANDING_OTHER };
+enum existing { EXISTING_NONE, EXISTING_DIRECTORY, EXISTING_WHITEOUT, EXISTING_OTHER };
 
-static int look(const struct place *p, enum standing *ret, struct err *e)
+static int find_existing(const struct place *p, enum existing *ret, struct err *e)
 {
 	struct stat st;
 
 	if (fstatat(p->parent_fd, p->base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno != ENOENT)
 			return entry_err(errno, "look at", p->path, e);
-		*ret = STANDING_NONE;
+		*ret = EXISTING_NONE;
 	} else if (S_ISDIR(st.st_mode)) {
-		*ret = STANDING_DIRECTORY;
+		*ret = EXISTING_DIRECTORY;
 	} else if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0)) {
-		*ret = STANDING_WHITEOUT;
+		*ret = EXISTING_WHITEOUT;
 	} else {
-		*ret = STANDING_OTHER;
+		*ret = EXISTING_OTHER;
 	}
 	return 0;
 }
@@ -192,12 +193,12 @@ static int look(const struct place *p, enum standing *ret, struct err *e)
 /* Removes what exists at the place of an entry that is not a directory. */
 static int erase_place(const struct place *p, struct err *e)
 {
-	enum standing was;
+	enum existing was;
 	int r;
 
-	if (look(p, &was, e) < 0)
+	if (find_existing(p, &was, e) < 0)
 		return -1;
-	r = was == STANDING_NONE ? 0 : erase_tree(p->parent_fd, p->base);
+	r = was == EXISTING_NONE ? 0 : erase_tree(p->parent_fd, p->base);
 	if (r < 0)
 		return entry_err(-r, "replace", p->path, e);
 	return 0;
@@ -205,7 +206,7 @@ static int erase_place(const struct place *p, struct err *e)
 
 /* --- what entries carry --------------------------------------------------------------------- */
 
-struct looks {
+struct attributes {
 	uid_t uid;
 	gid_t gid;
 	mode_t mode;
@@ -221,9 +222,9 @@ static uint32_t keep_id(la_int64_t id, bool *squashed)
 	return OWNERS_ID_SQUASHED;
 }
 
-static struct looks entry_looks(struct unpack *u, struct archive_entry *entry)
+static struct attributes entry_attributes(struct unpack *u, struct archive_entry *entry)
 {
-	struct looks l = {
+	struct attributes l = {
 		.mode = archive_entry_perm(entry) & 07777,
 		.chown = u->info.owners != LAYER_OWNERS_SINGLE,
 		.mtime = { archive_entry_mtime(entry), archive_entry_mtime_nsec(entry) },
@@ -245,7 +246,7 @@ static struct looks entry_looks(struct unpack *u, struct archive_entry *entry)
 
 /* Sets the owner. If this namespace lacks the id, the file stays the caller's and loses setuid and
  * setgid. */
-static int set_owner(struct unpack *u, int fd, const char *base, int flags, struct looks *l)
+static int set_owner(struct unpack *u, int fd, const char *base, int flags, struct attributes *l)
 {
 	if (!l->chown || fchownat(fd, base, l->uid, l->gid, flags) == 0)
 		return 0;
@@ -292,7 +293,8 @@ static void set_xattrs(struct unpack *u, int fd, struct archive_entry *entry)
 }
 
 /* chown clears setuid and file capabilities, so it comes first. */
-static int dress_fd(struct unpack *u, int fd, struct archive_entry *entry, struct looks *l)
+static int set_attributes(struct unpack *u, int fd, struct archive_entry *entry,
+			  struct attributes *l)
 {
 	const struct timespec times[2] = { l->mtime, l->mtime };
 	int r = set_owner(u, fd, "", AT_EMPTY_PATH, l);
@@ -356,7 +358,7 @@ static int hide_whiteouts(int dir_fd, const char *path, struct err *e)
 static int make_whiteout(struct unpack *u, const struct place *p, struct err *e)
 {
 	struct place hidden = { p->path, p->parent_fd, p->base + strlen(WHITEOUT_PREFIX) };
-	enum standing was;
+	enum existing was;
 	AUTO_FD dir = -1;
 
 	if (strcmp(p->base, WHITEOUT_OPAQUE) == 0)
@@ -366,9 +368,9 @@ static int make_whiteout(struct unpack *u, const struct place *p, struct err *e)
 	if (!*hidden.base || strcmp(hidden.base, ".") == 0 || strcmp(hidden.base, "..") == 0)
 		return err_set(e, ERR_INVALID, "layer has a whiteout of nothing: '%.200s'",
 			       p->path);
-	if (look(&hidden, &was, e) < 0)
+	if (find_existing(&hidden, &was, e) < 0)
 		return -1;
-	if (was == STANDING_NONE) {
+	if (was == EXISTING_NONE) {
 		if (mknodat(p->parent_fd, hidden.base, S_IFCHR, makedev(0, 0)) == 0)
 			return hide_whiteouts(p->parent_fd, p->path, e);
 		if (errno != EPERM)
@@ -376,7 +378,7 @@ static int make_whiteout(struct unpack *u, const struct place *p, struct err *e)
 		remember_hidden(u, p->path, hidden.base);
 		return 0;
 	}
-	if (was != STANDING_DIRECTORY)
+	if (was != EXISTING_DIRECTORY)
 		return 0; /* the entry itself hides the lower file */
 	dir = openat(p->parent_fd, hidden.base, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return dir < 0 ? entry_err(errno, "open", p->path, e) : set_opaque(u, dir, p->path, e);
@@ -395,11 +397,11 @@ static void remember_directory(struct unpack *u, const char *path, struct timesp
 	u->directory[u->n_directories++] = (struct directory){ xstrdup(path), mtime };
 }
 
-static int dress_directory(struct unpack *u, int fd, const char *path, struct archive_entry *entry,
-			   struct err *e)
+static int set_directory_attributes(struct unpack *u, int fd, const char *path,
+				    struct archive_entry *entry, struct err *e)
 {
-	struct looks l = entry_looks(u, entry);
-	int r = dress_fd(u, fd, entry, &l);
+	struct attributes l = entry_attributes(u, entry);
+	int r = set_attributes(u, fd, entry, &l);
 
 	if (r == 0 && fremovexattr(fd, IMAGE_IMPLIED_XATTR) < 0 && errno != ENODATA &&
 	    errno != ENOTSUP)
@@ -413,13 +415,13 @@ static int dress_directory(struct unpack *u, int fd, const char *path, struct ar
 static int make_directory(struct unpack *u, const struct place *p, struct archive_entry *entry,
 			  struct err *e)
 {
-	enum standing was;
+	enum existing was;
 	AUTO_FD fd = -1;
 
-	if (look(p, &was, e) < 0)
+	if (find_existing(p, &was, e) < 0)
 		return -1;
-	if (was != STANDING_DIRECTORY) {
-		if (was != STANDING_NONE && unlinkat(p->parent_fd, p->base, 0) < 0)
+	if (was != EXISTING_DIRECTORY) {
+		if (was != EXISTING_NONE && unlinkat(p->parent_fd, p->base, 0) < 0)
 			return entry_err(errno, "replace", p->path, e);
 		if (mkdirat(p->parent_fd, p->base, 0700) < 0)
 			return entry_err(errno, "make the directory", p->path, e);
@@ -428,9 +430,9 @@ static int make_directory(struct unpack *u, const struct place *p, struct archiv
 	fd = openat(p->parent_fd, p->base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return entry_err(errno, "open the directory", p->path, e);
-	if (was == STANDING_WHITEOUT && set_opaque(u, fd, p->path, e) < 0)
+	if (was == EXISTING_WHITEOUT && set_opaque(u, fd, p->path, e) < 0)
 		return -1;
-	return dress_directory(u, fd, p->path, entry, e);
+	return set_directory_attributes(u, fd, p->path, entry, e);
 }
 
 static int write_at(int fd, const char *p, size_t n, off_t at)
@@ -490,7 +492,7 @@ static int write_data(struct unpack *u, int fd, const char *path, la_int64_t siz
 static int make_file(struct unpack *u, const struct place *p, struct archive_entry *entry,
 		     struct err *e)
 {
-	struct looks l;
+	struct attributes l;
 	AUTO_FD fd = openat(p->parent_fd, p->base,
 			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int r;
@@ -505,15 +507,15 @@ static int make_file(struct unpack *u, const struct place *p, struct archive_ent
 		return entry_err(errno, "make", p->path, e);
 	if (write_data(u, fd, p->path, archive_entry_size(entry), e) < 0)
 		return -1;
-	l = entry_looks(u, entry);
-	r = dress_fd(u, fd, entry, &l);
+	l = entry_attributes(u, entry);
+	r = set_attributes(u, fd, entry, &l);
 	return r < 0 ? entry_err(-r, "set owner and mode of", p->path, e) : 0;
 }
 
 static int make_symlink(struct unpack *u, const struct place *p, struct archive_entry *entry,
 			struct err *e)
 {
-	struct looks l = entry_looks(u, entry);
+	struct attributes l = entry_attributes(u, entry);
 	const struct timespec times[2] = { l.mtime, l.mtime };
 	const char *target = archive_entry_symlink(entry);
 	int r;
@@ -533,7 +535,7 @@ static int make_symlink(struct unpack *u, const struct place *p, struct archive_
 static int make_fifo(struct unpack *u, const struct place *p, struct archive_entry *entry,
 		     struct err *e)
 {
-	struct looks l = entry_looks(u, entry);
+	struct attributes l = entry_attributes(u, entry);
 	const struct timespec times[2] = { l.mtime, l.mtime };
 	int r;
 
@@ -621,7 +623,7 @@ static int unpack_entry(struct unpack *u, struct archive_entry *entry, struct er
 	if (!*path) {
 		if (archive_entry_filetype(entry) != AE_IFDIR)
 			return err_set(e, ERR_INVALID, "layer's root is not a directory");
-		return dress_directory(u, u->root_fd, ".", entry, e);
+		return set_directory_attributes(u, u->root_fd, ".", entry, e);
 	}
 	return open_parent(u, path, &p, e) < 0 ? -1 : make_entry(u, &p, entry, e);
 }
@@ -737,16 +739,16 @@ static bool listed(const struct buf *list, const char *path)
 	return false;
 }
 
-static int write_ways(struct unpack *u, struct err *e)
+static int write_implied_list(struct unpack *u, struct err *e)
 {
 	AUTO_BUF list = BUF_INIT(IMAGE_IMPLIED_LIST_MAX_BYTES);
 	int r;
 
-	for (size_t i = 0, n; i < u->ways.n; i += n) {
-		n = strlen(u->ways.p + i) + 1;
-		if (list.n + n <= IMAGE_IMPLIED_LIST_MAX_BYTES && is_implied(u, u->ways.p + i) &&
-		    !listed(&list, u->ways.p + i))
-			buf_add(&list, u->ways.p + i, n);
+	for (size_t i = 0, n; i < u->new_paths.n; i += n) {
+		n = strlen(u->new_paths.p + i) + 1;
+		if (list.n + n <= IMAGE_IMPLIED_LIST_MAX_BYTES &&
+		    is_implied(u, u->new_paths.p + i) && !listed(&list, u->new_paths.p + i))
+			buf_add(&list, u->new_paths.p + i, n);
 	}
 	r = list.n ? tree_mark(u->root_fd, IMAGE_IMPLIED_LIST_XATTR, list.p, list.n) : 0;
 	return r < 0 ? err_sys(e, -r, "mark the layer's directory") : 0;
@@ -773,7 +775,7 @@ static int unpack_all(struct unpack *u, int blob_fd, uint64_t blob_bytes, int di
 	}
 	if (read_tar(u, e) < 0 || read_rest(u, e) < 0 || hide(u, e) < 0)
 		return -1;
-	if (write_ways(u, e) < 0)
+	if (write_implied_list(u, e) < 0)
 		return -1;
 	set_directory_times(u);
 	if (u->named && renameat(dir_fd, IMAGE_LAYER_TREE, dir_fd, IMAGE_LAYER_NAMED) < 0)
@@ -791,7 +793,7 @@ int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners
 			    .read_err = &read_err,
 			    .rotation = *rotation,
 			    .left = *left,
-			    .ways = BUF_INIT(WAYS_MAX_BYTES) };
+			    .new_paths = BUF_INIT(NEW_PATHS_MAX_BYTES) };
 	int r;
 
 	u.info.owners = owners;
@@ -805,7 +807,7 @@ int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners
 	for (size_t i = 0; i < u.n_directories; i++)
 		free(u.directory[i].path);
 	free(u.directory);
-	buf_done(&u.ways);
+	buf_done(&u.new_paths);
 	for (size_t i = 0; i < u.n_hidden; i++)
 		free(u.hidden[i]);
 	free(u.hidden);
