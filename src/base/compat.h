@@ -1,8 +1,9 @@
 /*
  * System calls and constants that our C libraries lack.
  *
- * Each function makes only the system call and sets errno as usual. A number that Debian 12's headers
- * (Linux 6.1) may lack is defined only if it is missing, and its comment says which kernel brought it.
+ * Each function makes only the system call and sets errno as usual. Numbers that
+ * Debian 12's headers (Linux 6.1) may lack are defined here if they are missing. A comment beside each
+ * number says which kernel brought it.
  */
 #pragma once
 

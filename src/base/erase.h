@@ -13,7 +13,7 @@
 MUST_USE int erase_tree(int dirfd, const char *name);
 
 /*
- * Removes at most MAX entries of NAME, so that it returns soon, however deep and wide the tree is. If a directory
+ * Removes at most MAX entries of NAME, so that the call returns soon, however deep and wide the tree is. If a directory
  * in NAME is not empty, moves it to DIRFD, under a fresh name that begins with PREFIX. The caller finds it there and
  * removes it in the same way. So a call need not go deeper than one level, and if the caller is killed, the rest can
  * still be found in DIRFD. Returns 0 if NAME is gone, 1 if there is more to do, or -errno if an entry of NAME can be

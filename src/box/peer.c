@@ -26,7 +26,7 @@ struct peer {
 	bool paused;
 	bool deaf; /* the peer broke the protocol, so its further bytes are dropped */
 	loop_id timer;
-	size_t seen; /* bytes in which the end of the head was not found */
+	size_t seen; /* bytes already searched for the end of the head */
 	struct http_request request;
 	struct str key;
 	struct websocket ws;

@@ -55,7 +55,7 @@ struct opt_set {
 	const struct opt *opt; /* ended by a NULL name */
 };
 
-/* What the positionals of a command name; completions use it. */
+/* The kind of objects that positionals of a command stand for. Completions use it. */
 enum word_kind { WORD_NONE, WORD_SANDBOX, WORD_IMAGE, WORD_VOLUME, WORD_FILE, WORD_COMMAND };
 
 #define ARGS_MANY UINT_MAX /* no upper bound for positionals */

@@ -241,7 +241,7 @@ static const struct opt modify_opts[] = {
 	VALUE(0, "net-default-egress", "ACTION", "Action for outgoing traffic if no rule matches"),
 	VALUE(0, "net-default-ingress", "ACTION", "Action for published ports if no rule matches"),
 	LIST('p', "port", "[ADDR:]HOST:GUEST[/udp]", "Publish a port from the next start",
-	     .more = "Replaces what is published of the same port inside, or adds it."),
+	     .more = "If the same port inside is published already, the new value replaces the old one."),
 	LIST(0, "port-rm", "GUEST[/udp]", "Stop publishing this port of the sandbox"),
 	LIST(0, "secret", "ENV@HOST[,HOST]", "Add or rotate a secret", NOT_YET),
 	LIST(0, "secret-rm", "ENV", "Remove a secret", NOT_YET),
@@ -279,8 +279,8 @@ static const struct opt pull_opts[] = {
 static const struct opt load_opts[] = {
 	VALUE('i', "input", "FILE", "Read this archive instead of stdin"),
 	LIST('t', "tag", "REF", "Further name of the first image",
-	     .more = "With --input FILE it is also the name of an image that is made from the plain tar of a "
-		     "root file system."),
+	     .more = "If the file of --input is the plain tar of a root file system, REF names the image that is "
+		     "made from it."),
 	OPT_END
 };
 static const struct opt save_opts[] = {
@@ -767,8 +767,8 @@ static const struct command commands[] = {
 		.description =
 			"Deletes the record, the private file system and the logs. Images, volumes and "
 			"mounted host paths stay.\n\n"
-			"With --force a sandbox that does not exist is no error, and no name at all is none "
-			"either, so that a script may remove what `cordon list -q` prints.",
+			"With --force it is no error if a sandbox does not exist, or if no name is given, so that a "
+			"script may remove what `cordon list -q` prints.",
 		.usage = "[NAME…]", .sets = remove_sets, .min_args = 1, .max_args = ARGS_MANY,
 		.instead = "label", .instead_too = "all", .idle_with = "force", .words = WORD_SANDBOX,
 		.conflicts = remove_conflicts,
@@ -883,8 +883,8 @@ static const struct command commands[] = {
 		.summary = "Delete stopped sandboxes, unused volumes and layers of no image",
 		.description =
 			"Shows what goes, with sizes, and asks. A volume is unused if no sandbox names it, not even a stopped "
-			"one; so a volume of a stopped sandbox goes with the next prune. Images that have a name stay; 'image "
-			"prune' deletes those that no sandbox uses.",
+			"one. So this prune deletes a stopped sandbox, and the next prune its volumes. Images that have a "
+			"name stay; 'image prune' deletes those that no sandbox uses.",
 		.sets = prune_sets,
 	},
 	{

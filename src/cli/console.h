@@ -17,8 +17,8 @@
 int console_begin(bool terminal);
 /* Remembers what the command has asked of our terminal, for console_leave() and for a signal that ends us. */
 void console_screen(const struct screen *s);
-/* Takes back, on standard output, what the command has asked of our terminal. Call it if the command did not end by
- * itself: it could not take that back. Moves the cursor to the beginning of a line. */
+/* Writes to standard output what takes back the command's requests to our terminal. Call it if the command did not end
+ * by itself, because then the command has taken nothing back. Moves the cursor to the beginning of a line. */
 void console_leave(void);
 /* Restores the terminal. RESIZED is what console_begin() returned. */
 void console_end(int resized);

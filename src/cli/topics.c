@@ -21,8 +21,8 @@ const struct topic topics[] = {
 "    cordon create --name agent --net-default deny --net-rule allow@pypi.org:tcp:443 host\n"
 "    cordon logs agent --source net\n"
 "\n"
-"A client that dies, or is killed by a timeout of the agent, takes everything with it that its\n"
-"command started. Hermes and other programs that know msb use cordon under the name msb.\n"
+"If a client dies, or a timeout of the agent kills it, everything that its command started ends,\n"
+"too. Hermes and other programs that know msb use cordon under the name msb.\n"
 "What a command leaves in the project is not harmless: look at it before you run it outside.\n"
 	},
 	{
@@ -105,7 +105,7 @@ const struct topic topics[] = {
 "    scripts:\n"
 "      check: make lint test\n"
 "\n"
-"The keys are those of --conf, and env_file; cordon-create(1) lists them. The file has no effect\n"
+"The keys are env_file and those of --conf; cordon-create(1) lists them. The file has no effect\n"
 "before you have allowed it, because a command inside, or the author of a repository, may have\n"
 "written it. If it changes, or if a volume in it leads elsewhere, you are asked again; without a\n"
 "terminal that is an error. Inside, the file is read-only.\n"
