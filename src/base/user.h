@@ -1,5 +1,5 @@
 /*
- * Users, as the texts of /etc/passwd and /etc/group of a sandbox or image name them.
+ * Users of a sandbox or an image, found in the texts of its /etc/passwd and /etc/group.
  *
  * Hostile code may have written both texts. A string of digits is a number or an error, never a name.
  */

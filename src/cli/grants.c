@@ -22,9 +22,9 @@
 #define GRANTS_MAX_BYTES \
 	(64u << 10) /* about a thousand lines; nobody reads more before an answer */
 #define FOLDED_MAX_BYTES \
-	(4 * GRANTS_MAX_BYTES) /* with line feeds and indents, on a terminal of WIDTH_MIN */
+	(4 * GRANTS_MAX_BYTES) /* the text with line feeds and indents, at WIDTH_MIN */
 #define WIDTH_MIN 40u
-#define WIDTH_DEFAULT 80u /* of a terminal that does not know its size */
+#define WIDTH_DEFAULT 80u /* for a terminal that does not know its size */
 #define OUTSIDE "  OUTSIDE THE PROJECT"
 #define KEY_WIDTH 12
 #define INDENT (2u + KEY_WIDTH)

@@ -1,4 +1,4 @@
-/* Mounts as creation options and `modify` name them. client/sources looks them up and checks them. */
+/* Mounts from creation options and from `modify`. client/sources looks them up and checks them. */
 #pragma once
 
 #include "base/buf.h"

@@ -21,6 +21,6 @@ MUST_USE int project_ask(const struct project *p, const struct spec *s, const st
 			 struct err *e);
 /* Returns true if a person can be asked: standard input and standard error are terminals. */
 bool project_can_ask(void);
-/* Loads the project file, if there is one. If it was not allowed, asks on a terminal, and fails without one. */
+/* Loads the project file, if there is one. If it was not allowed, asks on a terminal, and fails without a terminal. */
 MUST_USE int project_apply(const struct args *a, const struct home *h, struct project *p,
 			   struct spec *s, struct conf_extra *x, struct err *e);

@@ -1,8 +1,8 @@
 /*
  * `run` runs one command in a new sandbox (ephemeral without a name) or in an existing one.
  *
- * For a new sandbox it sends the command before the supervisor has answered, on a connection that it made for that.
- * pid 1 finds the command in the socket, so a run needs no more round trips than a start.
+ * For a new sandbox it sends the command before the supervisor has answered, on a connection that it made for this
+ * command. pid 1 finds the command in the socket, so a run needs no more round trips than a start.
  */
 #include <stdlib.h>
 #include <string.h>

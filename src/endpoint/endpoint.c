@@ -172,7 +172,7 @@ int endpoint_open(const struct runtime_config *c, struct endpoint **ret, int *re
 	return -1;
 }
 
-/* Ends the child. Signals do not interrupt this. */
+/* Ends the child. Signals do not interrupt this function. */
 static void shut_down(struct endpoint *p)
 {
 	struct interrupt none = { .fd = -1 };

@@ -1,7 +1,7 @@
 /*
  * Control groups that sandboxes left behind. When a supervisor is killed, the next command that
- * names its sandbox removes its groups. If the whole state directory was deleted, no command does
- * that. groups_find() finds such groups and changes nothing.
+ * names its sandbox removes its groups. If the whole state directory was deleted, no command
+ * removes them. groups_find() finds such groups and changes nothing.
  */
 #pragma once
 

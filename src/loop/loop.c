@@ -244,7 +244,7 @@ static bool heap_add(struct loop *l, uint32_t slot)
 	return true;
 }
 
-/* The last timer takes the place of the removed one. It may belong above or below that place. */
+/* The last timer takes the place of the removed timer, and then moves up or down to where it belongs. */
 static void heap_remove(struct loop *l, uint32_t slot)
 {
 	uint32_t at = l->slot[slot].at;
@@ -354,7 +354,7 @@ static long switches(const struct loop *l)
 	return l->on_blocked && getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nvcsw : 0;
 }
 
-/* Called after HANDLER ran. BEFORE is the thread's number of context switches before that. */
+/* Called after HANDLER ran. BEFORE is the thread's number of context switches before HANDLER ran. */
 static void check_blocking(struct loop *l, long before, const void *handler)
 {
 	if (l->on_blocked && switches(l) != before)

@@ -50,5 +50,5 @@ uint64_t loop_looked_at(const struct loop *l);
 /* For tests: called if the handler at this address waited for something, for instance a lock, a disk or a peer. */
 typedef void loop_blocked_fn(void *arg, const void *handler);
 /* From now on the loop compares the thread's voluntary context switches before and after each handler, and calls FN
- * for every handler that blocked. If FN is NULL, the loop stops doing that. */
+ * for every handler that blocked. If FN is NULL, the loop stops comparing. */
 void loop_watch_blocking(struct loop *l, loop_blocked_fn *fn, void *arg);

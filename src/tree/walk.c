@@ -123,7 +123,7 @@ static int send_bytes(struct walk *w, int fd, bool sparse)
 	}
 }
 
-/* Sends a file with several names once, if the receiver asked for that. Beyond the limits the file
+/* Sends a file with several names once, if the receiver asked for SAME. Beyond the limits the file
  * is sent under each name. Returns true when SAME was sent instead of the file. */
 static bool send_same(struct walk *w, const struct stat *st, const char *name, bool *ret_first)
 {
