@@ -191,7 +191,7 @@ int session_new(struct slot *slot, const struct box_spec *b, int leash, int conn
 	model_env_done(&n->spec.env);
 	n->held.ceiling = slot->all->ceiling;
 	if (!holding_set(&n->held,
-			 2 * box_spec_held_bytes(&n->spec))) { /* the slot copies the id */
+			 2 * box_spec_held_bytes(&n->spec))) { /* 2: the slot copies the id */
 		close(leash);
 		close(connection);
 		session_free(n);

@@ -199,7 +199,7 @@ enum where store_locate(const struct store *s, const char *named, char **ret_pat
 	const struct places *p = s->places;
 	AUTO_FREE char *path = absolute(p->cwd, named);
 
-	/* the source's real path decides: a link may lead to a source inside the store */
+	/* take the real path of the source: its name may be a link into the store */
 	if (!s->tenant && p->source >= 0 && strcmp(path, p->source_named) == 0) {
 		free(path);
 		path = xstrdup(p->source_path);

@@ -294,7 +294,7 @@ static int find_packed(struct str s, const struct central *c, uint64_t front, st
 	begin = at + LOCAL_BYTES + name + get16(s, at + 28);
 	if (!holds(s, begin, c->packed))
 		return bad_sizes(e, y);
-	/* other readers may use the second name, so both names must be equal */
+	/* other readers may use the name in the header, so it must be the name in the directory */
 	if (name != c->raw_name.n ||
 	    memcmp(s.p + at + LOCAL_BYTES, c->raw_name.p, (size_t)name) != 0)
 		return invalid(y);

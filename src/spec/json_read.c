@@ -383,7 +383,7 @@ static int read_net_extra(const struct json_value *v, struct spec *s, struct err
 		    str_eq(m->key, "ports") || str_eq(m->key, "trust_host_cas"))
 			continue;
 		if (str_eq(m->key, "strict") && m->value.type == JSON_BOOL && !m->value.boolean)
-			continue; /* null means the default */
+			continue; /* false is the default */
 		if (memchr(m->key.p, 0, m->key.n))
 			return bad(e, "network", "a key holds NUL");
 		any = true;

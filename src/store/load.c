@@ -513,7 +513,7 @@ int load_archive(const struct store *store, const struct load_options *o, struct
 	if (check_tags(o, e) < 0 || make_staging(&l, e) < 0)
 		return -1;
 	r = stage(&l, e);
-	/* a root file system may have more files and longer names than an image archive */
+	/* ERR_LIMIT: a root file system may have more files and longer names than an image archive */
 	no_image = r < 0 ? e->code == ERR_LIMIT || e->code == ERR_INVALID
 			 : !find_file(&l, "manifest.json", 0) && !find_file(&l, "index.json", 0);
 	if (r == 0)

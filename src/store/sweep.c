@@ -30,7 +30,7 @@ static void live_add_hex(struct live *l, const char *hex)
 {
 	if (l->n == l->room) {
 		l->room = l->room ? l->room * 2 : 256;
-		/* bounded by IMAGE_RECORDS_MAX × IMAGE_LAYERS_MAX */
+		/* there are at most IMAGE_RECORDS_MAX × IMAGE_LAYERS_MAX digests */
 		l->hex = xreallocarray(l->hex, l->room, sizeof(*l->hex));
 	}
 	memcpy(l->hex[l->n++], hex, sizeof(*l->hex));
@@ -78,7 +78,7 @@ static int collect_live(const struct store *store, struct live *l, struct err *e
 		return -1;
 	for (size_t i = 0; i < u.n; i++) {
 		struct image_record r;
-		struct err ignored; /* if the image is gone from the store, it keeps no content */
+		struct err ignored; /* an image that is gone from the store keeps no content */
 
 		if (image_store_find_digest(store->home_fd, u.line[i].digest, &r, &ignored) < 0)
 			continue;

@@ -336,7 +336,7 @@ static void remember_hidden(struct unpack *u, const char *path, const char *base
 		u->room_hidden = u->room_hidden ? u->room_hidden * 2 : 64;
 		u->hidden = reallocarray(u->hidden, u->room_hidden, sizeof(*u->hidden));
 		if (!u->hidden)
-			/* the worker reached its memory limit: the parent reports its death */
+			/* the worker reached its memory limit: the parent reports that it died */
 			abort();
 	}
 	u->hidden[u->n_hidden++] =
@@ -391,7 +391,7 @@ static void remember_directory(struct unpack *u, const char *path, struct timesp
 		u->directory =
 			reallocarray(u->directory, u->room_directories, sizeof(*u->directory));
 		if (!u->directory)
-			/* the worker reached its memory limit: the parent reports its death */
+			/* the worker reached its memory limit: the parent reports that it died */
 			abort();
 	}
 	u->directory[u->n_directories++] = (struct directory){ xstrdup(path), mtime };

@@ -113,7 +113,7 @@ int searcher_end(struct searcher *s, struct buf *answer, struct fault *f)
 	fd_closep(&s->stream);
 	r = read_answer(s->answer, answer);
 	if (r < 0)
-		IGNORE(kill(s->child.pid, SIGKILL)); /* the child is not reaped yet */
+		IGNORE(kill(s->child.pid, SIGKILL)); /* not reaped, so the pid is its own */
 	fd_closep(&s->answer);
 	IGNORE(child_wait(&s->child, &status)); /* if it fails, STATUS stays 0 */
 	if (r == -ETIME)
@@ -141,7 +141,7 @@ void searcher_stop(struct searcher *s)
 		return;
 	fd_closep(&s->answer);
 	if (s->child.pidfd < 0)
-		return;                         /* it was never started */
-	IGNORE(kill(s->child.pid, SIGKILL));    /* the child is not reaped yet */
+		return;                         /* cordon-search was never started */
+	IGNORE(kill(s->child.pid, SIGKILL));    /* not reaped, so the pid is its own */
 	IGNORE(child_wait(&s->child, &status)); /* nobody asks how it ended */
 }

@@ -136,7 +136,7 @@ static int read_alone(struct reading *r, const struct session_want *x, struct fa
 				       &content, &why) < 0) {
 			r->c->hint = NULL;
 			if (why.class == FAULT_VALIDATION)
-				return 0; /* it is no regular file any more */
+				return 0; /* the file is no regular file any more */
 			fault_move(f, &why);
 			return -1;
 		}

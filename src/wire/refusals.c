@@ -57,7 +57,7 @@ void refusals_add(struct refusals *r, const char *what, const char *rule)
 	set_text(i->what, what, sizeof(i->what));
 	set_text(i->rule, strlen(rule) < sizeof(i->rule) ? rule : "", sizeof(i->rule));
 	i->last = r->count + 1;
-	/* last, so that a reader who sees this number also sees the texts */
+	/* store the count last: a reader who sees it then also sees the texts */
 	__atomic_store_n(&r->count, r->count + 1, __ATOMIC_RELEASE);
 }
 

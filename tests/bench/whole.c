@@ -194,7 +194,7 @@ static void make_groups(const char *record)
 	for (unsigned i = 0; i < 3; i++) {
 		group_path(path, record, i, "");
 		if (mkdir(path, 0755) < 0)
-			continue; /* an ordinary user, or another hierarchy */
+			continue; /* the user may not make it, or the hierarchy is another one */
 		group_path(path, record, i,
 			   i == 0   ? "/memory.limit_in_bytes"
 			   : i == 1 ? "/pids.max"
@@ -203,14 +203,14 @@ static void make_groups(const char *record)
 	}
 }
 
-/* A thread that moves only itself needs no lock of the whole machine. */
+/* Writes to `tasks`, which moves only this thread. Moving a process would take a lock of the whole machine. */
 static void enter_groups(const char *record)
 {
 	char path[PATH_BYTES];
 
 	for (unsigned i = 0; i < 3; i++) {
 		group_path(path, record, i, "/tasks");
-		IGNORE(io_write_file(AT_FDCWD, path, "0")); /* there may be none */
+		IGNORE(io_write_file(AT_FDCWD, path, "0")); /* the group may be missing */
 	}
 }
 
@@ -232,8 +232,8 @@ static void clean(const char *record)
 	}
 }
 
-/* Makes the network namespace in a task that shares our memory and descriptors, because this
- * takes the kernel longest. */
+/* Makes the network namespace, which takes the kernel longest. Runs beside the other work, in a task that shares our
+ * memory and descriptors. */
 static void make_network(void *arg)
 {
 	RAW1(SYS_unshare, CLONE_NEWNET);

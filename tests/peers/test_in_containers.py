@@ -23,7 +23,7 @@ class InContainers(CordonTest):
         return engine.run(options, CORDON, *words)
 
     def refused(self, engine, options, *wanted):
-        """`run` fails and `doctor` says so too, and both name the same options. Returns them."""
+        """Checks that `run` and `doctor` fail with the same advice. Returns the advice."""
         done = self.cordon_in(engine, options, "run", "--no-net", "host", "--", "echo", "works")
         report = self.cordon_in(engine, options, "doctor")
         self.assertEqual((done.returncode, done.stdout, report.returncode), (1, "", 1), (done, report))
@@ -35,7 +35,7 @@ class InContainers(CordonTest):
         return advice
 
     def named(self, advice, program):
-        """The options that the advice names for one command line."""
+        """Returns the options that ADVICE names for `PROGRAM run`."""
         found = re.search(rf"in all: {program} run ((?:--security-opt \S+ ?)+)$", advice)
         self.assertTrue(found, advice)
         return found[1].split()
