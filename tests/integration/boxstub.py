@@ -1,4 +1,4 @@
-"""A Box server for tests that misbehaves on command.
+"""A Box server that misbehaves on command, for tests.
 
 usage: boxstub.py pipes|socket LOG RULES
 

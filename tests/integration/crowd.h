@@ -1,4 +1,4 @@
-/* Runs many commands at once over many lines. A third of them send their input back, and it is compared. A third print
+/* Runs many commands at once over many lines. A third of them send their input back, which is compared. A third print
  * on both outputs. A third are cancelled. */
 #pragma once
 

@@ -879,7 +879,7 @@ for i in range(40):  # so that its number is not among the first
 
 
 class ClientLibrary(WireTest):
-    """The same requests, made by client/ask and client/job. clerk.c makes them one after the other."""
+    """The requests of the classes above, made by client/ask and client/job. clerk.c makes them one after the other."""
 
     modes = ("root", "user")
 

@@ -187,7 +187,7 @@ class OtherCommands(CordonTest):
         self.assertEqual((got.code, got.text), (0, "/usr\n"), got)
 
     def test_digit_users_are_numbers_or_errors(self):
-        """CVE-2026-30892, CVE-2026-46680: such a user is never taken for a name, and is never root by accident."""
+        """CVE-2026-30892, CVE-2026-46680: a user of digits is never taken for a name, and is never root by accident."""
         box = self.create()
         box.out("echo '4294967296:x:0:0::/root:/bin/sh' >> /etc/passwd; "
                 "echo '99999999999:x:0:0::/root:/bin/sh' >> /etc/passwd")

@@ -1,4 +1,4 @@
-"""Grants of cordon-box: if they are enforced, no sandbox runs without one. LangBot's Cloud mode uses them."""
+"""Grants of cordon-box. If grants are enforced, no sandbox runs without a grant. LangBot's Cloud mode uses grants."""
 
 import datetime
 import hashlib

@@ -49,7 +49,7 @@ class Workspaces(Transports):
                 ({"default_workspace": "w", "allowed_mount_roots": [self.base]}, "w"),
                 ({"default_workspace": self.place("x/y"), "allowed_mount_roots": f" {self.base} ,/nowhere"}, "x/y")):
             with self.subTest(local=local):
-                for _ in range(2):  # an init is repeated at each connection
+                for _ in range(2):  # LangBot repeats box_init at each connection
                     self.assertEqual(peer.call("box_init", {"local": local}), {"initialized": True})
                 self.assertTrue(os.path.isdir(self.place(made)))
                 self.assertEqual(stat.S_IMODE(os.stat(self.place(made)).st_mode), 0o755)

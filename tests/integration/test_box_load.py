@@ -65,7 +65,7 @@ class Crowds(LoadTest):
     connections = 20
 
     def test_128_actions_are_in_flight_on_each_of_20_connections(self):
-        """All of them wait behind one command of their session, and all are cancelled when their peers vanish."""
+        """All actions wait behind one command of their session, and are cancelled when their peers vanish."""
         server, slow = self.server(), unique_number()
         other = server.legacy()
         other.exec("other", "true")
@@ -204,7 +204,7 @@ class SlowPeers(LoadTest):
             "process_id": "p", "command": "sh", "args": ["-c", "yes abcdefgh | head -c 30000000; echo over >&2"]}})
         relay = server.relay("s", "p")
         self.assertEqual(relay.read_message(), "abcdefgh")
-        for i in range(20):  # a server that does not stop reading takes all output meanwhile
+        for i in range(20):  # if the server did not stop reading, it would take all output meanwhile
             self.assertEqual(peer.exec("s", f"echo {i}")["stdout"], str(i))
         self.assertLess(self.held(server), 4 * MIB)
         info = peer.call("box_get_managed_process", {"session_id": "s", "process_id": "p"})

@@ -79,7 +79,7 @@ class Replays(BoxTest):
         self.assertEqual(len(peer.call("box_get_sessions")["sessions"]), 1)
 
     def test_an_exec_of_a_replaced_generation_answers_nothing_else(self):
-        """No peer gets the result of such an exec, whether it runs or waits when the newer generation comes."""
+        """No peer gets the result of an old exec, whether it runs or waits when the newer generation comes."""
         server, slow = self.server(), unique_number()
         old = server.current(generation=1)
         old.exec("a", "true")

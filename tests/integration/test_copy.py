@@ -259,7 +259,7 @@ class Hostile(CopyTest):
     modes = ALL_MODES
 
     def outside(self):
-        """Makes files beside the destination, which must not change."""
+        """Makes files beside the destination. These files must not change."""
         self.write("victim/file", b"untouched")
         os.makedirs(self.path("out"))
         return self.path("out")
@@ -458,7 +458,7 @@ class Limits(CopyTest):
 
 
 class Relative(CopyTest):
-    """A path in a sandbox that does not begin with a slash begins in its working directory."""
+    """A relative path in a sandbox begins in the sandbox's working directory."""
 
     def test_in_and_out(self):
         box = self.create("-w", "/root")

@@ -364,7 +364,7 @@ def blocked(pid):
 
 class Cpus(CordonTest):
     """From the third command on a launcher starts the commands, and pid 1 may bind the launcher to
-    one CPU. Commands must not be bound to it, and pid 1 must not stay bound itself."""
+    one CPU. Commands must not be bound to that CPU, and pid 1 must not stay bound to it."""
 
     LOOK = ("grep", "Cpus_allowed:", "/proc/self/status")
 
@@ -971,7 +971,7 @@ class Parallel(CordonTest):
 
 
 class StoppedSandbox(CordonTest):
-    """exec on a stopped sandbox starts it, runs, and stops it again."""
+    """exec on a stopped sandbox starts it, runs the command, and stops it again."""
 
     def test_started_for_the_exec_and_stopped_after(self):
         box = self.create()

@@ -16,7 +16,7 @@ FULL = "No space left on device"
 
 
 class FlatTest(ImageMixin, CordonTest):
-    modes = ("root",)  # loop devices
+    modes = ("root",)  # needs loop devices
     timeout = 120
 
     def flat_files(self):

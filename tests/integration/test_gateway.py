@@ -942,7 +942,7 @@ class Attacks(GatewayTest):
     def still_works(self):
         """Asserts that the gateway still works after the attack."""
         with contextlib.suppress(TimeoutError):
-            while self.witness.recv(2000):  # drops packets of the attack that were allowed
+            while self.witness.recv(2000):  # discards packets of the attack that the policy allowed
                 pass
         self.lab.inside.ip(f"address replace {GUEST}/30 dev eth0\nroute replace default via {GATEWAY} dev eth0\n"
                            f"neighbour replace {GATEWAY} lladdr {GATEWAY_MAC} nud permanent dev eth0\n")

@@ -265,7 +265,7 @@ class NothingToRun(CordonTest):
 
 
 class Completion(CordonTest):
-    """What bash offers after the words of a line, taken apart as readline does it."""
+    """What bash offers after the words of a line, which is split as readline splits it."""
 
     modes = ("root", "user")
 

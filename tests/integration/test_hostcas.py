@@ -52,7 +52,7 @@ class HostCas(CordonTest):
         self.assertEqual(self.bundle(box, PLACES[0]), self.host)
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(box.start().code, 0)
-        self.assertEqual(self.bundle(box, PLACES[0]), self.host)  # once, not twice
+        self.assertEqual(self.bundle(box, PLACES[0]), self.host)  # a second start does not add the CAs again
         self.assertEqual(box.remove("-f").code, 0)
         self.assertEqual(sorted(os.listdir(os.path.join(root, "etc"))), before)
 

@@ -250,7 +250,7 @@ class Attach(KeepTest):
 
 
 class ClientsThatDie(KeepTest):
-    """A closed window, a dropped connection or a kill of the client is a detach."""
+    """A closed window, a dropped connection or a kill of the client counts as a detach."""
     modes = ALL_MODES
     SCRIPT = 'echo up; while read l; do echo "heard $l"; done; echo end-of-input'
 

@@ -420,7 +420,7 @@ class Persistence(CordonTest):
 
 
 def sorted_json(value):
-    """JSON output: two spaces, keys in alphabetical order."""
+    """Returns VALUE as our programs print JSON: indented by two spaces, with sorted keys."""
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 

@@ -149,7 +149,7 @@ class Metrics(CordonTest):
 class Follow(CordonTest):
     def test_follow_prints_a_line_per_tick_until_interrupted(self):
         box = self.create()
-        proc = self.spawn("metrics", "-f", "--interval", "1ms")  # raised to 100 ms
+        proc = self.spawn("metrics", "-f", "--interval", "1ms")  # metrics raises this interval to 100 ms
         seen = Reader(proc.stdout)
         self.eventually(lambda: seen.data.count(b"\n") >= 3)
         proc.send_signal(signal.SIGINT)

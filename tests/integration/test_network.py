@@ -103,7 +103,7 @@ class NetworkTest(CordonTest):
         return resolver
 
     def connect(self, box, address, port):
-        """What a client inside sees."""
+        """Returns what a client inside prints: what it got, or the name of its error."""
         got = box.exec("/usr/bin/python3", "-c", CONNECT, address, str(port))
         self.assertEqual(got.code, 0, got)
         return got.text.strip()
@@ -310,7 +310,7 @@ class Change(NetworkTest):
 
     def test_ports_change_at_the_next_start(self):
         box = self.create("-p", "127.0.0.1:18080:80")
-        self.assertNotEqual(box.cordon("modify", box.name, "-p", "127.0.0.1:18081:80").code, 0)  # needs a restart
+        self.assertNotEqual(box.cordon("modify", box.name, "-p", "127.0.0.1:18081:80").code, 0)  # needs --restart
         self.modify(box, "-p", "127.0.0.1:18081:80", "-p", "127.0.0.1:18090:90", "--restart")
         self.assertEqual(box.inspect()["ports"], ["127.0.0.1:18081->80/tcp", "127.0.0.1:18090->90/tcp"])
         self.serve(box, 80)

@@ -114,7 +114,7 @@ class Signals(WireTest):
 
 
 class Starts(WireTest):
-    """Frames that come right behind the EXEC, before pid 1 can know that the program runs."""
+    """Frames that come right after the EXEC, before pid 1 can know that the program runs."""
     modes = ALL_MODES
     DETACHED, STARTED, STDIN, OUTPUT, FAILURE = 2, 3, 5, 6, 13
 
@@ -147,7 +147,7 @@ class Starts(WireTest):
     def test_a_signal_sent_directly_after_the_command(self):
         box = self.create()
         line = Line(self, box)
-        for stream in range(1, 12):  # from the third one on a launcher starts them
+        for stream in range(1, 12):  # a launcher starts the third and later commands
             for sig, flags in ((signal.SIGTERM, 0), (signal.SIGKILL, SCOPE)):
                 null = os.open(os.devnull, os.O_RDWR)
                 body = field(NUMBER, int(sig))

@@ -146,7 +146,7 @@ class RegistryImage(ImageMixin, RootTest):
 
 
 class OneDisk(ImageMixin, RootTest):
-    modes = ("root",)  # loop devices
+    modes = ("root",)  # needs loop devices
 
     def test_set_id_bits_work_on_a_flat_disk_and_not_in_a_volume(self):
         """Root and volume are both file systems of the host. The device number tells them apart."""

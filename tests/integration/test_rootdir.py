@@ -9,7 +9,7 @@ from harness import COMMAND_SECONDS, CORDON, MODE, ONE_ID, CordonTest, below, un
 
 
 def tree(top):
-    """Every path below TOP with kind, mode and size. A sandbox must not change them."""
+    """Returns every path below TOP with its kind, mode and size, which a sandbox must not change."""
     found = {}
     for where, directories, files in os.walk(top):
         for name in directories + files:

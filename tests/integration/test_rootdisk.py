@@ -375,7 +375,7 @@ class Refused(SizeTest):
 
     def test_sizes_on_disk_need_root(self):
         if MODE == "root":
-            self.not_run("root may have them")
+            self.not_run("root may have sizes on disk")
         self.refused("--root-disk", "64M", "host", said="without root\n.*tmpfs:SIZE")
         make_ext4(os.path.join(self.dir, "d.img"), 8)
         self.refused("--root-disk", "./d.img", "host", said="without root")
@@ -384,7 +384,7 @@ class Refused(SizeTest):
 
     def test_a_configured_size_is_watched(self):
         if MODE == "root":
-            self.not_run("root may have them")
+            self.not_run("root may have sizes on disk")
         self.cordon("list")  # makes the home
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"sandbox_defaults": {"oci": {"root_disk": "24M"}}}, handle)

@@ -49,7 +49,7 @@ class ServiceTest(CordonTest):
 
 
 class SessionIds(ServiceTest):
-    modes = ("user",)  # nothing is started
+    modes = ("user",)  # these tests start no sandbox
 
     def session(self, query, *opts, **parameters):
         return self.resolve({"command": "ls", **parameters}, "--query", json.dumps(query), *opts)["session_id"]

@@ -82,7 +82,7 @@ class Rules(ZipTest):
         self.both_refuse("Archive entry exceeds the compression ratio limit: x",
                          Archive({"SKILL.md": SKILL, "x": bytes(1 << 20)}))
         archive = Archive({"SKILL.md": SKILL})
-        for number in range(13):  # 66 MiB, each at a ratio of 80
+        for number in range(13):  # 66 MiB together, each file with a compression ratio of 80
             archive.add(f"x{number}", mixed)
         self.both_refuse("Archive exceeds the total uncompressed size limit", archive)
 

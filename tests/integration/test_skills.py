@@ -1,7 +1,7 @@
 """cordon-skills, the worker that keeps skills for the Box server: its answers and its changes to files.
 
 This file tests operations on packages and their files. test_skill_zips tests uploaded archives,
-tests/security/test_skill_attacks attacks."""
+tests/security/test_skill_attacks tests attacks."""
 
 import datetime
 import os

@@ -124,7 +124,7 @@ class Killed(CordonTest):
             self.eventually(lambda: not self.left_running(), within=4)
 
     def test_a_remove_killed_before_it_deletes_files_of_a_uid_range(self):
-        """The record has been renamed out of the list, and holds files of a uid range."""
+        """The record is retired but still exists, and holds files of a uid range."""
         box = self.create()
         box.out("mkdir /root/d; touch /root/d/f")
         if not ONE_ID:
@@ -149,7 +149,7 @@ class Killed(CordonTest):
         for step in range(16):
             box = self.box()
             proc = self.spawn("create", "-q", "-n", box.name, "host")
-            time.sleep(step * 0.0015)  # the instant under test
+            time.sleep(step * 0.0015)  # chooses the instant of the kill
             for p in below([os.getpid()]):
                 if p.comm.startswith("cordon-superv"):
                     kill_quietly(p.pid)
@@ -328,7 +328,7 @@ class Races(CordonTest):
                 except OSError:
                     pass  # the process has just ended
             return calls
-        self.eventually(lambda: str(number) in looks(), message="the call it waits in")
+        self.eventually(lambda: str(number) in looks(), message="a task that sleeps in the system call")
         seen = [looks() for _ in range(50)]  # the first entry of each list is the call of the process itself
         return all(calls[0] == str(SYS_POLL) and str(number) in calls for calls in seen)
 

@@ -47,7 +47,7 @@ class FileTest(ServiceTest):
         return json.loads(got.text)
 
     def refused(self, tool, error, kind="BoxValidationError", **parameters):
-        """The call fails with this message."""
+        """Asserts that the call fails with this message."""
         got = self.use(tool, code=1, **parameters)
         self.assertEqual((got["ok"], got["error"], got["error_type"]), (False, error, kind))
         return got

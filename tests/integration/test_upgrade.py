@@ -89,7 +89,7 @@ class Clients(WireTest):
     """The sandbox is of this build, the client of another build."""
 
     def run_command(self, box, greeting, more=b""):
-        """Runs `echo spoken` by a client that begins with GREETING. Returns (exit status, output)."""
+        """Runs `echo spoken` with a client that begins with GREETING. Returns (exit status, output)."""
         sock, (out, theirs) = self.connect(box), os.pipe()
         null = os.open(os.devnull, os.O_RDWR)
         body = field(FLAGS, 4) + b"".join(field(ARGUMENT, w + b"\0") for w in

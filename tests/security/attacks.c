@@ -1404,7 +1404,7 @@ static void attack_hand_output(void)
 
 	memcpy(CMSG_DATA(&h.head), &fd, sizeof(fd));
 	if (connect(sock, (struct sockaddr *)&at, sizeof(at)) < 0 || sendmsg(sock, &m, 0) != 1)
-		opened("nobody takes it");
+		opened("the descriptor cannot be sent");
 	while (!n_open && waiting < 65536 && ioctl(1, FIONREAD, &waiting) == 0)
 		sched_yield(); /* wait until the other process floods */
 }
@@ -1688,7 +1688,7 @@ static void attack_waiting(void)
 	FAILS_WITH(EINVAL, syscall(SYS_pselect6, 8192, sets[0], sets[1], sets[2], &none, NULL));
 	if (syscall(SYS_poll, set, 1000, 0) < 0 ||
 	    syscall(SYS_select, 1024, sets[0], NULL, NULL, &(struct timeval){ 0 }) < 0)
-		opened("nobody can wait");
+		opened("small poll and select calls are refused");
 	if (fd >= 0)
 		FAILS_WITH(ENOBUFS, setsockopt(fd, IPPROTO_IPV6, 32, label, sizeof(label)));
 	close(fd);
@@ -1823,7 +1823,7 @@ static void attack_deputy(void)
 {
 	if (for_each_named("cordon-deputy", attack_ours) != 1 ||
 	    for_each_named("cordon-deputy", kill_it) != 1)
-		opened("not one deputy");
+		opened("there is not exactly one deputy");
 }
 
 static char state_of(pid_t pid)

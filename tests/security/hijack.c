@@ -233,7 +233,7 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)v.pid);
 	v.mem = open(path, O_RDWR | O_CLOEXEC);
 	if (v.mem < 0 || ptrace(PTRACE_GETREGS, v.pid, NULL, &v.saved) < 0)
-		fail("look at it");
+		fail("open its memory or read its registers");
 	find_syscall(&v);
 	v.text_at = v.saved.rsp - RED_ZONE - 4096;
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)v.pid);
@@ -259,6 +259,6 @@ int main(int argc, char **argv)
 	}
 	if (ptrace(PTRACE_SETREGS, v.pid, NULL, &v.saved) < 0 ||
 	    ptrace(PTRACE_DETACH, v.pid, NULL, NULL) < 0)
-		fail("let it go");
+		fail("restore its registers or detach");
 	return 0;
 }

@@ -98,7 +98,7 @@ class Wire(BoxTest):
                 s.sendall(ready)
                 peers.append(s)
             for s in peers:
-                http_get(port, "/healthz")  # by its answer, the server has seen the first request
+                http_get(port, "/healthz")  # when this is answered, the server has seen the first request
                 for _ in range(3):
                     s.sendall(second)
                     http_get(port, "/healthz")

@@ -282,7 +282,7 @@ class Races(AttackTest):
         place = os.path.join(root, "mnt")
 
         def racer():
-            """Swaps a directory and a link out of the root under one name."""
+            """Lets a directory and a link that leads out of the root take turns under one name."""
             os.makedirs(place + ".dir", exist_ok=True)
             while not stop.is_set():
                 try:

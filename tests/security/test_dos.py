@@ -183,7 +183,7 @@ class Floods(AttackTest):
         self.eventually(lambda: not box.host_processes(), within=3)
 
     def test_fork_bomb_ends_with_its_client(self):
-        """After a second pid 1 kills every process in the sandbox."""
+        """One second after the end of the client, pid 1 kills every process in the sandbox."""
         box = self.create("--pids-limit", "300")
         proc = box.popen("sh", "-c", "echo up; f() { f | f & f; }; f", stderr=subprocess.DEVNULL)
         proc.stdout.readline()

@@ -113,7 +113,7 @@ class HostPaths(AttackTest):
         self.refused(box.start(), deep, "symbolic link")
 
     def test_a_command_does_not_move_the_directories_above_a_mount(self):
-        """If it could, the host would find the command's files where the read-only volume was."""
+        """If a command could move them, the host would find the command's files where the read-only volume was."""
         deep = os.path.join(self.ws, "a/b/c")
         os.makedirs(deep)
         self.write(os.path.join(deep, "hook"), "mine")
@@ -1351,7 +1351,7 @@ class FloorOfTheDisk(WatchedTest):
         got = box.sh("exec 3> /root/f; rm /root/f; while :; do head -c 256K /dev/zero >&3; done")
         self.ended(got, r"the file system with the writable layer of sandbox '[^']+' is nearly full")
         self.eventually(lambda: os.statvfs(place).f_bavail > free * 0.9)
-        self.assertIsNone(other.poll(), "who writes nothing goes on")
+        self.assertIsNone(other.poll(), "a sandbox that writes nothing goes on")
         self.eventually(lambda: box.sh("echo fine > /root/fine").code == 0)
         other.kill()
 

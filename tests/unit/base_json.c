@@ -438,7 +438,7 @@ static void lenient_values(void)
 		buf_add_str(&b, ",0");
 	buf_add_char(&b, ']');
 	T_INT(lenient_code(&b), ERR_LIMIT);
-	/* exactly the limit, and one more; empty containers count as one value each */
+	/* as many values as allowed, then one more; an empty container is one value */
 	buf_clear(&b);
 	buf_add_str(&b, "[[ ]");
 	for (unsigned i = 2; i < JSON_LENIENT_VALUES_MAX; i++)

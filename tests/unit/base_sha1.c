@@ -25,7 +25,7 @@ static void known_sums(void)
 	      "a49b2446a02c645bf419f995b67091253a04a259");
 }
 
-/* Lengths near which the padding needs another block, and the largest length. */
+/* Lengths around the points at which the padding needs another block, and the largest length. */
 static void lengths_around_a_block(void)
 {
 	static const struct {

@@ -246,7 +246,7 @@ static void sweep(struct owned *o, uint64_t ns)
 	T_INT(ask_within(o, &(struct hand_request){ .task = HAND_SWEEP }, ns, &e), 0);
 }
 
-/* A pool with N hands. */
+/* Makes a pool with N hands. */
 static void begin(unsigned n)
 {
 	struct err e = { 0 };

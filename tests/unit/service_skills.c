@@ -101,7 +101,7 @@ static void say(const char *text)
 	say_bytes(b.p, b.n);
 }
 
-/* Waits until the server asks for a worker, and gives it one. ASKED is the root and perhaps a source. */
+/* Waits until the server asks for a worker, and gives it a worker. ASKED is the root and perhaps a source. */
 static void give_worker(const char *asked)
 {
 	char ask[SKILLS_ASK_MAX] = "";

@@ -57,7 +57,7 @@ static void an_allowance_is_written_and_read(void)
 	T_TRUE(allowance_read("1,x,3,", &b) < 0);
 }
 
-/* A tar with one file at PATH. */
+/* Returns a tar that holds one file with the path PATH. */
 static int make_tar(const char *path)
 {
 	int fd = memfd_create("tar", MFD_CLOEXEC);

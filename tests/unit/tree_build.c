@@ -351,25 +351,25 @@ static void streams_that_make_no_sense_are_refused(void)
 			file_put_done(&s);
 			file_put_dir(&s, 0755, "a");
 			break;
-		case 6: /* a file without a name; then a directory without a name in another one */
+		case 6: /* a file without a name */
 			file_put_file(&s, 0644, "");
 			break;
-		case 7:
+		case 7: /* a directory without a name in another directory */
 			file_put_dir(&s, 0755, "a");
 			file_put_dir(&s, 0755, "");
 			break;
-		case 8: /* a hard link to a file that was not sent; then one outside every directory */
+		case 8: /* a hard link to a file that was not sent */
 			file_put_dir(&s, 0755, "a");
 			file_put_same(&s, 0, "b");
 			break;
-		case 9:
+		case 9: /* a hard link outside every directory */
 			file_put_same(&s, 0, "b");
 			break;
-		case 10: /* "shared" after a directory; then after the data of a file */
+		case 10: /* "shared" after a directory */
 			file_put_dir(&s, 0755, "a");
 			file_put_shared(&s);
 			break;
-		case 11:
+		case 11: /* "shared" after the data of a file */
 			file_put_dir(&s, 0755, "a");
 			file_put_file(&s, 0644, "f");
 			file_put_data(&s, "x", 1);
