@@ -8,6 +8,6 @@
  * Otherwise FD holds the bytes of one file. */
 MUST_USE int archive_in(struct client *c, int fd, const char *to, const struct copy_notes *n,
 			struct err *e);
-/* Writes the file or tree FROM to FD as a tar archive. FLAGS are those of copy.h. H has room for scratch files. */
+/* Writes the file or tree FROM to FD as a tar archive. FLAGS are those of copy.h. H is the home for scratch files. */
 MUST_USE int archive_out(struct client *c, const struct home *h, const char *from, unsigned flags,
 			 int fd, const struct copy_notes *n, struct err *e);

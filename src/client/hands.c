@@ -1,6 +1,6 @@
 /*
  * A hand is idle, or has one request. A request is queued, or with a hand. A request is over when it was answered, or
- * when its deadline has passed. A dropped request stays in its place, but its function is not called.
+ * when its deadline has passed. A dropped request stays in the queue or with its hand, but its function is not called.
  *
  * The slot of a hand and the memory of a request are reused only when no callback of the pool runs (enter, leave).
  */

@@ -29,7 +29,7 @@ struct job_end {
 	uint64_t id;             /* the command's number; 0: unknown */
 	bool cancelled;          /* job_cancel() was called */
 	/* pid 1 did not report the end in time. The job closed the line, and END says "timed out". The owner must end
-	 * the sandbox: pid 1 hangs, or is not ours any more. */
+	 * the sandbox, because pid 1 hangs or has been taken over. */
 	bool hung;
 	/* what the command reported (EXEC_REPORTS), borrowed for the call; p is NULL if it
 	 * reported nothing */

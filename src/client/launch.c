@@ -74,7 +74,7 @@ void launch_done(struct launch *l)
 	free(l->held);
 }
 
-/* True for an error that the name or a value caused. Such an error comes before anything was started. */
+/* True for an error that the name or a value of the spec caused. Such an error comes before anything was started. */
 static bool is_question(enum err_code code)
 {
 	return code == ERR_EXISTS || code == ERR_BUSY || code == ERR_NOT_FOUND ||
@@ -117,7 +117,7 @@ static void supervisor_env(const struct home *h, const char *env[SUPERVISOR_VARI
 			env[n++] = xasprintf("%s=%s", passed[i], v);
 	}
 	if (config && *config) {
-		/* the supervisor has another working directory */
+		/* make the path absolute, because the supervisor has another working directory */
 		AUTO_FREE char *here = *config == '/' ? NULL : getcwd(NULL, 0);
 
 		env[n++] = xasprintf("MSB_CONFIG_PATH=%s%s%s", here ? here : "", here ? "/" : "",

@@ -48,6 +48,6 @@ MUST_USE int launch_wait(struct launch *l, struct buf *warnings, struct err *e);
 MUST_USE int launch_settle(struct launch *l, const struct spec *s, struct err *e);
 /* Ends an ephemeral sandbox and waits a while until its supervisor has deleted what it can. */
 void launch_end(struct launch *l);
-/* Lets an ephemeral sandbox live on after us. */
+/* Lets an ephemeral sandbox live on after this process has ended. */
 void launch_release(struct launch *l);
 void launch_done(struct launch *l);

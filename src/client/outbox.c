@@ -14,7 +14,7 @@ struct outbox_message {
 	int fd[FRAME_FDS_MAX];
 	unsigned n_fds;
 	bool pings;     /* the message ends with a PING; later descriptors wait for its PONG */
-	uint32_t needs; /* pid 1 must speak this protocol, or 0 */
+	uint32_t needs; /* the protocol version that pid 1 must speak, or 0 */
 };
 
 void outbox_init(struct outbox *o)
@@ -81,7 +81,7 @@ static bool is_held(const struct outbox *o, const struct outbox_message *m)
 	return (m->n_fds > 0 && o->pings > 0) || (m->needs && !o->version);
 }
 
-/* Sends a part of a message. Returns how many bytes went, or -errno. */
+/* Sends a part of a message. Returns how many bytes were sent, or -errno. */
 static ssize_t send_some(const struct outbox_message *m, int sock)
 {
 	bool last = m->sent + 1 == m->b.n;

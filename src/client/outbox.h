@@ -52,6 +52,6 @@ enum outbox_result outbox_flush(struct outbox *o, int sock);
 void outbox_take_pong(struct outbox *o);
 /* Call this when pid 1 has said which protocol it speaks. */
 void outbox_take_version(struct outbox *o, uint32_t version);
-/* Drops the first message whose protocol pid 1 does not speak, and sets *RET_STREAM to its stream. Returns false if
- * there is no such message. */
+/* Drops the first message that needs a newer protocol than pid 1 speaks, and sets *RET_STREAM to its stream. Returns
+ * false if there is no such message. */
 bool outbox_drop_misfit(struct outbox *o, uint32_t *ret_stream);

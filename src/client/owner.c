@@ -70,7 +70,7 @@ static void read_file(const struct layers *l, const char *path, struct buf *out)
 
 	if (fd < 0 || io_read_to_end(fd, out) < 0)
 		buf_clear(out);
-	/* NUL bytes would hide the rest of the text */
+	/* a NUL byte would hide the rest of the text: replace it */
 	for (size_t i = 0; i < out->n; i++)
 		if (out->p[i] == '\0')
 			out->p[i] = '?';
@@ -99,7 +99,7 @@ static int find_user(const struct home *h, const struct spec *s, struct spec_own
 {
 	AUTO_BUF passwd = BUF_INIT(USER_FILE_MAX_BYTES);
 	AUTO_BUF group = BUF_INIT(USER_FILE_MAX_BYTES);
-	struct err unknown; /* pid 1 reports a user that the image does not know */
+	struct err unknown; /* ignored: pid 1 reports a user that the image does not know */
 	struct user u;
 
 	if (is_root(s->user))

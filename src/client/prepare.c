@@ -33,7 +33,7 @@ static int check_flat(struct spec *s, struct err *e)
 	return image_check_flat("--root-disk", "flat", e);
 }
 
-/* Chooses the shell of the image `host` if the caller has not: the image has the bash of the host, if there is one. */
+/* If the caller has named no shell, commands of the image `host` get the bash of the host, if the host has one. */
 static void choose_shell(struct spec *s)
 {
 	if (s->image.kind == IMAGE_HOST && !s->shell && access(HOST_BASH, X_OK) == 0)

@@ -5,7 +5,7 @@
  * person has allowed it. The home keeps, for the path of each allowed file, a digest of everything that the file means:
  * its text, the text of every file that it names as text (env_file, patch_files), and the canonical path of every
  * source that it names. If any of these changes, also because a link in the project leads elsewhere now, the digest
- * is another one and a person must allow the file again.
+ * changes too, and a person must allow the file again.
  *
  * Each file is opened once. What was read from the descriptor is digested, shown and used; nothing is read twice.
  */
@@ -21,7 +21,7 @@ struct home;
 struct spec;
 
 #define PROJECT_FILE "cordon.yaml"
-#define PROJECT_FILE_MAX_BYTES (1u << 20) /* what cordon-yaml takes */
+#define PROJECT_FILE_MAX_BYTES (1u << 20) /* the most that cordon-yaml accepts */
 #define PROJECT_FILES_MAX \
 	32u /* the project file, env_file and patch files; each holds a descriptor */
 
@@ -45,7 +45,8 @@ MUST_USE int project_find(struct project *p, struct err *e);
 /* Reads the file PATH, which the project file names, with the same checks. */
 MUST_USE int project_read(struct project *p, const char *path, struct buf *out, struct err *e);
 /* Looks up every host path of S, which holds only what the project file says, and adds the paths to the digest. From
- * now on S names these objects, whatever becomes of the paths. Call it once, after everything was read. */
+ * now on S names the objects that were found, even if the paths change. Call this function once, after all files were
+ * read. */
 MUST_USE int project_hold(struct project *p, struct spec *s, struct err *e);
 
 enum project_state {
@@ -62,7 +63,7 @@ MUST_USE int project_allow(const struct project *p, const struct home *h, struct
 MUST_USE int project_forget(const struct project *p, const struct home *h, bool *ret_was,
 			    struct err *e);
 
-/* Covers each file of P with a read-only mount, wherever a volume or the root directory of S shows the file. Inside,
- * nobody can then write, rename or replace it: the kernel refuses to rename or remove a mount point. S must already
- * have all its mounts, also those of options. This function looks up their sources. */
+/* Covers each file of P with a read-only mount, wherever a volume or the root directory of S shows the file. No process
+ * inside can then write, rename or replace the file: the kernel refuses to rename or remove a mount point. S must
+ * already have all its mounts, also those of options. This function looks up their sources. */
 MUST_USE int project_cover(const struct project *p, struct spec *s, struct err *e);

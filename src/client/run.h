@@ -39,7 +39,7 @@ void run_replay(struct run *r);
 MUST_USE int run_hear(struct run *r);
 /* Returns the milliseconds until UNTIL (0: never) or until pid 1 must have reported the end, for poll(). */
 int run_poll_ms(const struct run *r, uint64_t until_ns);
-/* If pid 1 should have reported the end by now, ends the sandbox, because pid 1 hangs or is not ours any more. If
+/* If pid 1 should have reported the end by now, ends the sandbox, because pid 1 hangs or has been taken over. If
  * ANSWERED, first reads what pid 1 has sent, because we may have had no CPU time to read it earlier. */
 MUST_USE int run_check_deadline(struct run *r, bool answered);
 /* K is the result of writing to our own output. Returns false if no process reads that output any more. */

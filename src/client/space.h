@@ -1,6 +1,6 @@
 /*
- * What the parts of a home occupy on the disk, and how much of it nothing needs: stopped sandboxes, volumes that no sandbox
- * names, and layers that belong to no image.
+ * How much disk space the parts of a home occupy, and what nothing needs any more: stopped sandboxes, volumes that no
+ * sandbox names, and layers that belong to no image.
  *
  * An ordinary user cannot look into directories that only ids inside of a sandbox may read; those are not counted.
  */

@@ -29,8 +29,8 @@ static int tell_supervisor(const struct home *h, const char *name, unsigned live
 	return body.n ? err_set(e, ERR_UNSUPPORTED, "%s", buf_str(&body)) : 0;
 }
 
-/* Writes both files, or neither. The active configuration is written first, so that no reader takes a change that waits
- * for the next start as active. */
+/* Writes both files, or neither. The active configuration is written first, so that no reader takes a change as active
+ * if the change waits for the next start. */
 static int write_both(const struct record *r, const struct spec *next, const struct spec *active,
 		      const struct spec *before, struct err *e)
 {

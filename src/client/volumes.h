@@ -8,8 +8,8 @@
  * does not say which kind it wants gets the kind of the volume. */
 MUST_USE int volumes_check(const struct home *h, struct spec_mount *m, struct err *e);
 /* Makes the volumes of S that are missing and adds their names to MADE. While *RET_LOCK is open, no volume can be
- * removed. The caller closes it when a record names the volumes. After a failure the caller still has to remove the
- * volumes in MADE. */
+ * removed. The caller closes the lock when a record names the volumes. After a failure the caller still has to remove
+ * the volumes in MADE. */
 MUST_USE int volumes_prepare(const struct home *h, const struct spec *s, int *ret_lock,
 			     struct strv *made, struct err *e);
 /* Removes a volume, with the help of newuidmap if files in it belong to other ids of the user's range. */

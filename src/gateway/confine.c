@@ -11,8 +11,8 @@
 
 static int give_up_ids(const struct gateway_config *c, struct err *e)
 {
-	/* root drops the bounding set now, because it loses CAP_SETPCAP with its ids; an ordinary user cannot drop the
-	 * set, but no_new_privs makes the set harmless */
+	/* root drops the bounding set now, because it loses CAP_SETPCAP when it changes its ids; an ordinary user
+	 * cannot drop the set, but no_new_privs makes the set harmless */
 	for (unsigned cap = 0; cap < 64; cap++)
 		IGNORE(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0));
 	if (!c->has_ids)

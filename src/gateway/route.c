@@ -146,7 +146,7 @@ enum route_kind route_to(struct route *r, const struct addr *a, enum policy_prot
 
 /* --- the news ----------------------------------------------------------------------------------- */
 
-/* Returns true if the change may concern an address of the host. Most routes do not. */
+/* Returns true if the change may concern an address of the host. Most changes of routes do not. */
 static bool matters(const struct nlmsghdr *h)
 {
 	const struct rtmsg *route = NLMSG_DATA(h);

@@ -157,7 +157,7 @@ struct stack *stack_new(const struct lease *lease, bool trains, stack_output_fn 
 	s->lease = *lease;
 	s->to_guest = to_guest;
 	s->arg = arg;
-	unused_v4.b[3] |= 3; /* libslirp's resolver, which gets no packets from us */
+	unused_v4.b[3] |= 3; /* an address for libslirp's own resolver, which we do not use */
 	unused_v6.b[15] = 3;
 	memset(net_v6.b + 8, 0, 8);
 	c.in_enabled = c.in6_enabled = true;
@@ -212,7 +212,7 @@ bool stack_can_ping(void)
 
 /* --- waiting ---------------------------------------------------------------------------------------- */
 
-/* libslirp's bits have the values of poll's, except for PRI and OUT. */
+/* libslirp's event bits have the same values as those of poll(), except PRI and OUT. */
 static short to_poll(int events)
 {
 	return (short)((events & SLIRP_POLL_IN ? POLLIN : 0) |

@@ -153,7 +153,7 @@ static bool is_ours(int fd)
 }
 
 /* Adds the mount at PATH to M if its files may have privileges. The call for "/" stores the device of the root in
- * *ROOT. All mounts of that device count as own: the writable places of a read-only root are such mounts. */
+ * *ROOT. All mounts of that device count as the sandbox's own, such as the writable places of a read-only root. */
 static void add_own(struct errand_means *m, const char *path, const struct boot_message *boot,
 		    uint64_t *root)
 {
@@ -285,8 +285,9 @@ int deputy_engage(struct deputy *d, struct err *e)
 	if (listener < 0 && errno == EBUSY) {
 		fd_closep(&d->link); /* closing the link ends the deputy */
 		return err_set(e, ERR_UNSUPPORTED,
-			       "a program above us is handed system calls already (seccomp), so "
-			       "directories of the host can only be shared read-only here");
+			       "a program outside of cordon already handles system calls of this "
+			       "process (seccomp), "
+			       "so directories of the host can only be shared read-only here");
 	}
 	if (listener < 0)
 		return err_sys(e, errno, "have calls handed to the deputy");

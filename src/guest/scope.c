@@ -161,7 +161,7 @@ static void discard(struct scopes *s, struct scope *c)
 		return;
 	fd_closep(&c->group);
 	group_name(c->number, name);
-	/* fails while a process in the group still dies; then the supervisor removes the group later */
+	/* fails while a process in the group is still dying; the supervisor then removes the group later */
 	IGNORE(unlinkat(s->payload, name, AT_REMOVEDIR));
 }
 

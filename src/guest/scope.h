@@ -26,7 +26,7 @@ struct scope {
 	int procs;       /* the group's cgroup.procs, opened after the first command; or -1 */
 	unsigned number; /* the group's name is exec-NUMBER */
 	bool killed; /* never use the group again: newer kernels kill every process born in it */
-	int mark; /* the UTS namespace, or -1; while it is open, no other one gets its inode number */
+	int mark; /* the UTS namespace, or -1; while it is open, no other namespace gets its inode number */
 	uint64_t mark_ino;
 	uint64_t deadline;         /* when the passes end */
 	struct launcher *launcher; /* or NULL */

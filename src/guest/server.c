@@ -19,7 +19,7 @@
 #include "guest/notebook.h"
 #include "guest/session.h"
 
-#define READ_CHUNK_BYTES 8192        /* small, because it stays resident in idle sandboxes */
+#define READ_CHUNK_BYTES 8192        /* small: the buffer stays resident in idle sandboxes */
 #define SPARE_FDS 32                 /* what the commands of a few clients take while they start */
 #define BACKGROUND_FDS 3             /* ends of a background command's pipes */
 #define ACCEPT_RETRY_NS 100000000ull /* 100 ms, when the machine is short of descriptors */
@@ -67,7 +67,7 @@ void connection_flush(struct connection *c)
 			break;
 		buf_drop(&c->out, (size_t)n);
 	}
-	/* while something is held, a writable socket wakes us to go on with it */
+	/* while requests or answers are held, the loop wakes us when the socket is writable, and we go on with them */
 	loop_change_fd(c->guest->loop, c->watch,
 		       (c->held ? 0 : LOOP_READ) | (c->out.n || c->held ? LOOP_WRITE : 0));
 }

@@ -1,9 +1,9 @@
 /*
- * pid 1 relays input to a terminal, to a file agent, or to the pipe of a background command. It
- * holds the bytes that the command does not take at once. An attached client sends no more than its
- * credit allows. Other clients learn from session_hold() how many bytes it took. If the command has
- * a background entry, pid 1 takes the memory for its input from the pool, and gives it back when
- * the command has taken all input and no client is attached.
+ * pid 1 relays input to a terminal, to a file agent, or to the pipe of a background command. It holds the bytes that
+ * the command does not take at once. An attached client sends no more than its credit allows. For other clients,
+ * session_hold() takes as many bytes as have room and returns their number. If the command has a background entry, pid
+ * 1 takes the memory for its input from the pool, and gives it back when the command has taken all input and no client
+ * is attached.
  */
 #include "guest/session.h"
 

@@ -42,7 +42,7 @@ static void read_users(const char *path, struct users_file *f)
 	/* a file that is missing or cannot be read counts as empty: numeric users still work */
 	if (io_read_file(AT_FDCWD, path, &b) < 0)
 		buf_clear(&b);
-	/* NUL bytes would hide the rest of the text from str_of() */
+	/* a NUL byte would hide the rest of the text from str_of(): replace it */
 	for (size_t i = 0; i < b.n; i++)
 		if (b.p[i] == '\0')
 			b.p[i] = '?';

@@ -202,7 +202,7 @@ int policy_change_rules(const struct policy_options *o, struct policy *p, struct
 	return add_baseline(o, p, e);
 }
 
-/* Removes the first rule that is written as TOKEN is. */
+/* Removes the first rule that has the same text form as TOKEN. */
 static int remove_rule(struct policy *p, struct str token, struct err *e)
 {
 	char wanted[RULE_TEXT_BYTES], text[RULE_TEXT_BYTES];

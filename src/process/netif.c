@@ -69,8 +69,8 @@ static long set_option(long fd, int option, int value)
 	return RAW5(SYS_setsockopt, fd, SOL_PACKET, option, &value, sizeof(value));
 }
 
-/* Opens the packet socket on gw0 that the gateway reads and writes. With TRAINS large segments pass whole, behind a
- * virtio header. Returns the descriptor or -errno. */
+/* Opens the packet socket on gw0 that the gateway reads and writes. With TRAINS the socket passes large segments whole,
+ * each behind a virtio header. Returns the descriptor or -errno. */
 static long open_packet(bool trains)
 {
 	struct sockaddr_ll to = { .sll_family = AF_PACKET,

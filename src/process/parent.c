@@ -228,8 +228,8 @@ static int serve(struct process_instance *i, const struct process_request *r, st
 	return 0;
 }
 
-/* Gives pid 1 the group of its commands as a mount of its own, in which `..` does not lead out. If we may not mount, the
- * child makes that mount in its own mount namespace. */
+/* Gives pid 1 the group of its commands as a mount of its own, so that `..` does not lead out of the group. If we may
+ * not mount, the child makes that mount in its own mount namespace. */
 static int add_group(struct process_instance *i, int *ret_tree, struct err *e)
 {
 	int payload = cgroup_payload(&i->cgroup);

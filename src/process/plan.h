@@ -32,11 +32,11 @@ enum step_op {
 	STEP_UNITE,      /* STEP_OVERLAY for a volume with stubs; text is its path in the sandbox */
 	STEP_DEVICE,     /* open path as descriptor fd, which STEP_FUSE sends to the socket mode */
 	STEP_FUSE,       /* fuse on path with data, flags; then fd is closed */
-	STEP_ROOT,       /* path becomes the root all targets are resolved in */
+	STEP_ROOT,       /* path becomes root, in which all targets are resolved */
 	STEP_DIR,  /* make sure directory path exists in root; text is its last component; flags */
 	STEP_FILE, /* same for an empty file */
 	STEP_PLACE, /* path in root becomes the target, if a mount may be there; flags: must be writable;
-		     * text: the part of path below the volume data, where no link is followed */
+		     * text: the part of path below the volume at data; no link in it is followed */
 	STEP_TARGET, /* path in root becomes the target */
 	STEP_MOUNT, /* file system text with data and flags on the target; then path is the target */
 	STEP_COVER, /* empty read-only directory over text in directory path of root, if we can reach it */

@@ -508,9 +508,9 @@ static void add_tmpfs(struct builder *b, size_t mount, const char *before)
 	mount_on_target(b, m->guest, "tmpfs", flags, data);
 }
 
-/* Covers our own state in a volume, with which the payload could control other sandboxes. Pins the directories above it:
- * if the payload could move one, it could put a forged state in the place of ours, and the caller's next command would
- * use that. */
+/* Covers our own state in a volume, because a payload that can write our state controls other sandboxes. Pins the
+ * directories above the state: if the payload could move one of them, it could put a forged state in the place of ours,
+ * and the caller's next command would use the forged one. */
 static void hide_state(struct builder *b, size_t mount)
 {
 	const struct spec_mount *m = &b->r->spec->mount[mount];

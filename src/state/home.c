@@ -198,8 +198,8 @@ static void write_place(struct buf *text, const char *name, const char *path,
 	buf_add_char(text, '\n');
 }
 
-/* Reads the marker's TEXT and changes it. A newer format is refused, because it may mean something else. An empty
- * marker is still being written. */
+/* Reads the marker from TEXT, and cuts TEXT into lines. A newer format is refused, because it may mean something else.
+ * An empty marker is still being written. */
 static int check_format(struct home *h, const char *path, char *text, struct err *e)
 {
 	char *served, *rest = text;

@@ -13,7 +13,7 @@
 /* ids that no distribution hands out: above the ranges of container managers, below the sign bit */
 #define RANGE_FIRST 0x70000000u
 #define RELEASE_LOOK 64u /* slots in which a release looks for its claim */
-#define SLOT_BYTES 4096 /* the longest path, and a file block, so that a sparse table stays small */
+#define SLOT_BYTES 4096  /* room for the longest path, and one block of the sparse table */
 
 /* The two tables have different slots, so a range is never in both tables. */
 static const struct table {

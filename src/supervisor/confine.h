@@ -12,9 +12,9 @@
  * sent BOOT. */
 MUST_USE int supervisor_confine(struct supervisor *s, struct err *e);
 
-/* Compiled from tools/supervisor.table. A door_filter allows starting a gateway, a closed_filter
- * does not. The filters for root lack fchmodat: only an ordinary user may have to change
- * the mode of a sandbox's directory before deleting it. */
+/* Compiled from tools/supervisor.table. A door_filter allows the supervisor to start a gateway, a closed_filter does
+ * not. The filters for root lack fchmodat: only an ordinary user may have to change the mode of a sandbox's directory
+ * before deleting it. */
 extern const struct sock_filter door_filter[], roots_door_filter[];
 extern const unsigned short door_filter_len, roots_door_filter_len;
 extern const struct sock_filter closed_filter[], roots_closed_filter[];

@@ -88,8 +88,8 @@ static void answer_update(struct control_client *c, struct str body)
 	answer(c, FRAME_OK, why, strlen(why));
 }
 
-/* A command that replaces a sandbox stops it first. If the sandbox is still starting, the command
- * that started it must hear that the name is taken. */
+/* A command that replaces a sandbox stops it first. If the sandbox is still starting, the command that started it must
+ * get the error that the name is taken. */
 static void stop(struct supervisor *s, unsigned grace_ms)
 {
 	if (s->life == LIFE_STARTING && !s->failure.code)

@@ -30,7 +30,8 @@ struct engine_process {
 	/* the mount points that we made in writable volumes */
 	struct nested nested;
 	struct disks disks;
-	/* keeps the lowest layer from removal if it has rotated owners (process/host_image.h), or -1 */
+	/* a descriptor that keeps the lowest layer from being removed, if this layer has rotated owners
+	 * (process/host_image.h); or -1 */
 	int lowest_layer;
 	/* how the size of the writable layer is enforced; NULL if the sandbox has no writable layer */
 	const char *layer;

@@ -150,8 +150,8 @@ static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, b
 		struct err *e)
 {
 	bool interrupted = is_there(layer, DISK_GROWING);
-	/* the payload owns the whole file system of a flat root, so e2fsck must not repair its
-	 * contents */
+	/* the payload owns the whole file system of a flat root, so e2fsck only writes the journal back, except after
+	 * an interrupted growth */
 	enum disk_check how = !flat ? DISK_CHECK : interrupted ? DISK_REPAIR : DISK_REPLAY;
 	AUTO_FREE char *path = path_in_layer(s, DISK_FILE);
 	AUTO_FD mark = -1;

@@ -159,7 +159,8 @@ static void ask_to_end(struct supervisor *s, int signal, unsigned grace_ms, loop
 			loop_add_timer(s->loop, clock_mono_ns() + grace_ms * NS_PER_MS, then, s);
 }
 
-/* Sends SIGTERM after the image's own stop signal: that signal is for the main program, and others may ignore it. */
+/* Sends SIGTERM after the image's own stop signal: that signal is for the main program, and other programs may ignore
+ * it. */
 static void on_stop_signal_over(void *arg)
 {
 	struct supervisor *s = arg;
@@ -225,7 +226,7 @@ static void start_is_over(struct supervisor *s)
 	loop_remove(s->loop, &s->ready_timer);
 	become(s, LIFE_RUNNING);
 	s->engine->ready(s);
-	/* only now, because newuidmap can map our child only while we are dumpable */
+	/* not earlier, because newuidmap can map the ids of our child only while we are dumpable */
 	IGNORE(prctl(PR_SET_DUMPABLE, 0)); /* cannot fail */
 	if (s->record.state.booted_once)
 		boot_error_erase(s->record_dir);
@@ -268,7 +269,7 @@ void supervisor_lost(struct supervisor *s, const struct err *why)
 		return;
 	supervisor_note(s, why->msg);
 	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%.*s",
-		 (int)sizeof(s->record.state.stop_reason) - 1, why->msg); /* cut */
+		 (int)sizeof(s->record.state.stop_reason) - 1, why->msg); /* may be cut */
 	if (s->life == LIFE_STARTING)
 		supervisor_fail(s, why);
 	s->engine->kill(s);

@@ -57,7 +57,7 @@ static void on_started(void *arg, const struct json_value *ports, const struct e
 		supervisor_fail(s, failure);
 		return;
 	}
-	/* a start is tried many times, but its failure is logged once */
+	/* the gateway is started again and again, but its failure is logged once */
 	if (!s->gateway_failed)
 		execlog_add(&s->log, 0, LOG_NET, failure->msg, strlen(failure->msg));
 	s->gateway_failed = true;

@@ -34,8 +34,8 @@ static void leave_real_time(void)
 		IGNORE(syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none)); /* always allowed */
 }
 
-/* Lowers the I/O priority. Called after nice and scheduling are changed, because the kernel derives an I/O priority
- * that was not set from these. */
+/* Lowers the I/O priority. Called after nice and scheduling are changed, because the kernel derives the I/O priority
+ * from these two, unless it was set. */
 static void lower_io(void)
 {
 	long now = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);

@@ -2,11 +2,10 @@
  * A task that counts, when the supervisor orders it, how much the writable layer takes. A confined
  * supervisor cannot make processes, so it makes the task before it confines itself. The task sleeps on a socket.
  *
- * It shares our memory, so an idle sandbox pays for a kernel stack but not for page tables. An
- * attacker who takes over the task has the supervisor's memory too, so the task keeps few rights:
- * it is in the sandbox's user namespace and can read directories of the sandbox's ids; Landlock
- * shows it only the directories of the layer; its filter allows the calls of tools/surveyor.table.
- * The task ends with the supervisor.
+ * The task shares our memory, so an idle sandbox pays for a kernel stack but not for page tables. An attacker who takes
+ * over the task has the supervisor's memory too, so the task keeps few rights: it is in the sandbox's user namespace
+ * and can read directories of the sandbox's ids; Landlock shows it only the directories of the layer; its filter allows
+ * the calls of tools/surveyor.table. The task ends with the supervisor.
  */
 #pragma once
 

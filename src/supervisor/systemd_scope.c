@@ -62,7 +62,7 @@ static void put_pids(struct buf *b)
 	dbus_end_array(b, at, 4);
 }
 
-/* The arguments: name, mode, properties, and no other units. */
+/* Writes the arguments of StartTransientUnit: name, mode, properties, and no other units. */
 static void put_scope(struct buf *b, const char *name)
 {
 	size_t at, list;
@@ -110,8 +110,8 @@ static int call_manager(struct bus *b, const char *member, const char *signature
 	return ret->type == DBUS_RETURN ? 0 : refused(ret, member, e);
 }
 
-/* Waits until systemd reports the end of the start of NAME. The match admits only signals of
- * systemd. A bus that lies gains nothing, because it could also refuse the scope. */
+/* Waits until systemd reports the end of the start of NAME. subscribe() asks the bus for signals of systemd only. A bus
+ * that forges a signal gains nothing, because it could also refuse the scope. */
 static int wait_for_job(struct bus *b, const char *name, struct err *e)
 {
 	struct dbus_message m;
@@ -138,7 +138,7 @@ static int wait_for_job(struct bus *b, const char *name, struct err *e)
 	}
 }
 
-/* Asks the bus for signals about jobs: it sends them only on request. */
+/* Asks the bus for signals about jobs, because the bus sends them only on request. */
 static int subscribe(struct bus *b, struct err *e)
 {
 	static const struct dbus_call c = { .destination = "org.freedesktop.DBus",
@@ -223,8 +223,8 @@ static int find_unit(struct bus *b, struct buf *path, const char **ret_interface
 	return 0;
 }
 
-/* Finds out whether our unit is delegated. If systemd refuses to answer, the result is false. No answer from the bus is
- * an error: the next call would otherwise move us out of a unit that may be delegated. */
+/* Finds out whether our unit is delegated. If systemd refuses to answer, the result is false. If the bus does not
+ * answer, that is an error, because the next call could move us out of a delegated unit. */
 static int find_delegation(struct bus *b, bool *ret, struct err *e)
 {
 	AUTO_BUF path = BUF_INIT(BODY_MAX_BYTES), body = BUF_INIT(BODY_MAX_BYTES);

@@ -54,8 +54,8 @@ static void begin_measuring(struct watch *w, const struct watch_space *now)
 	w->then_counted = w->late = w->again = false;
 }
 
-/* Returns true if the file system is below the floor. The caller then asks pid 1 how much the commands have written, and
- * compares each answer with the first one. */
+/* Returns true if the file system is below the floor. The caller then asks pid 1 again and again how much the commands
+ * have written, and compares each answer with the answer before. */
 static bool judge_space(struct watch *w, const struct watch_space *now)
 {
 	bool low = now->free < floor_of(now->total, WATCH_FLOOR_BYTES);
@@ -260,7 +260,7 @@ enum end_reason watch_counted(struct watch *w, uint64_t written)
 		return become_over(w, END_LAYER);
 	if (!w->low)
 		return END_NONE;
-	w->counted = !wrote; /* ended commands may still write: the next answer is the base */
+	w->counted = !wrote; /* if commands are ended now, the next answer is the base */
 	w->written = written;
 	w->starved |= wrote;
 	return wrote ? END_SPACE : END_NONE;
