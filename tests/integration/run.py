@@ -28,6 +28,7 @@ does not react to this is killed, and the rest of the class runs in a new job.
 import argparse
 import collections
 import ctypes
+import fcntl
 import fnmatch
 import glob
 import importlib
@@ -39,6 +40,7 @@ import select
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -413,6 +415,7 @@ class Runner:
         for mode in self.options.modes:
             place = os.path.join(self.arena, mode)
             os.mkdir(place, 0o700)
+            spread_directories(place)
             user = self.user_of(mode)
             if user:
                 os.chown(place, user.pw_uid, user.pw_gid)
@@ -627,6 +630,25 @@ class Runner:
         if self.users:
             self.users.close()
         shutil.rmtree(self.arena, ignore_errors=True)
+
+
+FS_IOC_GETFLAGS, FS_IOC_SETFLAGS = 0x80086601, 0x40086602  # from linux/fs.h, on a 64-bit machine
+FS_TOPDIR_FL = 0x00020000
+
+
+def spread_directories(place):
+    """Asks ext4 to put each directory of PLACE into another part of the disk, as `chattr +T` does. An ext4 without a
+    journal does not reuse an inode for minutes after its deletion. For each new file it searches through the inodes
+    that were deleted in the same part of the disk. The tests delete a million files, and this search would take half
+    of their time. Other file systems refuse the flag and do not need it."""
+    fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        flags, = struct.unpack("i", fcntl.ioctl(fd, FS_IOC_GETFLAGS, bytes(4)))
+        fcntl.ioctl(fd, FS_IOC_SETFLAGS, struct.pack("i", flags | FS_TOPDIR_FL))
+    except OSError:
+        pass
+    finally:
+        os.close(fd)
 
 
 def flatten(suite):
