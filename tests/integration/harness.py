@@ -12,6 +12,7 @@ import glob
 import hashlib
 import itertools
 import json
+import mmap
 import os
 import pty
 import re
@@ -68,10 +69,15 @@ class Process:
 
     def __init__(self, pid):
         self.pid = pid
-        with open(f"/proc/{pid}/stat") as handle:
-            text = handle.read()
-        rest = text[text.rindex(")") + 2:].split()
-        self.comm = text[text.index("(") + 1:text.rindex(")")]
+        # The suite reads this file a million times, so it does without the layers of open().
+        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+        try:
+            text = os.read(fd, 4096).decode("utf-8", "replace")
+        finally:
+            os.close(fd)
+        end = text.rindex(")")
+        rest = text[end + 2:].split(None, 20)
+        self.comm = text[text.index("(") + 1:end]
         self.state, self.ppid = rest[0], int(rest[1])
         self.start = int(rest[19])
 
@@ -131,6 +137,29 @@ def all_processes():
     return found
 
 
+def own_children():
+    """Returns our children by pid, zombies included. Nobody else waits for them, so none leaves the kernel's list while
+    we read it."""
+    found = {}
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return found
+    try:
+        listed = []
+        for thread in os.listdir("/proc/self/task"):
+            with open(f"/proc/self/task/{thread}/children") as handle:
+                listed += handle.read().split()
+    except FileNotFoundError:  # this kernel has no such list, or a thread has just ended
+        return {p.pid: p for p in all_processes().values() if p.ppid == os.getpid()}
+    for pid in map(int, listed):
+        try:
+            found[pid] = Process(pid)
+        except (OSError, ValueError):
+            pass  # another thread of the test has waited for it
+    return found
+
+
 def below(roots, table=None):
     """Returns ROOTS and all their descendants."""
     table = table or all_processes()
@@ -169,17 +198,18 @@ def groups_of(home):
     """Control groups of all sandboxes in HOME, also of killed supervisors. The first digits of a group's name
     identify the home."""
     tag = hashlib.sha256(os.path.realpath(home).encode()).hexdigest()[:6]
-    found = set()
+    prefix, found = f"cordon-{tag}", set()
+    own = Process(os.getpid()).cgroups()
     for mount in cgroup_mounts():
-        own = Process(os.getpid()).cgroups()
-        scopes = glob.glob(f"{mount}/user.slice/*/*/app.slice/cordon-{tag}.scope")
-        for place in {mount, *(mount + group for group in own), *scopes}:
+        users = os.path.join(mount, "user.slice")
+        scopes = glob.glob(f"{users}/*/*/app.slice/{prefix}.scope") if os.path.isdir(users) else []
+        for place in {mount, *((mount + group).rstrip("/") for group in own), *scopes}:
             try:
                 names = os.listdir(place)
             except OSError:
                 continue
-            found.update(os.path.join(place, name) for name in names
-                         if re.fullmatch(f"cordon-{tag}[0-9a-f]{{10}}", name))
+            found.update(os.path.join(place, name) for name in names if name.startswith(prefix)
+                         and re.fullmatch("[0-9a-f]{10}", name[len(prefix):]))
     return found
 
 
@@ -442,17 +472,31 @@ def loops_below(directory):
     return found
 
 
+SLOT_BYTES = 4096  # of the tables of uid ranges
+_tables = {}       # the tables by path: size and contents
+
+
+def table_of_ranges(path):
+    """The contents of a machine-wide table of uid ranges, mapped into memory. A test leaves it mapped for the next
+    test, because the table has 16 MiB and to map it takes longer than to look at it."""
+    with open(path, "rb") as handle:
+        size = os.fstat(handle.fileno()).st_size
+        if size and _tables.get(path, (0,))[0] != size:
+            _tables[path] = size, mmap.mmap(handle.fileno(), size, access=mmap.ACCESS_READ)
+    return _tables[path][1] if size else b""
+
+
 def claims_below(directory):
     """Records below the directory that hold a slot of the machine-wide table of uid ranges."""
     claims = []
-    for table in ("/var/lib/cordon/uid-ranges", "/run/cordon/uid-ranges"):
-        if not os.access(table, os.R_OK):
-            continue
-        with open(table, "rb") as handle:
-            while slot := handle.read(4096):
-                record = os.fsdecode(slot.split(b"\0", 1)[0])
+    for path in ("/var/lib/cordon/uid-ranges", "/run/cordon/uid-ranges"):
+        slots = table_of_ranges(path) if os.access(path, os.R_OK) else b""
+        for number, first in enumerate(slots[::SLOT_BYTES]):
+            if first:  # in a free slot it is zero
+                at = number * SLOT_BYTES
+                record = os.fsdecode(slots[at:at + SLOT_BYTES].split(b"\0", 1)[0])
                 if record.startswith(directory):
-                    claims.append(f"{table} -> {record}")
+                    claims.append(f"{path} -> {record}")
     return claims
 
 
@@ -468,7 +512,6 @@ class CordonTest(unittest.TestCase):
         self.home = os.path.join(self.dir, "home")
         self.homes, self.boxes, self.spawned, self.history = [], [], [], []
         self.cgroups = set()
-        self.fds_before = set(os.listdir("/proc/self/fd"))
         self.addCleanup(self.leave_nothing)
 
     # -- running programs ---------------------------------------------------------------------
@@ -659,14 +702,13 @@ class CordonTest(unittest.TestCase):
 
     def left_running(self):
         """Processes that our programs left running. They are our children, because we are the sub-reaper."""
-        known, me = {p.pid for p in self.spawned}, os.getpid()
-        return [p for p in all_processes().values()
-                if p.ppid == me and p.pid not in known and p.state != "Z"]
+        known = {p.pid for p in self.spawned}
+        return [p for p in own_children().values() if p.pid not in known and p.state != "Z"]
 
     def reap(self):
-        known, me = {p.pid for p in self.spawned}, os.getpid()
-        for p in all_processes().values():
-            if p.ppid == me and p.state == "Z" and p.pid not in known:
+        known = {p.pid for p in self.spawned}
+        for p in own_children().values():
+            if p.state == "Z" and p.pid not in known:
                 try:
                     os.waitpid(p.pid, os.WNOHANG)
                 except ChildProcessError:
@@ -718,7 +760,8 @@ class CordonTest(unittest.TestCase):
             if glob.glob(os.path.join(home, "cache/host/*-[ug]")):  # files of other ids: rmtree cannot remove them
                 self.cordon("image", "prune", "--yes", home=home)
         found += self.leftovers()
-        for p in below([q.pid for q in self.left_running()]):
+        left = [p.pid for p in self.left_running()]
+        for p in below(left) if left else []:
             kill_quietly(p.pid)
         self.reap()
         self.wipe(found)
@@ -730,20 +773,21 @@ class CordonTest(unittest.TestCase):
         while self.left_running() and time.monotonic() < end:
             self.reap()
             time.sleep(0.02)
-        found += [f"process {p}" for p in below([q.pid for q in self.left_running()])]
+        left = [p.pid for p in self.left_running()]
+        found += [f"process {p}" for p in (below(left) if left else [])]
         with open("/proc/self/mountinfo") as handle:
             found += [f"mount {line.strip()}" for line in handle if self.dir in line]
         end = time.monotonic() + 2
-        while self.left_groups() and time.monotonic() < end:
+        while (groups := self.left_groups()) and time.monotonic() < end:
             time.sleep(0.02)
-        found += [f"cgroup {path}" for path in sorted(self.left_groups())]
+        found += [f"cgroup {path}" for path in sorted(groups)]
         with open("/proc/net/unix") as handle:
             found += [f"socket {line.strip()}" for line in handle if self.dir in line]
         found += [f"uid range claim {c}" for c in self.uid_claims()]
         end = time.monotonic() + 2  # the kernel frees a loop device a moment after its mount has ended
-        while loops_below(self.dir) and time.monotonic() < end:
+        while (loops := loops_below(self.dir)) and time.monotonic() < end:
             time.sleep(0.02)
-        found += [f"loop device {loop}" for loop in loops_below(self.dir)]
+        found += [f"loop device {loop}" for loop in loops]
         for home in self.homes:
             for sub in ("sandboxes", "run"):
                 place = os.path.join(home, sub)
@@ -765,5 +809,6 @@ class CordonTest(unittest.TestCase):
         def note(function, path, info):
             found.append(f"cannot remove {path}: {info[1]}")
 
-        remove_groups(self.left_groups())  # the test has reported these groups
+        if found:
+            remove_groups(self.left_groups())  # the test has reported these groups
         shutil.rmtree(self.dir, onerror=note)

@@ -19,10 +19,10 @@ The last two lines are the count. A case is a test, a run is a case in one mode:
 A PATTERN selects tests whose name (module.Class.test) contains it. Without a suite option the
 integration and security suites run.
 
-Test classes run in parallel. For each class and mode a job process is started in that mode. A job is
-the sub-reaper of everything that it starts, runs the tests of its class one after the other and reports
-each result as a line of JSON. A test that exceeds its time is interrupted inside the job. A job that
-does not react to this is killed, and the rest of the class runs in a new job.
+Test classes run in parallel. A job process in one mode runs one large class, or several small classes
+of one file. A job is the sub-reaper of everything that it starts, runs its tests one after the other and
+reports each result as a line of JSON. A test that exceeds its time is interrupted inside the job. A job
+that does not react to this is killed, and the rest of its tests run in a new job.
 """
 
 import argparse
@@ -64,6 +64,7 @@ MODES = {
     "served-user": "an ordinary user with a range of ids, likewise",
 }
 LIKE = {"served": "root", "served-user": "user"}  # with --wide, the served modes also run the tests of these modes
+JOB_TESTS = 12  # a job with fewer tests also gets those of the next class: the start of Python costs as much as a test
 SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # factor for all time limits of tests
 UNSTEADY_MAX = 2  # the most unsteady tests that CORDON_TEST_STRICT=1 accepts
 UNRESPONSIVE_SECONDS = 20  # the job is killed this long after the test's own limit
@@ -312,10 +313,10 @@ def enter_served(uid, gid, argv):
 
 
 class Job:
-    """One class in one mode."""
+    """Tests of one file in one mode."""
 
-    def __init__(self, mode, suite_dir, tests):
-        self.mode, self.suite_dir, self.tests = mode, suite_dir, list(tests)
+    def __init__(self, mode, suite_dir, tests, limit=0):
+        self.mode, self.suite_dir, self.tests, self.limit = mode, suite_dir, list(tests), limit
         self.current, self.deadline, self.pending = None, None, b""
         self.second_look = False
 
@@ -464,8 +465,13 @@ class Runner:
                 for mode in sorted(modes):
                     if mode in self.options.modes:
                         classes[mode, type(test)].append(test)
+        jobs = {}
         for (mode, _), tests in classes.items():
-            self.jobs.append(Job(mode, folder, [t.id() for t in tests]))
+            if len(jobs.setdefault(mode, [[]])[-1]) >= JOB_TESTS:
+                jobs[mode].append([])
+            jobs[mode][-1] += tests
+        for mode, groups in jobs.items():
+            self.jobs += [Job(mode, folder, [t.id() for t in tests], max(map(limit_of, tests))) for tests in groups]
 
     # -- running ------------------------------------------------------------------------------
 
@@ -498,8 +504,8 @@ class Runner:
         self.live[job.proc.stdout.fileno()] = job
 
     def loop(self):
-        # classes with many tests start first, so that no long class starts last
-        waiting = sorted(self.jobs, key=lambda j: -len(j.tests))
+        # slow jobs start first, so that no long job starts last; a test with a high limit is slow
+        waiting = sorted(self.jobs, key=lambda j: (-j.limit, -len(j.tests)))
         while waiting or self.live:
             while waiting and len(self.live) < self.options.jobs:
                 self.start(waiting.pop(0))
@@ -741,6 +747,7 @@ def main(argv):
               file=sys.stderr)
         return 2
     become_subreaper()
+    sys.dont_write_bytecode = False  # the jobs use what the runner compiled; all of it is in the arena
     # A shell starts background commands with SIGINT and SIGQUIT ignored, and every program of the tests would
     # inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
