@@ -500,10 +500,65 @@ def claims_below(directory):
     return claims
 
 
+class KeptHome:
+    """A home without sandboxes that one test leaves to the next test of the job. It holds the base of the image `host`,
+    and to make and delete these 500 files takes longer than most tests. The first test of each job makes a home, and
+    so does every test of a class with `own_home`."""
+
+    PARTS = {".cordon-home", "bin", "cache", "run", "sandboxes", "volumes"}
+    MARKER_BYTES = 40  # a longer marker names places outside the home
+    BASE_NAME = re.compile(r"([0-9a-f]{16}|places-\d+)(-u)?(-g)?")
+
+    def __init__(self):
+        self.path, self.lock = os.path.join(BASE, f"kept-{os.getpid()}"), threading.Lock()
+
+    def lend(self, home):
+        if not os.path.lexists(home) and os.path.lexists(self.path):
+            try:
+                os.rename(self.path, home)
+            except OSError:
+                pass  # the test has its home on another file system, or in a directory that is not there yet
+
+    def take(self, home):
+        """Takes HOME if it holds only bases and is on the same file system. Returns true if it did."""
+        def names(*part):
+            return os.listdir(os.path.join(home, *part))
+
+        try:
+            if os.path.islink(home) or os.path.lexists(self.path) or \
+                    set(names()) != self.PARTS or names("cache") != ["host"] or \
+                    names("bin") + names("sandboxes") + names("volumes") or \
+                    os.path.getsize(os.path.join(home, ".cordon-home")) > self.MARKER_BYTES or \
+                    not all(map(self.BASE_NAME.fullmatch, names("cache", "host"))):
+                return False
+            for name in names("run"):
+                os.unlink(os.path.join(home, "run", name))
+            os.rename(home, self.path)
+        except OSError:
+            return False
+        return True
+
+    def drop(self):
+        if os.path.lexists(self.path):
+            if bases_of_others(self.path):
+                subprocess.run([CORDON, "image", "prune", "--yes", "--quiet"], env={**os.environ, "CORDON_HOME": self.path},
+                               stdout=subprocess.DEVNULL)
+            shutil.rmtree(self.path)
+
+
+def bases_of_others(home):
+    """Bases whose files have other ids. rmtree cannot remove them."""
+    return glob.glob(os.path.join(home, "cache/host/*-[ug]"))
+
+
+kept_home = KeptHome()
+
+
 class CordonTest(unittest.TestCase):
     """Base of every black-box test."""
 
     modes = USUAL_MODES
+    own_home = False  # true: the homes of this class do not exist before their first command
     timeout = 60
     maxDiff = 4000
 
@@ -533,9 +588,18 @@ class CordonTest(unittest.TestCase):
                 env[key] = value
         return env
 
+    def lend_home(self, home, args):
+        """Puts the home of the last test where a command of ours would make one."""
+        home = home or self.home
+        with kept_home.lock:
+            if home not in self.homes and args[:1] in (("create",), ("run",)) and not self.own_home:
+                self.homes.append(home)
+                kept_home.lend(home)
+
     def cordon(self, *args, stdin=None, env=None, timeout=COMMAND_SECONDS, home=None, cwd=None,
                program=CORDON, **popen):
         """Runs the program to its end. STDIN: bytes to send; None is /dev/null."""
+        self.lend_home(home, args)
         argv, started = [program, *args], time.monotonic()
         proc = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
@@ -559,12 +623,14 @@ class CordonTest(unittest.TestCase):
     def spawn(self, *args, home=None, env=None, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
               stderr=subprocess.PIPE, program=CORDON, **popen):
         """Starts the program and returns at once; it is killed when the test ends."""
+        self.lend_home(home, args)
         proc = subprocess.Popen([program, *args], stdin=stdin, stdout=stdout, stderr=stderr,
                                 cwd=self.dir, env=self.environment(home, env), **popen)
         self.spawned.append(proc)
         return proc
 
     def terminal(self, *args, home=None, env=None, rows=24, cols=80, cwd=None):
+        self.lend_home(home, args)
         extra = {"TERM": "xterm", **(env or {})}
         return Terminal(self, [CORDON, *args], self.environment(home, extra), rows, cols, cwd=cwd)
 
@@ -757,9 +823,10 @@ class CordonTest(unittest.TestCase):
                         got = self.cordon("remove", "--force", name, home=home)
                         if got.code != 0 and "not found" not in got.errtext:
                             found.append(f"remove --force failed:\n{got}")
-            if glob.glob(os.path.join(home, "cache/host/*-[ug]")):  # files of other ids: rmtree cannot remove them
-                self.cordon("image", "prune", "--yes", home=home)
         found += self.leftovers()
+        for home in self.homes:
+            if (found or self.own_home or not kept_home.take(home)) and bases_of_others(home):
+                self.cordon("image", "prune", "--yes", home=home)
         left = [p.pid for p in self.left_running()]
         for p in below(left) if left else []:
             kill_quietly(p.pid)

@@ -161,6 +161,8 @@ def run_job(suite_dir, test_ids):
     reporter = Reporter(out)
     for test_id in test_ids:
         unittest.defaultTestLoader.loadTestsFromName(test_id).run(reporter)
+    if "harness" in sys.modules:
+        sys.modules["harness"].kept_home.drop()
     return 0
 
 

@@ -8,6 +8,7 @@ from harness import ALL_MODES, COMMAND_SECONDS, CORDON, CordonTest
 
 
 class Programs(CordonTest):
+    own_home = True
     modes = ALL_MODES
 
     def needs(self, *programs):
@@ -102,6 +103,7 @@ X
 class Configuration(CordonTest):
     """Runs cordon on a machine whose /etc and /usr the test has made up."""
 
+    own_home = True
     modes = ("root",)
 
     def setUp(self):

@@ -18,6 +18,8 @@ def host_bundle():
 
 
 class HostCas(CordonTest):
+    own_home = True
+
     def setUp(self):
         super().setUp()
         self.host = host_bundle()

@@ -12,6 +12,7 @@ MARK = ".cordon-place"
 
 
 class PlacesTest(CordonTest):
+    own_home = True
     modes = ("root", "user")
 
     def place(self, *names):
