@@ -66,7 +66,7 @@ int entry_parse(struct entry *e, struct str line)
 	return take_body(e, v);
 }
 
-/* Cuts the time off "2026-01-02T03:04:05.678Z TEXT", as base/log.h writes it. */
+/* Cuts the time off a line such as "2026-01-02T03:04:05.678Z TEXT", which base/log.h writes. */
 static bool cut_stamp(struct str *line, uint64_t *ret_ns)
 {
 	static const char like[] = "2026-01-02T03:04:05.678Z ";
@@ -85,7 +85,7 @@ static bool cut_stamp(struct str *line, uint64_t *ret_ns)
 void entry_from_text(struct entry *e, struct str line, uint64_t t_ns)
 {
 	json_freep(&e->doc);
-	IGNORE(cut_stamp(&line, &t_ns)); /* a line without a time gets the file's time */
+	IGNORE(cut_stamp(&line, &t_ns)); /* if the line has no time, T_NS stays */
 	clock_rfc3339_ms(t_ns, e->stamp);
 	e->line = (struct str){ 0 };
 	e->t_ns = t_ns;

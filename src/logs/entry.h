@@ -1,6 +1,6 @@
 /*
- * Reads one record of a sandbox's log back. A log holds what commands printed, so no line is
- * trusted: a line that does not parse as a record is skipped.
+ * Reads one entry of a sandbox's log. A log holds what commands printed, so no line is trusted. A
+ * line that does not parse as an entry is skipped.
  */
 #pragma once
 
@@ -11,16 +11,16 @@
 #include "state/execlog.h"
 
 #define ENTRY_LINE_MAX_BYTES \
-	(2u << 20) /* twice the longest line of a writer; longer lines are skipped */
+	(2u << 20) /* twice the longest line that cordon writes; longer lines are skipped */
 
 struct entry {
-	struct str line; /* the line in the log, without its line feed; borrowed */
+	struct str line; /* the whole line of the log, without its line feed; borrowed */
 	uint64_t t_ns;
 	const char *time; /* the time in the log */
 	enum execlog_source source;
-	uint64_t id;     /* 0 if the record has no id */
+	uint64_t id;     /* 0 if the entry has no id */
 	struct str body; /* the bytes that were printed */
-	/* owned memory that the slices above point into */
+	/* owned memory, to which the slices above point */
 	struct json_doc *doc;
 	struct buf bytes;
 	char stamp[CLOCK_RFC3339_BYTES];
@@ -28,8 +28,9 @@ struct entry {
 
 void entry_init(struct entry *e);
 void entry_done(struct entry *e);
-/* Returns 0, or -EINVAL for a line that is no record. E may hold an earlier record. */
+/* Returns 0, or -EINVAL for a line that is no entry. *E may hold an earlier entry, which is
+ * replaced. */
 MUST_USE int entry_parse(struct entry *e, struct str line);
-/* Makes a system record from a line of plain text. Its time is the time at the start of the line,
- * or T_NS if the line has none. */
+/* Makes an entry of the source `system` from a line of plain text. The time of the entry is the
+ * time at the start of the line, or T_NS if the line starts with no time. */
 void entry_from_text(struct entry *e, struct str line, uint64_t t_ns);

@@ -5,7 +5,7 @@
 
 int filter_grep(struct filter *f, const char *pattern, struct err *e)
 {
-	/* as in grep, ^ and $ match at lines */
+	/* as in grep, `^` and `$` match at the start and end of each line */
 	if (regex_new(pattern, REGEX_LINES, &f->grep, e) < 0)
 		return err_wrap(e, "--grep: invalid expression '%s'", pattern);
 	return 0;

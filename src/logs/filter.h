@@ -1,5 +1,6 @@
-/* Chooses the records to show. The expression comes from a user and runs over a guest's output, so matching has
- * limits: an expression that takes too long is an error. */
+/* Chooses the log entries to show. A user writes the expression, and it is matched against the
+ * output of a sandbox. So the time of a match is limited: an expression that takes too long is an
+ * error. */
 #pragma once
 
 #include "logs/entry.h"
@@ -9,7 +10,8 @@ struct regex;
 struct filter {
 	unsigned sources;            /* bit per enum execlog_source */
 	uint64_t since_ns, until_ns; /* [since, until) */
-	uint64_t id;        /* only records of this command, since the sandbox last started; or 0 */
+	/* only entries of this command since the sandbox last started; 0 means all commands */
+	uint64_t id;
 	struct regex *grep; /* the expression, or NULL */
 };
 
@@ -18,5 +20,5 @@ struct filter {
 /* Compiles the expression. Fails with ERR_INVALID and the place of the mistake. */
 MUST_USE int filter_grep(struct filter *f, const char *pattern, struct err *e);
 void filter_done(struct filter *f);
-/* Returns 1 if X passes, 0 if X does not pass, or -1 if the expression takes too long for X. */
+/* Returns 1 if the entry passes, 0 if it does not, or -1 if matching the entry takes too long. */
 MUST_USE int filter_passes(const struct filter *f, const struct entry *x, struct err *e);

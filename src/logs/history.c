@@ -1,7 +1,7 @@
 /*
- * Several writers append to exec.log. Some still write to it after another writer has renamed it,
- * so records of one moment may be in two files. Readers therefore sort by time. Equal times keep
- * the order of files and lines.
+ * Several processes append to exec.log. When one of them renames the file, others still write to
+ * the renamed file for a while, so entries of one moment may be in two files. The index is
+ * therefore sorted by time. Entries of the same time keep the order of their files and lines.
  */
 #include "logs/history.h"
 
@@ -30,7 +30,8 @@ static int open_log(int dir, const char *name)
 	return openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 }
 
-/* Opens the files under the lock that rotation takes, so that no file is read twice or missed. */
+/* Opens the files while it holds the lock that a rotation takes. So no file is renamed meanwhile,
+ * and none is read twice or missed. */
 static void open_files(struct history *h, int dir)
 {
 	AUTO_FD lock =
@@ -38,7 +39,7 @@ static void open_files(struct history *h, int dir)
 	char name[32];
 
 	if (lock >= 0)
-		IGNORE(flock(lock, LOCK_SH)); /* a writer holds it only for a few renames */
+		IGNORE(flock(lock, LOCK_SH)); /* a writer holds the lock only for a few renames */
 	for (unsigned i = 0; i < EXECLOG_OLD_FILES; i++) {
 		snprintf(name, sizeof(name), EXECLOG_FILE ".%u", EXECLOG_OLD_FILES - i);
 		h->fd[i] = open_log(dir, name);
@@ -53,8 +54,9 @@ static bool is_note(const struct entry *x, const char *text)
 	       memcmp(x->body.p, text, strlen(text)) == 0;
 }
 
-/* Notes since when the present numbers of commands hold: they begin anew with each start. A command's first output may
- * be logged before the start is, so h->boot_ns is the time of the end before that start. */
+/* Notes since when the present numbers of commands are used: the numbers begin again at each start
+ * of the sandbox. A command's first output may be logged before the start is logged, so h->boot_ns
+ * is the time when the sandbox ended before that start. */
 static void note_boot(struct history *h, const struct entry *x)
 {
 	if (is_note(x, "--- sandbox stopped") || is_note(x, "--- sandbox crashed"))
@@ -63,7 +65,7 @@ static void note_boot(struct history *h, const struct entry *x)
 		h->boot_ns = h->stop_ns;
 }
 
-/* Drops the records that are older than the last start. The index is sorted. */
+/* Drops the entries that are older than the last start. The index is sorted. */
 static void drop_older(struct history *h)
 {
 	const struct spot *s = (const struct spot *)h->index.p;

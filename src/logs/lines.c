@@ -32,7 +32,7 @@ static void forget(struct lines *l, size_t n)
 	l->given = 0;
 }
 
-/* Returns the number of bytes read, 0 at the end, or -errno. */
+/* Reads more of the file. Returns the number of bytes read, 0 at the end of the file, or -errno. */
 static ssize_t more(struct lines *l)
 {
 	void *room = buf_room(&l->in, CHUNK_BYTES);

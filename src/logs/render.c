@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Readable on dark and light backgrounds; red and yellow are reserved for errors and warnings. */
+/* These colours are readable on dark and on light backgrounds. Red and yellow are kept for errors
+ * and warnings. */
 static const unsigned char colours[] = { 36, 35, 32, 34, 96, 95, 92, 94 };
 
 #define ESC '\033'
@@ -50,8 +51,9 @@ void render_strip(struct buf *out, struct str body)
 	}
 }
 
-/* "\r\n" and a lone "\r" both end a line: a command that draws over its own line would hide what it
- * printed before. Works in place, since lines only become shorter. */
+/* Replaces "\r\n" and a lone "\r" by "\n". On a terminal a lone "\r" would let a command draw over
+ * its own line and hide what it printed before. The function works in place, because lines only
+ * become shorter. */
 static size_t end_lines(char *p, size_t n)
 {
 	size_t k = 0;
@@ -78,7 +80,7 @@ void render_clean_json(struct buf *out, struct str line)
 		unsigned char c = (unsigned char)line.p[i];
 		unsigned char next = i + 1 < line.n ? (unsigned char)line.p[i + 1] : 0;
 
-		if (c < 0x20) { /* in JSON this is a blank between values */
+		if (c < 0x20) { /* valid JSON has such a byte only as a blank between values */
 			buf_add_char(out, ' ');
 		} else if (c == 0x7f) {
 			buf_add_str(out, "\\u007f");
@@ -105,7 +107,7 @@ static unsigned open_character(const char *p, size_t n)
 	return 0;
 }
 
-/* Renders the body of E for a terminal. A record may end inside a character or between "\r" and
+/* Renders the body of E for a terminal. An entry may end inside a character or between "\r" and
  * "\n". */
 static void add_clean(struct buf *out, struct render *r, const struct entry *e)
 {
@@ -143,7 +145,7 @@ static void add_json(struct buf *out, const struct render *r, const struct entry
 	AUTO_BUF line = BUF_INIT(6 * ENTRY_LINE_MAX_BYTES + 256); /* one byte may become six */
 	struct json_writer w;
 
-	if (e->line.n) { /* the log has the line in exactly this form */
+	if (e->line.n) { /* the line in the log already has this form */
 		render_json_line(out, r, e->line);
 		return;
 	}
@@ -209,7 +211,7 @@ static void add_text(struct buf *out, const struct render *r, const struct entry
 		const char *feed = memchr(body.p, '\n', body.n);
 		size_t n = feed ? (size_t)(feed - body.p) : body.n;
 
-		if (first || n) /* an empty line further down needs no prefix */
+		if (first || n) /* an empty line needs a prefix only if it is the first line */
 			add_prefix(out, r, e, first);
 		add_line(out, r, e, (struct str){ body.p, n });
 		if (feed)
@@ -221,10 +223,10 @@ static void add_text(struct buf *out, const struct render *r, const struct entry
 
 void render_entry(struct buf *out, struct render *r, const struct entry *e)
 {
-	/* a byte shown as \\xNN takes four */
+	/* a byte that is shown as \\xNN takes four bytes */
 	AUTO_BUF plain = BUF_INIT(4 * ENTRY_LINE_MAX_BYTES);
 	struct str body = e->body;
-	/* our own records begin a new line; if there are prefixes, every record begins one */
+	/* an entry of our own begins a new line; if entries get prefixes, every entry does */
 	bool whole = r->timestamps || r->show_id || e->source == LOG_SYSTEM || e->source == LOG_NET;
 
 	if (r->json) {

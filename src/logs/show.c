@@ -1,9 +1,9 @@
 /*
- * Following waits for events only. inotify on the directory of the logs reports appended records
- * and rotation. inotify on the record's lock file reports the sandbox's end: the supervisor held
- * that file open for writing, and the kernel closes it even if the supervisor is killed. The kernel
- * reports that close a moment before it drops the lock, so after such an event we look at the lock
- * a few times more.
+ * With --follow, `cordon logs` waits only for events. inotify on the directory of the logs reports
+ * appended log entries and rotations. inotify on the sandbox's lock file reports the end of the
+ * sandbox: the supervisor holds that file open for writing, and the kernel closes it even if the
+ * supervisor is killed. The kernel reports the close a moment before it drops the lock. So after
+ * such an event we look at the lock a few more times.
  */
 #include "logs/show.h"
 
@@ -24,7 +24,7 @@
 #include "state/record_lock.h"
 
 #define FLUSH_BYTES (256u << 10)
-#define OUT_MAX_BYTES (16u << 20) /* holds one record with its prefixes, and unwritten output */
+#define OUT_MAX_BYTES (16u << 20) /* one entry with its prefixes, and output not written yet */
 #define LOOK_AGAIN_MS 20
 #define LOOK_AGAIN_TIMES 25 /* half a second for the kernel to drop a lock */
 
@@ -60,13 +60,13 @@ static int show_history(struct out *o, const struct history *h, struct err *e)
 
 	entry_init(&x);
 	for (; r == 0 && i < n; i++)
-		if (history_get(h, i, &bytes, &x) == 0) /* leaves out a damaged record */
+		if (history_get(h, i, &bytes, &x) == 0) /* leaves out a damaged entry */
 			r = put(o, &x, e);
 	entry_done(&x);
 	return r == 0 ? flush(o, e) : r;
 }
 
-/* Shows why the last start failed, before everything else. */
+/* Shows why the last start failed. This comes before all entries. */
 static void add_boot_error(struct out *o, int record_dir)
 {
 	AUTO_BUF text = BUF_INIT(65536), line = BUF_INIT(8 * 65536);
@@ -106,7 +106,8 @@ struct follow {
 	int record_dir, logs_dir; /* borrowed */
 	int events;
 	int lock_watch;
-	/* exec.log and its predecessor: a writer may still write to the renamed file */
+	/* exec.log, and the file that had this name before: a writer may still write to the renamed
+	 * file */
 	struct lines now, before;
 	unsigned look_again;
 };
@@ -151,7 +152,7 @@ static void reopen(struct follow *f)
 		0);
 }
 
-/* Shows all records so far. Returns 0, 1 when the reader of our output left, or -1. */
+/* Shows all entries so far. Returns 0, 1 when the reader of our output left, or -1. */
 static int catch_up(struct follow *f, struct err *e)
 {
 	int r = drain(f, &f->before, e);
@@ -179,7 +180,7 @@ static void take_events(struct follow *f)
 	}
 }
 
-/* Returns 1 when following is over without an error. */
+/* Waits for an event. Returns 1 if --follow shall end without an error. */
 static int wait_for_more(struct follow *f)
 {
 	struct pollfd p[] = { { .fd = f->events, .events = POLLIN },
@@ -215,7 +216,7 @@ static int watch(struct follow *f, struct err *e)
 static int follow_loop(struct follow *f, struct err *e)
 {
 	for (;;) {
-		/* asked before we read, so that the last output of the sandbox is not lost */
+		/* we ask this before we read, so that the last output of the sandbox is not lost */
 		bool live = record_is_live(f->record_dir) > 0;
 		int r = catch_up(f, e);
 

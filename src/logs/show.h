@@ -1,4 +1,5 @@
-/* All of `cordon logs`: shows the records that exist, then follows new ones. */
+/* The command `cordon logs`: shows the log entries that exist, and then (with --follow) each new
+ * entry. */
 #pragma once
 
 #include "logs/filter.h"
@@ -7,8 +8,10 @@
 struct show {
 	struct filter filter;
 	struct render render;
-	uint64_t tail; /* how many of the last records to show; UINT64_MAX means all */
-	bool follow; /* show new records until the sandbox stops, STOP_FD is readable or our reader leaves */
+	uint64_t tail; /* how many of the last entries to show; UINT64_MAX means all */
+	/* show new entries until the sandbox stops, stop_fd is readable or the reader of our
+	 * output leaves */
+	bool follow;
 	int stop_fd; /* borrowed, or -1 */
 };
 

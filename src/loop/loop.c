@@ -1,8 +1,10 @@
 /*
- * Each descriptor, timer and signal has a slot in one array. The epoll cookie is {slot, generation}. When an entry is
- * removed, the generation of its slot is raised and the slot goes to the free list, so a late event does not match. A
- * server keeps thousands of idle descriptors and timers, so no operation walks all slots: free slots are a list, timers
- * are a heap ordered by deadline, and the few signals are a list. All signals share one signalfd.
+ * Each descriptor, timer and signal has a slot in one array. The epoll cookie is {slot,
+ * generation}. When an entry is removed, the generation of its slot is raised and the slot goes to
+ * the free list. So a late event for the removed entry does not match the slot. A server keeps
+ * thousands of idle descriptors and timers, so no operation walks all slots: free slots are a list,
+ * timers are a heap ordered by deadline, and the few signals are a list. All signals share one
+ * signalfd.
  */
 #include "loop/loop.h"
 
@@ -33,8 +35,8 @@ struct slot {
 	uint32_t gen;
 	int fd;          /* the descriptor, or the number of the signal */
 	uint32_t events; /* what epoll watches */
-	uint32_t next;   /* free or signal slots: the next one in their list */
-	uint32_t at;     /* timers: their index in the heap */
+	uint32_t next;   /* for free slots and for signals: the next slot in the list */
+	uint32_t at;     /* for timers: the index in the heap */
 	uint64_t deadline;
 	union {
 		loop_fd_fn *on_fd;
@@ -51,7 +53,7 @@ struct loop {
 	struct slot *slot;
 	uint32_t n_slots;
 	uint32_t n_live;
-	uint32_t free_slot;   /* first of the list, or NO_SLOT */
+	uint32_t free_slot;   /* the first free slot, or NO_SLOT */
 	uint32_t signal_slot; /* the first signal slot, or NO_SLOT */
 	uint32_t *timer;      /* heap of slots, the earliest deadline first */
 	uint32_t n_timers;
@@ -121,7 +123,8 @@ static void give_back(struct loop *l, uint32_t i)
 	l->free_slot = i;
 }
 
-/* Doubles the number of slots, so that the average cost of adding one stays the same. */
+/* Doubles the number of slots, so that adding a slot costs the same on average, however many there
+ * are. */
 static bool grow(struct loop *l)
 {
 	uint32_t n = l->n_slots ? l->n_slots * 2 : LOOP_FIRST_SLOTS;
@@ -183,7 +186,8 @@ void loop_change_fd(struct loop *l, loop_id id, uint32_t events)
 	struct slot *s = find(l, id);
 
 	if (!s || s->events == events)
-		return; /* callers set their events after each turn; usually nothing changes */
+		/* callers set their events after each turn, and usually the events are the same */
+		return;
 	s->events = events;
 	IGNORE(epoll_ctl(l->epoll, EPOLL_CTL_MOD, s->fd, &ev)); /* the fd is registered */
 }
@@ -384,9 +388,9 @@ static void deliver_signals(struct loop *l)
 		call_signal(l, (int)si.ssi_signo);
 }
 
-/* Runs the timers that are due, in the order of their deadlines. Returns milliseconds until the next timer, or -1.
- * A timer that is added meanwhile for a later moment waits for the next turn, so that descriptors get their turn
- * too. */
+/* Runs the timers that are due, in the order of their deadlines. Returns milliseconds until the
+ * next timer, or -1. If a handler adds a timer for a later moment, that timer waits for the next
+ * turn, so that descriptors are served between two turns. */
 static int run_timers(struct loop *l)
 {
 	uint64_t now = clock_mono_ns(), left;

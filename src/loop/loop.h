@@ -1,10 +1,11 @@
 /*
- * An event loop with one thread and one level-triggered epoll.
+ * An event loop for one thread, with one level-triggered epoll descriptor.
  *
- * Descriptors, timers, children (by pidfd) and signals (by signalfd) arrive as callbacks. An id holds a slot and a
- * generation, never a pointer. An event for an entry that was removed earlier in the same turn has an old generation and
- * is dropped, so a callback may remove any entry. Callbacks do bounded work and never block. The loop owns no
- * descriptor: the caller removes the watch, then closes the descriptor.
+ * The loop calls a callback when a descriptor is ready, a timer fires, a child ends (by pidfd) or a
+ * signal comes (by signalfd). The id of such an entry holds a slot and a generation, never a
+ * pointer. If an entry is removed, a later event for it in the same turn has an old generation and
+ * is dropped. So a callback may remove any entry. Callbacks do bounded work and never block. The
+ * loop owns no descriptor: the caller removes the entry, then closes the descriptor.
  */
 #pragma once
 
@@ -32,22 +33,25 @@ void loop_free(struct loop *l);
 /* Returns an id, or 0 with errno set. */
 loop_id loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn *fn, void *arg);
 void loop_change_fd(struct loop *l, loop_id id, uint32_t events);
-/* Fires once after the monotonic deadline (clock_mono_ns). */
+/* Calls FN once, after the deadline. The deadline is a time of clock_mono_ns(). */
 loop_id loop_add_timer(struct loop *l, uint64_t deadline_ns, loop_timer_fn *fn, void *arg);
-/* Blocks SIG for the process and calls FN when it comes. A signal has one handler at a time. */
+/* Blocks the signal SIG for the process, and calls FN when the signal comes. A signal has one
+ * handler at a time. */
 loop_id loop_add_signal(struct loop *l, int sig, loop_signal_fn *fn, void *arg);
-/* Accepts 0, and an id that was removed already. Clears the caller's copy. */
+/* Accepts also 0 and an id that was removed already. Sets *ID to 0. */
 void loop_remove(struct loop *l, loop_id *id);
 
 /* Runs until loop_stop(), or until there is nothing to wait for. Returns 0 or -errno. */
 MUST_USE int loop_run(struct loop *l);
 void loop_stop(struct loop *l);
 
-/* Returns how many slots the loop has looked at so far. A test compares the count with few and with many
- * idle entries: idle descriptors must not raise it, and timers may raise it only with their logarithm. */
+/* Returns how many slots the loop has looked at so far. A test compares the count with few and with
+ * many idle entries: idle descriptors must not raise the count, and N timers may raise it only by
+ * about log N. */
 uint64_t loop_looked_at(const struct loop *l);
 
-/* For tests: called if the handler at this address waited for something, for instance a lock, a disk or a peer. */
+/* For tests. The loop calls this function if the handler at the address HANDLER waited for
+ * something, for instance for a lock, a disk or a peer. */
 typedef void loop_blocked_fn(void *arg, const void *handler);
 /* From now on the loop compares the thread's voluntary context switches before and after each handler, and calls FN
  * for every handler that blocked. If FN is NULL, the loop stops comparing. */
