@@ -1,6 +1,7 @@
 /*
- * A regular expression (PCRE) that a user or a model wrote, for text from a sandbox. Both may be hostile, so each match has
- * limits on its steps, its depth and its memory. The caller bounds the time of all matches together.
+ * A regular expression (PCRE) that a user or a model wrote. It is matched against text from a
+ * sandbox. The expression and the text may be hostile, so each match has limits on its steps, its
+ * depth and its memory. The caller limits the time of all matches together.
  */
 #pragma once
 
@@ -21,8 +22,9 @@ struct regex;
 /* Compiles TEXT, which must live as long as the expression. Fails with ERR_INVALID and the reason. */
 MUST_USE int regex_new(const char *text, unsigned flags, struct regex **ret, struct err *e);
 void regex_free(struct regex *r);
-/* Returns the expression if it is plain text, which every matching line contains. Otherwise returns an empty slice. */
+/* Returns the expression if it is plain text, so that exactly the lines that contain this text
+ * match. Otherwise returns an empty slice. */
 struct str regex_literal(const struct regex *r);
-/* Returns 1 if LINE matches, 0 if not, or -ETIME if the line reaches a limit. VALID says that the line is known to be
- * UTF-8. Bytes that are not UTF-8 match nothing. */
+/* Returns 1 if LINE matches, 0 if not, or -ETIME if the line reaches a limit. VALID is true if the
+ * caller knows that the line is UTF-8. Bytes that are not UTF-8 match nothing. */
 int regex_matches(struct regex *r, struct str line, bool valid);

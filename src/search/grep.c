@@ -15,7 +15,7 @@
 
 #define CUT_MARK "... [truncated]"
 #define MATCH_OVERHEAD_BYTES 48u /* keys, quotes and the line number of one match */
-#define LINES_PER_CHECK 64u      /* lines between two looks at the clock */
+#define LINES_PER_CHECK 64u      /* the clock is read once per this many lines */
 
 struct search {
 	struct regex *regex;
@@ -82,7 +82,7 @@ static bool look_at_line(struct search *s, struct str path, uint64_t number, str
 	if (line.n > GREP_LINE_MAX_BYTES) {
 		searched.n = GREP_LINE_MAX_BYTES;
 		s->cut_line = true;
-		valid = false; /* the cut may divide a character */
+		valid = false; /* the cut may be inside of a character */
 	}
 	r = regex_matches(s->regex, searched, valid);
 	s->late |= r < 0;
@@ -117,7 +117,8 @@ static bool skip_lines(struct str literal, struct str *rest, uint64_t *number)
 	return true;
 }
 
-/* Adds the time since *SINCE to the time of matching. Returns false if the time is over. */
+/* Adds the time since *SINCE to the time that matching took. Returns false if that time exceeds the
+ * limit. */
 static bool check_time(struct search *s, uint64_t *since)
 {
 	uint64_t now = clock_mono_ns();
@@ -165,7 +166,8 @@ static ssize_t read_text(struct search *s, int fd)
 	size_t max = max_bytes(s), n = 0;
 	ssize_t r = 1;
 
-	while (r != 0 && n <= max) { /* one byte more than MAX tells that there is more */
+	/* reads one byte more than MAX, to see whether the file is longer */
+	while (r != 0 && n <= max) {
 		r = read(fd, s->text + n, max + 1 - n);
 		if (r < 0 && errno != EINTR)
 			return -errno;

@@ -1,7 +1,9 @@
 /*
- * The search of the tool `grep`: the lines of the files below a directory that match an expression, within limits.
+ * The search of the tool `grep`: it finds the lines that match an expression, in the files below a
+ * directory and within limits.
  *
- * Lines are searched one by one. Bytes that are not UTF-8 match nothing but themselves and are shown as U+FFFD.
+ * An expression is matched against one line at a time. A byte that is not UTF-8 is matched only by
+ * the same byte, and is shown as U+FFFD.
  */
 #pragma once
 
@@ -16,11 +18,12 @@
 #define GREP_LINE_MAX_BYTES 1048576u /* how much of a line is searched */
 #define GREP_FILE_MAX_BYTES 10485760u
 #define GREP_TOTAL_MAX_BYTES 52428800u
-#define GREP_REGEX_NS 250000000u /* for all matches together */
+#define GREP_REGEX_NS 250000000u /* time for all matches of one search together */
 
-/* Searches FD and closes it. FD is a directory, a regular file, or a pipe with a stream of files (search/stream.h). INCLUDE
- * is a pattern of file names, or "". Writes an object with `matches` and `truncated_by`. A match names its file by the path
- * below FD ("" for FD itself) or by the path in the stream. Fails with ERR_INVALID for a bad expression, and with
- * ERR_TIMEOUT for an expression that takes too long. */
+/* Searches FD and closes FD. FD is a directory, a regular file, or a pipe with a stream of files
+ * (search/stream.h). INCLUDE is a pattern of file names, or "". Writes an object with `matches` and
+ * `truncated_by`. Each match has the path of its file: the path below FD ("" for FD itself), or the
+ * path that the stream gives. Fails with ERR_INVALID for a bad expression, and with ERR_TIMEOUT for
+ * an expression that takes too long. */
 MUST_USE int grep_run(int fd, const char *expression, const char *include, struct json_writer *w,
 		      struct err *e);

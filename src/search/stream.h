@@ -1,6 +1,7 @@
 /*
- * Files one after the other in one stream of bytes. For each file the stream has a line "SIZE PATH", and then SIZE bytes.
- * The last file ends the stream. `cordon tool grep` passes files of a sandbox to cordon-search in this form.
+ * A stream of bytes that holds files one after the other. For each file the stream has a line "SIZE
+ * PATH" and then the SIZE bytes of the file. The last file ends the stream. `cordon tool grep`
+ * passes files of a sandbox to cordon-search in this form.
  */
 #pragma once
 
