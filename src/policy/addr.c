@@ -59,7 +59,8 @@ static int v4_parse(struct str s, uint8_t out[ADDR_V4_BYTES])
 		if (!s.p)
 			return -EINVAL;
 		part = str_cut(&s, '.');
-		/* a leading zero means octal to some programs and nothing to others: refuse it */
+		/* some programs read a number with a leading zero as octal, others as decimal, so
+		 * we refuse it */
 		if (part.n > 3 || (part.n > 1 && part.p[0] == '0') ||
 		    parse_u64_str(part, 0, 255, &v) < 0)
 			return -EINVAL;
@@ -90,8 +91,8 @@ static int hex_group_parse(struct str s, uint8_t out[2])
 	return 0;
 }
 
-/* Reads colon-separated groups, the last of which may be dotted IPv4, into OUT. Returns the number
- * of bytes, or -1. */
+/* Reads groups that are separated by colons into OUT. The last group may be a dotted IPv4 address.
+ * Returns the number of bytes, or -1. */
 static int hex_groups_parse(struct str s, uint8_t out[ADDR_V6_BYTES])
 {
 	unsigned n = 0;
@@ -268,7 +269,7 @@ static const struct range {
 	{ GROUP_PRIVATE, V4(172, 16, 0, 0, 12) },
 	{ GROUP_PRIVATE, V4(192, 168, 0, 0, 16) },
 	{ GROUP_PRIVATE, V4(100, 64, 0, 0, 10) }, /* carrier-grade NAT */
-	{ GROUP_PRIVATE, V4(192, 0, 0, 0, 24) },  /* between a network and its provider: DS-Lite, discovery */
+	{ GROUP_PRIVATE, V4(192, 0, 0, 0, 24) },  /* between a network and its provider (DS-Lite, discovery) */
 	{ GROUP_PRIVATE, V6(7, 0xfc) },
 	{ GROUP_PRIVATE, V6(10, 0xfe, 0xc0) },                         /* site-local, deprecated */
 	{ GROUP_PRIVATE, V6(48, 0x00, 0x64, 0xff, 0x9b, 0x00, 0x01) }, /* local-use translation, RFC 8215 */
@@ -277,10 +278,11 @@ static const struct range {
 	{ GROUP_MULTICAST, V4(224, 0, 0, 0, 4) },
 	{ GROUP_MULTICAST, V6(8, 0xff) },
 };
-/* IPv6 ranges that a translator in the network turns back into the IPv4 address inside them. */
+/* IPv6 ranges whose addresses contain an IPv4 address. A translator in the network sends their
+ * packets to that IPv4 address. */
 static const struct carrier {
 	struct cidr cidr;
-	unsigned at; /* offset of the IPv4 address */
+	unsigned at; /* offset of the IPv4 address in the IPv6 address */
 } carriers[] = {
 	{ V6(96, 0x00, 0x64, 0xff, 0x9b), 12 }, /* NAT64, RFC 6052 */
 	{ V6(16, 0x20, 0x02), 2 },              /* 6to4 */

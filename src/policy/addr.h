@@ -1,10 +1,11 @@
 /*
- * Internet addresses for rules: one type for both families, prefixes, and the groups that rules can
- * name.
+ * Internet addresses for rules: one type for IPv4 and IPv6 addresses, prefixes, and the groups of
+ * addresses that rules can name.
  *
- * An IPv4 address in IPv6 form (::ffff:a.b.c.d) is stored as IPv4, so the longer spelling cannot
- * evade a rule. Parsing is strict: four decimal octets without leading zeros, RFC 4291 text without
- * zone. Each text has one meaning.
+ * An IPv4 address in IPv6 form (::ffff:a.b.c.d) is stored as IPv4, so the IPv6 form cannot evade a
+ * rule about the IPv4 address. Parsing is strict, so that each text has one meaning: an IPv4
+ * address is four decimal octets without leading zeros, and an IPv6 address is RFC 4291 text
+ * without a zone.
  */
 #pragma once
 
@@ -29,7 +30,7 @@ struct cidr {
 	unsigned len;
 };
 
-/* The groups are disjoint and are tested in this order. */
+/* The first of these groups that has an address is the group of the address. */
 enum addr_group {
 	GROUP_NONE, /* the unspecified address: no group matches it */
 	GROUP_HOST, /* the sandbox's own gateway addresses */
@@ -48,11 +49,12 @@ struct addr_host {
 	struct addr v4, v6;
 };
 
-#define ADDR_TEXT_BYTES 48 /* "ffff:…" in full, with the terminator */
+/* room for the longest text of an IPv6 address, with its terminator */
+#define ADDR_TEXT_BYTES 48
 #define CIDR_TEXT_BYTES (ADDR_TEXT_BYTES + 4)
 
 struct addr addr_v4(const uint8_t b[ADDR_V4_BYTES]);
-struct addr addr_v6(const uint8_t b[ADDR_V6_BYTES]); /* unmaps ::ffff:a.b.c.d */
+struct addr addr_v6(const uint8_t b[ADDR_V6_BYTES]); /* turns ::ffff:a.b.c.d into IPv4 */
 bool addr_eq(const struct addr *a, const struct addr *b);
 
 /* Returns 0 or -EINVAL. */
@@ -60,7 +62,8 @@ MUST_USE int addr_parse(struct str s, struct addr *ret);
 /* Writes the shortest RFC 5952 text. */
 void addr_format(const struct addr *a, char out[ADDR_TEXT_BYTES]);
 
-/* Reads "a.b.c.d/len", "v6/len" or an address alone; clears the host bits. Returns 0 or -EINVAL. */
+/* Reads an IPv4 or IPv6 prefix ("a.b.c.d/len") or an address alone. Clears the host bits. Returns 0
+ * or -EINVAL. */
 MUST_USE int cidr_parse(struct str s, struct cidr *ret);
 /* Writes "10.0.0.0/8", or only the address if the prefix covers a single address. */
 void cidr_format(const struct cidr *c, char out[CIDR_TEXT_BYTES]);
@@ -68,8 +71,8 @@ void cidr_format(const struct cidr *c, char out[CIDR_TEXT_BYTES]);
 bool cidr_is_single(const struct cidr *c);
 bool cidr_has(const struct cidr *c, const struct addr *a);
 
-/* Sets *RET to the IPv4 address to which a translator (NAT64, 6to4) would send A. Returns false if
- * A has no such address. */
+/* Sets *RET to the IPv4 address to which a translator (NAT64, 6to4) would send packets for the IPv6
+ * address *A. Returns false if no translator would do that. */
 bool addr_carried(const struct addr *a, struct addr *ret);
 /* If HOST is NULL, no address is in GROUP_HOST. */
 enum addr_group addr_group_of(const struct addr *a, const struct addr_host *host);

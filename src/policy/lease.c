@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 
-/* Fills the bits of A from FROM up to TO (counted from the front) with bits of SEED. */
+/* Fills the bits FROM to TO-1 of the address *A with bits of SEED. Bit 0 is the first bit. */
 static void fill_bits(struct addr *a, unsigned from, unsigned to, const uint8_t *seed)
 {
 	for (unsigned bit = from; bit < to; bit++) {

@@ -2,9 +2,9 @@
  * The addresses of one sandbox's link.
  *
  * Every sandbox has a network namespace and a gateway of its own, so two sandboxes may have the
- * same addresses. The addresses of one sandbox must not change, so they are derived from its name:
- * a /30 of the IPv4 pool with the gateway before the guest, a /64 of the IPv6 pool, and two locally
- * administered MAC addresses.
+ * same addresses. The addresses of one sandbox must not change, so they are derived from the
+ * sandbox's name. They are a /30 of the IPv4 pool (the gateway has the first address and the guest
+ * the second), a /64 of the IPv6 pool, and two locally administered MAC addresses.
  */
 #pragma once
 

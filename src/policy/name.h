@@ -2,8 +2,8 @@
  * Host names in normal form, the only form that we compare, judge and resolve.
  *
  * The normal form has lower case letters, digits, hyphens and dots, and no trailing dot. Any other
- * name (NUL, spaces, raw UTF-8, empty labels, more than 253 bytes) is refused where it enters, so
- * the gateway uses exactly the name that was judged.
+ * name (NUL, spaces, raw UTF-8, empty labels, more than 253 bytes) is refused when we read it, so
+ * the gateway uses exactly the name about which the rules decided.
  */
 #pragma once
 
@@ -24,10 +24,10 @@ enum name_kind {
 
 /* Returns 0 or -EINVAL. */
 MUST_USE int name_normalise(struct str s, enum name_kind kind, char out[NAME_TEXT_BYTES]);
-/* Returns true if NAME is SUFFIX or is below it, as www.example.com is below example.com and
- * evilexample.com is not. Both must be normalised. */
+/* Returns true if NAME is SUFFIX or is below SUFFIX: www.example.com is below example.com, but
+ * evilexample.com is not. Both names must be in normal form. */
 bool name_is_under(const char *name, const char *suffix);
-/* Returns true if anybody may register a name below NAME (co.uk, github.io). NAME is normalised.
- * The list of public suffixes is compiled in. A name of a single label (com) is always a public
- * suffix. */
+/* Returns true if anybody may register a name below NAME (co.uk, github.io). NAME must be in normal
+ * form. The list of public suffixes is part of the program. A name of a single label (com) is
+ * always a public suffix. */
 bool name_is_public_suffix(const char *name);

@@ -6,8 +6,9 @@
 #include "base/cleanup.h"
 
 #define RATE_INTERVAL_MS 1000u
-#define RATE_INTERVAL_MAX_MS (24u * 3600 * 1000) /* longer than a day is a typo */
-#define RATE_AMOUNT_MAX (1ull << 50)             /* keeps amount × time within 64 bits */
+/* an interval of more than a day is surely a typo */
+#define RATE_INTERVAL_MAX_MS (24u * 3600 * 1000)
+#define RATE_AMOUNT_MAX (1ull << 50) /* keeps amount × time within 64 bits */
 
 /* --- profiles --------------------------------------------------------------------------------- */
 
@@ -152,7 +153,8 @@ static int check_tenant(const struct policy_options *o, struct err *e)
 	return 0;
 }
 
-/* Adds the baseline that the options choose, after the explicit rules. */
+/* Sets the default actions, and adds the rules of the profiles that the options choose. These rules
+ * come after the rules that the user wrote. */
 static int add_baseline(const struct policy_options *o, struct policy *p, struct err *e)
 {
 	unsigned profiles = 0;
@@ -327,7 +329,7 @@ static int set_pool(const char *flag, const char *s, enum addr_family family, un
 
 /* --- rates -------------------------------------------------------------------------------------- */
 
-/* Reads N with an optional unit; units[i] means factor[i]. */
+/* Reads a number with an optional unit. The unit units[i] multiplies the number by factor[i]. */
 static int parse_scaled(struct str s, const char *const units[], const uint64_t factor[],
 			uint64_t max, uint64_t *ret)
 {

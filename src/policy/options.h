@@ -27,16 +27,18 @@ struct policy_options {
 	uint64_t query_timeout_ms;         /* 0 if not given */
 	const char *ipv4_pool, *ipv6_pool; /* NULL if not given */
 	uint64_t max_connections;          /* 0 if not given */
-	/* in this order: BYTES[/DURATION], BYTES, N[/DURATION], N; NULL if not given */
+	/* The forms, in the order of each line: BYTES[/DURATION], BYTES, N[/DURATION], N. NULL if
+	 * not given. */
 	const char *egress_bandwidth, *egress_bandwidth_burst, *egress_ops, *egress_ops_burst;
 	const char *ingress_bandwidth, *ingress_bandwidth_burst, *ingress_ops, *ingress_ops_burst;
 };
 
 /* Initialises P. */
 MUST_USE int policy_from_options(const struct policy_options *o, struct policy *p, struct err *e);
-/* Removes the rules RM and puts the rules ADD before the others, for `modify`. Both are comma lists in the syntax of
- * --net-rule. With MULTI_TENANT the rules that wall off tenants stay first. */
+/* For `modify`: removes the rules in RM and puts the rules in ADD before all rules that are left.
+ * Each string of RM and ADD is a comma list in the syntax of --net-rule. If MULTI_TENANT is true,
+ * the rules that separate tenants stay before all others. */
 MUST_USE int policy_edit_rules(struct policy *p, const struct policy_strings *add,
 			       const struct policy_strings *rm, bool multi_tenant, struct err *e);
-/* Applies only the rules and defaults of O, for `modify`. The rest of P stays. */
+/* For `modify`: applies only the rules and the default actions of *O. The rest of *P stays. */
 MUST_USE int policy_change_rules(const struct policy_options *o, struct policy *p, struct err *e);

@@ -78,11 +78,11 @@ struct verdict policy_decide(const struct policy *p, const struct addr_host *hos
 }
 
 /*
- * A DNS question goes to the gateway itself, port 53, so rules about the host group or about "any"
- * match as they would for a connection there. Rules about names match the name that is asked for.
- * An allow rule about a name matches with any ports: a client that may connect to example.com:443
- * must be able to resolve example.com. A deny rule about a name matches only if it is not limited
- * to protocols or ports. Rules about addresses never match.
+ * A DNS question goes to port 53 of the gateway itself, so rules about the group `host` or about
+ * `any` match as they would match a connection to that port. Rules about names match the name that
+ * is asked for. An allow rule about a name matches, whatever its ports are: a client that may
+ * connect to example.com:443 must be able to resolve example.com. A deny rule about a name matches
+ * only if it is not limited to protocols or ports. Rules about addresses never match.
  */
 static bool matches_query(const struct rule *r, enum policy_proto proto, const char *name)
 {
@@ -113,8 +113,9 @@ struct verdict policy_decide_query(const struct policy *p, enum policy_proto pro
 }
 
 /*
- * Rebinding: a public name resolves to an internal address. Only a rule about addresses alone (a
- * group or a prefix, no ports) shows that the user wants the sandbox to reach such addresses.
+ * DNS rebinding is an attack in which a public name resolves to an internal address. Such an answer
+ * is allowed only by a rule about addresses alone (a group or a prefix, without ports): that rule
+ * shows that the user wants the sandbox to reach these addresses.
  */
 bool policy_allows_answer(const struct policy *p, const struct addr_host *host,
 			  const struct addr *a)

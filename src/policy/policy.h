@@ -1,13 +1,13 @@
 /*
  * What a sandbox may reach, and which peers may reach it.
  *
- * A policy is a default per direction and an ordered list of rules. The first matching rule
- * decides. Deciding is a pure function: no clock, no sockets, no allocation. The caller tells which
- * names this sandbox has resolved to which address.
+ * A policy is an ordered list of rules, and a default action for each direction. The first matching
+ * rule decides. policy_decide() is a pure function: it uses no clock and no sockets, and allocates
+ * no memory. The calling code must tell which names this sandbox has resolved to which addresses.
  *
- * The struct also carries the other members of the `network` object that shape traffic (resolver,
- * address pools, limits), because they belong together: options build the struct, the sandbox's
- * record keeps it as JSON, and the gateway obeys it.
+ * The struct also has the other settings of the `network` object that shape traffic (resolver,
+ * address pools, limits). They are in the same struct because they take the same way: options fill
+ * the struct, the sandbox's record keeps it as JSON, and the gateway obeys it.
  */
 #pragma once
 
@@ -18,10 +18,12 @@
 #include "base/json.h"
 #include "policy/rule.h"
 
-#define POLICY_RULES_MAX 512u       /* more than people write; bounds the time of a decision */
-#define POLICY_NAMESERVERS_MAX 8u   /* the gateway tries one after the other, each with a timeout */
+/* more rules than people write; the limit bounds the time of a decision */
+#define POLICY_RULES_MAX 512u
+/* the gateway asks one nameserver after the other, each with a timeout */
+#define POLICY_NAMESERVERS_MAX 8u
 #define POLICY_NAMESERVER_BYTES 264 /* HOST:PORT */
-#define POLICY_MAX_CONNECTIONS 256u /* --max-connections by default */
+#define POLICY_MAX_CONNECTIONS 256u /* the default of --max-connections */
 #define POLICY_CONNECTIONS_LIMIT 16384u
 #define POLICY_QUERY_TIMEOUT_MS 5000u
 #define POLICY_QUERY_TIMEOUT_LIMIT_MS 600000u
@@ -43,7 +45,8 @@ struct policy {
 	enum policy_action default_egress, default_ingress;
 	struct rule *rule; /* owned */
 	size_t n_rules;
-	bool strict; /* a client must show the name that a rule allows (TLS SNI, HTTP Host) */
+	/* a connection must show the name that a rule allows (TLS SNI, HTTP Host) */
+	bool strict;
 	uint32_t max_connections;
 
 	char nameserver[POLICY_NAMESERVERS_MAX][POLICY_NAMESERVER_BYTES];
@@ -55,7 +58,7 @@ struct policy {
 	struct policy_rates rates;
 };
 
-/* Makes a policy that denies everything and has defaults for the rest. */
+/* Makes a policy that denies all traffic. All other settings get their defaults. */
 void policy_init(struct policy *p);
 void policy_done(struct policy *p);
 /* Fails with ERR_LIMIT beyond POLICY_RULES_MAX. */
@@ -63,9 +66,9 @@ MUST_USE int policy_add_rule(struct policy *p, const struct rule *r, struct err 
 
 /* --- deciding ------------------------------------------------------------------------------- */
 
-/* Answers what only the caller knows about names. */
+/* A question about names that only the calling code can answer. */
 struct policy_names {
-	/* Returns true if this sandbox resolved a name that R covers to ADDR. */
+	/* Returns true if a name that the rule R covers was resolved to ADDR by this sandbox. */
 	bool (*resolved)(void *arg, const struct rule *r, const struct addr *addr);
 	void *arg;
 };
@@ -85,27 +88,30 @@ struct verdict {
 };
 
 /* If NAMES is NULL, no name counts as resolved. If the client showed a name (the authority), an
- * allow rule about a name matches only if that name was shown and was also resolved to this address.
- * For a deny rule one of the two is enough. */
+ * allow rule about a name matches only if the shown name is that name and that name was also
+ * resolved to this address. For a deny rule one of the two conditions is enough. */
 struct verdict policy_decide(const struct policy *p, const struct addr_host *host,
 			     const struct policy_flow *f, const struct policy_names *names);
-/* Decides whether the sandbox may ask for this name. PROTO is the protocol of the question. */
+/* Decides whether the sandbox may ask the resolver for NAME. PROTO is the protocol that carries the
+ * DNS question. */
 struct verdict policy_decide_query(const struct policy *p, enum policy_proto proto,
 				   const char *name);
-/* Returns true if a DNS answer may hold this address. Only rebind protection makes it false. */
+/* Returns true if a DNS answer may hold the address *A. Returns false only for an address that the
+ * protection against DNS rebinding refuses. */
 bool policy_allows_answer(const struct policy *p, const struct addr_host *host,
 			  const struct addr *a);
 
 /* Returns true if no packet can ever pass in either direction, so that no interface is needed. */
 bool policy_is_closed(const struct policy *p);
-/* Returns true if V, the verdict about F by its address, may change once the client shows a name.
- * That is so if a rule about a name gave V, or if an earlier rule denies a name. */
+/* V is the verdict about the flow *F before the client has shown a name. Returns true if V may
+ * change when the client shows one. That is so if a rule about a name gave V, or if an earlier rule
+ * denies a name. */
 bool policy_minds_names(const struct policy *p, const struct policy_flow *f, struct verdict v);
 
 /* --- as JSON -------------------------------------------------------------------------------- */
 
-/* Writes one object whose members belong to `network`, keys sorted: dns, interface,
- * max_connections, policy, rates, strict. */
+/* Writes one object with members of `network`, sorted by key: dns, interface, max_connections,
+ * policy, rates, strict. */
 void policy_write_json(const struct policy *p, struct json_writer *w);
 /* Reads the output of policy_write_json, or the members of a whole `network` object. Ignores
  * unknown members; absent members keep their defaults. If it fails, P is as after policy_init(). */

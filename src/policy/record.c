@@ -1,6 +1,6 @@
 /*
  * A policy as JSON: the members of `network` that `inspect` shows, the record keeps and the gateway
- * receives. For interface and rates, only values that differ from the defaults are written.
+ * receives. Of `interface` and `rates`, only values that differ from the defaults are written.
  */
 #include "policy/policy.h"
 

@@ -52,7 +52,7 @@ bool rule_covers_port(const struct rule *r, enum policy_proto proto, uint16_t po
 	if (r->n_ports == 0)
 		return true;
 	if (!(proto & (PROTO_TCP | PROTO_UDP)))
-		return false; /* a rule about ports does not apply to ICMP */
+		return false; /* a rule with ports does not match ICMP */
 	for (unsigned i = 0; i < r->n_ports; i++)
 		if (port >= r->port[i].start && port <= r->port[i].end)
 			return true;

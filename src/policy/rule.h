@@ -1,7 +1,7 @@
 /*
  * One rule of a network policy: it allows or denies the traffic that it matches.
  *
- * A rule is a plain value: it can be copied and compared. Its text form is the token people write,
+ * A rule is a plain value: it can be copied and compared. People write a rule as a token,
  * ACTION[:DIR]@TARGET[:PROTO[:PORTS]], and messages about denied traffic use the same form.
  */
 #pragma once
@@ -16,7 +16,8 @@
 enum policy_action { POLICY_DENY, POLICY_ALLOW };
 enum policy_direction { POLICY_EGRESS, POLICY_INGRESS, POLICY_BOTH };
 
-/* Bits, because a rule may name several protocols; no bit means any protocol. */
+/* Each protocol is a bit, because a rule may name several protocols. A rule without any bit matches
+ * every protocol. */
 enum policy_proto {
 	PROTO_TCP = 1 << 0,
 	PROTO_UDP = 1 << 1,
@@ -32,7 +33,8 @@ struct port_range {
 	uint16_t start, end; /* the range includes both ports */
 };
 
-#define RULE_PORTS_MAX 8u /* a token has one range; configuration files may list a few */
+/* a token has one range of ports; a rule in a configuration file may have several */
+#define RULE_PORTS_MAX 8u
 #define DNS_PORT 53u
 
 struct rule {

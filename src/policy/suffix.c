@@ -1,9 +1,10 @@
 /*
  * The public suffix list, as sorted 64-bit hashes of its names.
  *
- * We need the list only to refuse a wildcard, so a table of 76 KiB that can be searched but not
- * listed is enough. The generator makes sure that no two names share a hash. The table is in an
- * object of its own: programs that only match rules (the gateway) do not link it.
+ * We use the list only to refuse a wildcard rule, so a table of hashes (76 KiB) is enough: it can
+ * be searched, although its names cannot be listed. The generator makes sure that no two names
+ * share a hash. This file is an object of its own, so that programs that only match rules (the
+ * gateway) do not link the table.
  */
 #include "policy/name.h"
 

@@ -1,8 +1,8 @@
 /*
  * The grammar of --net-rule: ACTION[:DIR]@TARGET[:PROTO[:PORTS]].
  *
- * People write these by hand, so each mistake that we know of gets a message of its own that says
- * what to write instead. The parser goes from left to right and stops at the first mistake.
+ * People write these tokens by hand. So each mistake that we know of has its own message, which
+ * says what to write instead. The parser goes from left to right and stops at the first mistake.
  */
 #include "policy/rule.h"
 
@@ -167,7 +167,8 @@ static int parse_address(const struct token *t, struct str s, struct rule *r)
 	return 0;
 }
 
-/* dns is a target, a protocol and a port at once, so words after it may only repeat these. */
+/* The target `dns` already means its protocols and its port, so the words after `dns` may only
+ * repeat them. */
 static int parse_dns(const struct token *t, struct rule *r)
 {
 	enum policy_action action = r->action;
