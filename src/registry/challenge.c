@@ -16,8 +16,8 @@ static void skip(const char **p, const char *set)
 	*p += strspn(*p, set);
 }
 
-/* Reads a token, or a quoted string with its backslashes resolved. Returns -EINVAL when the value
- * is too long or its closing quote is missing. */
+/* Reads a token, or a quoted string (in which a backslash stands before a literal character).
+ * Returns -EINVAL when the value is too long or its closing quote is missing. */
 static int read_value(const char **p, char out[CHALLENGE_FIELD_BYTES])
 {
 	bool quoted = **p == '"';

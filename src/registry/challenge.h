@@ -1,12 +1,13 @@
 /*
  * The WWW-Authenticate header of a registry's 401 answer: it says how the client must log in. The
- * server wrote the text, so every field is bounded and the parser is fuzzed.
+ * header comes from a server that we do not trust, so the size of every field is limited and the
+ * parser is fuzzed.
  */
 #pragma once
 
 #include "base/err.h"
 
-/* limit for each of realm, service and scope; the longest that we saw has 150 bytes */
+/* the longest realm, service or scope that we take; the longest that we saw has 150 bytes */
 #define CHALLENGE_FIELD_BYTES 1024
 
 enum challenge_kind { CHALLENGE_BASIC, CHALLENGE_BEARER };
@@ -18,6 +19,6 @@ struct challenge {
 	char scope[CHALLENGE_FIELD_BYTES];
 };
 
-/* Takes the first scheme of VALUE that we support. Returns 0, or -EINVAL when VALUE has no
+/* Reads the first scheme in VALUE that we support. Returns 0, or -EINVAL when VALUE has no
  * supported scheme or is malformed. */
 MUST_USE int challenge_parse(const char *value, struct challenge *ret);

@@ -50,8 +50,8 @@ static void set(struct credentials *c, const char *username, const char *passwor
 	c->source = source;
 }
 
-/* Returns true if KEY of a configuration file names HOST. KEY may have a scheme and a path, and
- * may use another name of the default registry. */
+/* Returns true if KEY, a key in a configuration file, means HOST. KEY may have a scheme and a path.
+ * It may also be another name of the default registry. */
 static bool same_host(struct str key, const char *host)
 {
 	const char *scheme = memmem(key.p, key.n, "://", 3);
@@ -135,7 +135,8 @@ static void write_hosts(struct json_writer *w, const struct json_value *hosts, c
 	}
 }
 
-/* Writes the file again with HOST replaced, or without HOST when USERNAME is NULL. */
+/* Writes the file again with a new login for HOST, or without a login for HOST if USERNAME is
+ * NULL. */
 static int rewrite_store(int secrets_fd, const struct json_doc *old, const char *host,
 			 const char *username, const char *password, struct err *e)
 {
@@ -273,7 +274,7 @@ static int read_docker_config(struct json_doc **ret, struct err *e)
 	return 0;
 }
 
-/* "auth" is base64 of user:password. */
+/* The value of "auth" is USER:PASSWORD in base64. */
 static int decode_auth(const char *host, const char *auth, struct credentials *ret, struct err *e)
 {
 	AUTO_BUF plain = BUF_INIT(CREDENTIAL_SECRET_MAX_BYTES);
@@ -288,7 +289,7 @@ static int decode_auth(const char *host, const char *auth, struct credentials *r
 	return 0;
 }
 
-/* Reads until the end of file, the buffer's ceiling or the deadline. */
+/* Reads until the end of the file, until the buffer is full or until the deadline. */
 static int read_until(int fd, struct buf *b, uint64_t deadline_ns)
 {
 	for (;;) {
@@ -333,8 +334,8 @@ static int ask_helper(const char *path, const char *host, struct buf *answer, st
 	close(in[0]);
 	close(out[1]);
 	if (r == 0) {
-		/* does not block, because the pipe has room for the host's name; a helper may leave
-		 * it unread */
+		/* this write does not block, because the empty pipe has room for the host's name;
+		 * the helper may ignore the name */
 		IGNORE(io_write_all(in[1], host, strlen(host)));
 		close(in[1]);
 		r = read_until(out[0], answer,
@@ -345,7 +346,8 @@ static int ask_helper(const char *path, const char *host, struct buf *answer, st
 		if (r < 0)
 			r = err_sys(e, -r, "ask '%s'", path);
 		else if (status != 0)
-			answer->n = 0; /* a helper fails when it has no login for this host */
+			/* a helper without a login for this host fails, which is no error */
+			answer->n = 0;
 	} else {
 		close(in[1]);
 	}
@@ -492,7 +494,7 @@ static void add_docker(struct lines *l, const struct json_doc *docker)
 		const struct json_member *m = &auths->object.member[i];
 		const char *auth = json_get_str(&m->value, "auth", "");
 		struct credentials c = { 0 };
-		struct err ignored; /* the list shows the logins it can read */
+		struct err ignored; /* a login that cannot be read is left out of the list */
 
 		if (decode_auth(m->key.p, auth, &c, &ignored) == 0)
 			add_line(l, m->key.p, c.username, "docker");

@@ -1,11 +1,12 @@
 /*
- * The user name and password that we send to a registry. The first of these sources that has a
- * login for the host is used: the options of this command, the login that `registry login` stored,
- * config.json, Docker's configuration (its stored login or its credential helper). Without a login,
- * requests are anonymous.
+ * The user name and password that we send to a registry. We use the first of these sources that has
+ * a login for the host: the options of the command, the login that `registry login` stored,
+ * config.json, and Docker's configuration (a stored login or a credential helper). If no source has
+ * a login, requests are anonymous.
  *
- * Logins are kept in HOME/secrets/registries.json, 0600 in a 0700 directory. No function here
- * prints or logs a secret, and memory that held a secret is wiped.
+ * `registry login` stores logins in HOME/secrets/registries.json. The file has mode 0600 and its
+ * directory has mode 0700. No function of this file prints or logs a secret, and memory that held a
+ * secret is wiped.
  */
 #pragma once
 
@@ -16,11 +17,12 @@
 
 #define CREDENTIALS_MAX_BYTES (1u << 20)
 #define CREDENTIAL_SECRET_MAX_BYTES (64u << 10) /* some clouds' passwords are long tokens */
-#define CREDENTIAL_HELPER_SECONDS 30 /* a helper answers at once unless it asks the user */
+/* a credential helper answers at once, unless it asks the user first */
+#define CREDENTIAL_HELPER_SECONDS 30
 
 struct credentials {
 	char *username; /* NULL for anonymous requests */
-	/* a password, or (if TOKEN is set) an identity token for the token server */
+	/* a password; or, if `token` is true, an identity token for the token server */
 	char *password;
 	bool token;
 	const char *source; /* "given", "login", "config", "docker", or NULL */
@@ -28,7 +30,7 @@ struct credentials {
 
 MUST_USE int credentials_find(int home_fd, const struct settings *s, const char *host,
 			      struct credentials *ret, struct err *e);
-/* Takes the login from the command's options. The environment variable VARIABLE holds the
+/* Makes a login from the options of the command. The environment variable VARIABLE holds the
  * password. */
 MUST_USE int credentials_given(const char *username, const char *variable, struct credentials *ret,
 			       struct err *e);
@@ -36,7 +38,7 @@ void credentials_done(struct credentials *c);
 
 MUST_USE int credentials_store(int home_fd, const char *host, const char *username,
 			       const char *password, struct err *e);
-/* Sets *RET_KNOWN to false when no login was stored for HOST. */
+/* Removes the stored login for HOST. Sets *RET_KNOWN to false if none was stored. */
 MUST_USE int credentials_remove(int home_fd, const char *host, bool *ret_known, struct err *e);
 
 struct credential_line {

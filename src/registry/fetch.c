@@ -6,7 +6,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define BUSY_PAUSE_MS 50 /* between looks at a blob that another process is fetching */
+/* the pause before we look again at a blob that another process is fetching */
+#define BUSY_PAUSE_MS 50
 #define EXTRA_MAX 16
 
 int fetch_init(struct fetch *f, const struct store *store, struct registry *r, struct err *e)
@@ -38,8 +39,9 @@ bool fetch_has(const struct fetch *f, const char *digest)
 
 /* --- one attempt ----------------------------------------------------------------------------- */
 
-/* Decides whether the body is the blob (200 or 206) or an error page, which is not stored. If the
- * server ignored Range and sends the whole blob, the bytes of earlier attempts are dropped. */
+/* Decides whether the body is the blob (status 200 or 206) or an error page. An error page is not
+ * stored. If the server ignores the header Range and sends the whole blob, the bytes of earlier
+ * attempts are dropped. */
 static int check_answer(struct fetch_job *j)
 {
 	long status = 0;
@@ -114,7 +116,8 @@ static int begin_attempt(struct fetch *f, struct fetch_job *j, struct err *e)
 	j->answered = false;
 	j->done_bytes = j->part.n;
 	j->write_err.code = ERR_NONE;
-	if (j->part.n == j->size_bytes) { /* the part is complete, but was not committed */
+	/* an earlier process got all bytes, but did not move them into the store */
+	if (j->part.n == j->size_bytes) {
 		j->state = FETCH_RUNNING;
 		return 0;
 	}
@@ -130,13 +133,15 @@ static int begin_attempt(struct fetch *f, struct fetch_job *j, struct err *e)
 	return 0;
 }
 
-/* Handles the end of a successful transfer: asks for missing bytes, or commits the part. */
+/* Handles the end of a successful transfer: asks for missing bytes, or moves the complete blob into
+ * the store. */
 static int complete(struct fetch *f, struct fetch_job *j, struct err *e)
 {
 	bool resumed = j->resumed;
 
 	if (j->part.n < j->size_bytes && j->n_tries < REGISTRY_TRIES_MAX) {
-		end_attempt(f, j); /* the body was too short: ask for the rest */
+		/* the body was too short, so the next attempt asks for the rest */
+		end_attempt(f, j);
 		retry_in(j, REGISTRY_PAUSE_MS);
 		return 0;
 	}
@@ -166,7 +171,8 @@ static int finish_attempt(struct fetch *f, struct fetch_job *j, CURLcode result,
 	}
 	curl_easy_getinfo(j->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (status == 416 && j->resumed &&
-	    !j->restart_tried) { /* the server's blob is shorter than our part: start over */
+	    /* the server's blob is shorter than what we have, so we start again */
+	    !j->restart_tried) {
 		int r = blob_part_restart(&j->part, e);
 
 		j->restart_tried = true;

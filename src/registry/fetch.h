@@ -1,9 +1,9 @@
 /*
  * Fetches blobs from a registry into the store, several at once.
  *
- * A blob appears in the store only after its size and digest were checked. If a transfer breaks,
- * this process or the next one resumes it. If another process is fetching the same blob, fetch
- * waits for that process.
+ * A blob appears in the store only after its size and digest were checked. A broken transfer is
+ * resumed, by this process or by a later one. If another process is fetching the same blob, we wait
+ * for that process.
  */
 #pragma once
 
@@ -13,7 +13,8 @@
 #include "registry/registry.h"
 #include "store/store.h"
 
-#define FETCH_PARALLEL_MAX 4u /* more transfers at once burden the registry and are rarely faster */
+/* more transfers at once are a load for the registry and are rarely faster */
+#define FETCH_PARALLEL_MAX 4u
 
 enum fetch_state { FETCH_WAITING, FETCH_RUNNING, FETCH_DONE };
 
@@ -43,12 +44,13 @@ struct fetch {
 
 MUST_USE int fetch_init(struct fetch *f, const struct store *store, struct registry *r,
 			struct err *e);
-/* Adds a blob. ENDPOINT is asked first, then the endpoints after it. Add all blobs before the
- * first call of fetch_advance(). */
+/* Adds a blob. It is asked for at the endpoint number ENDPOINT first, then at the endpoints after
+ * that one. Add all blobs before the first call of fetch_advance(). */
 void fetch_add(struct fetch *f, const char *digest, uint64_t size_bytes, size_t endpoint);
-/* Does what is possible without waiting. Sets *RET_DONE when all blobs are in the store. */
+/* Does all work that is possible without waiting. Sets *RET_DONE to true when all blobs are in the
+ * store. */
 MUST_USE int fetch_advance(struct fetch *f, bool *ret_done, struct err *e);
 bool fetch_has(const struct fetch *f, const char *digest);
-/* Waits until a transfer or one of EXTRA is ready, at most MS milliseconds. */
+/* Waits at most MS milliseconds until a transfer or a descriptor of EXTRA is ready. */
 void fetch_wait(struct fetch *f, struct pollfd *extra, size_t n_extra, int ms);
 void fetch_done(struct fetch *f);

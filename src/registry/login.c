@@ -16,7 +16,8 @@
 #include "registry/registry.h"
 #include "registry/settings.h"
 
-/* Takes the host from WORD, which may be an address with a scheme, since people paste addresses. */
+/* Sets *RET to the host in WORD. WORD may also be an address with a scheme, because people paste
+ * addresses. */
 static int read_host(const char *word, char **ret, struct err *e)
 {
 	AUTO_FREE char *probe = NULL;
@@ -30,7 +31,8 @@ static int read_host(const char *word, char **ret, struct err *e)
 		host = str_of(word + 7);
 	host = str_cut(&host, '/');
 	probe = xasprintf("%.*s/x", (int)host.n, host.p);
-	/* the parser would read a word that is no host as a directory of the default registry */
+	/* reference_parse() would read a word that is no host as a directory of the default
+	 * registry */
 	if (reference_parse(probe, &r, &ignored) < 0 ||
 	    (!str_eq(host, r.registry) && !str_eq(host, "index." REFERENCE_DEFAULT_REGISTRY)))
 		return err_set(e, ERR_INVALID, "bad registry host '%.200s'", word);
@@ -108,7 +110,8 @@ int run_logout(const struct options *o, struct err *e)
 	AUTO_FD home = -1;
 	bool known;
 
-	/* a word that cannot name a registry gets the same warning as a registry without a login */
+	/* a word that cannot be a registry gets the same warning as a registry without a stored
+	 * login */
 	if (read_host(o->arg[0], &host, e) < 0)
 		host = xstrdup(o->arg[0]);
 	if (options_open_home(o, &home, e) < 0 || credentials_remove(home, host, &known, e) < 0)

@@ -85,7 +85,7 @@ void progress_begin(struct progress *p, bool quiet, const char *reference)
 				.start_ns = clock_mono_ns() };
 	if (!p->on)
 		return;
-	/* a person sees at once that something happens; the first bars replace the line */
+	/* this line shows at once that something happens; the first progress bars replace it */
 	buf_add_str(&b, "   Pulling      ");
 	buf_add_clean(&b, reference);
 	buf_add_char(&b, '\n');

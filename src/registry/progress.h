@@ -17,10 +17,11 @@ struct progress {
 	bool on;
 	unsigned n_lines; /* number of lines drawn last time */
 	uint64_t start_ns, last_ns;
-	uint64_t start_bytes; /* fetched before the first drawing; not counted for the speed */
+	/* bytes that were fetched before the first drawing; they do not count for the speed */
+	uint64_t start_bytes;
 };
 
 void progress_begin(struct progress *p, bool quiet, const char *reference);
-/* Draws again when enough time has passed since the last drawing. */
+/* Draws the lines again if enough time has passed since the last drawing. */
 void progress_draw(struct progress *p, const struct fetch *f, const struct layers *l);
 void progress_end(struct progress *p);

@@ -2,8 +2,9 @@
  * The command pull: brings an image from a registry into the store and makes it ready for use.
  *
  * The manifest is fetched first, then the configuration and the layers side by side. The
- * configuration says what each layer must unpack to. Once the configuration is in the store, each
- * layer is unpacked as soon as it arrives. The record is written last.
+ * configuration has the digest of each layer's unpacked content, so no layer is unpacked before the
+ * configuration is in the store. After that, each layer is unpacked as soon as it arrives. The
+ * image's entry in the store is written last.
  */
 #include <curl/curl.h>
 #include <errno.h>
@@ -28,7 +29,7 @@
 
 struct pull_options {
 	struct registry_options registry;
-	bool update; /* ask the registry even if the store has the reference */
+	bool update; /* ask the registry even if the store has the image */
 	bool verify; /* check the digests of blobs in the store and fetch damaged ones again */
 	bool quiet;
 };
@@ -38,7 +39,7 @@ struct pull {
 	const struct pull_options *options;
 	struct registry registry;
 	struct install install;
-	size_t endpoint; /* the endpoint that had the manifest */
+	size_t endpoint; /* the number of the endpoint that had the manifest */
 	struct fetch fetch;
 	struct layers layers;
 	size_t n_queued; /* layers of the manifest that are unpacked or wait to be unpacked */
@@ -66,8 +67,8 @@ static int get_manifest(struct pull *p, const char *target, struct image_manifes
 	return 0;
 }
 
-/* Follows an index one step to the manifest for this machine. An index inside an index is an
- * error, so there are no cycles. */
+/* If the manifest is an index, gets the manifest for this machine from it. An index inside an index
+ * is an error, so there are no cycles. */
 static int resolve(struct pull *p, struct err *e)
 {
 	const struct image_descriptor *chosen;
@@ -109,7 +110,7 @@ static void erase_if_wrong(const struct store *store, const char *digest)
 		hash_end(&h, got);
 	hash_done(&h);
 	if (strcmp(got, digest) != 0)
-		/* if this fails, the old blob is used */
+		/* if unlinkat() fails, the old blob is used */
 		IGNORE(unlinkat(store->blobs_fd, digest_hex(digest), 0));
 }
 
@@ -195,7 +196,7 @@ static int pull_all(struct pull *p, const char *reference, bool *ret_cached, str
 	return r < 0 ? -1 : install_put_record(p->store, &p->install, reference, e);
 }
 
-/* Sets *RET_CACHED when nothing had to be fetched. */
+/* Sets *RET_CACHED to true if nothing had to be fetched. */
 static int pull_image(const struct store *store, const struct settings *s, const char *reference,
 		      const struct pull_options *o, bool *ret_cached, struct err *e)
 {
@@ -246,15 +247,16 @@ static int pull_one(const struct options *o, const struct store *store, bool *re
 	return r;
 }
 
-/* Removes what a failed pull has fetched. A pull that was killed leaves its parts for the next pull. So
- * does this pull if another process uses the store. */
+/* Removes what a failed pull has fetched, unless another process uses the store: then the fetched
+ * parts stay. They also stay if the pull is killed, and the next pull uses them. */
 static void forget_parts(const struct store *store)
 {
 	struct sweep_result ignored;
 	struct err e;
 
 	if (store_try_exclusive(store))
-		IGNORE(sweep(store, true, &ignored, &e)); /* the next prune tries again */
+		/* if this fails, the next `image prune` tries again */
+		IGNORE(sweep(store, true, &ignored, &e));
 }
 
 int run_pull(const struct options *o, struct err *e)

@@ -28,8 +28,8 @@ static const char *api_host(const char *host)
 	return strcmp(host, REFERENCE_DEFAULT_REGISTRY) == 0 ? DEFAULT_REGISTRY_API : host;
 }
 
-/* NAME is a host; a mirror may also be written as an address with a scheme. O holds the command's
- * options for the registry itself and is NULL for a mirror. */
+/* NAME is a host. The name of a mirror may also be an address with a scheme. O is NULL for a
+ * mirror; for the registry itself it holds the options of the command. */
 static int add_endpoint(struct registry *r, int home_fd, const struct settings *s, const char *name,
 			const struct registry_options *o, struct err *e)
 {
@@ -96,8 +96,9 @@ void registry_done(struct registry *r)
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-/* Ends a transfer if the body of a redirect or of an error grows too large. curl reads the body of
- * a redirect to its end, and we read the body of an error to its end. */
+/* Ends a transfer if the body of a redirect or of an error is too large. Such a body needs a limit,
+ * because curl reads the body of a redirect to its end, and we read the body of an error to its
+ * end. */
 static int watch_body(void *arg, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
 		      curl_off_t up)
 {
@@ -254,7 +255,8 @@ static void post_identity(CURL *c, const struct endpoint *p, const struct challe
 			  "&refresh_token=%s",
 			  service, scope, token);
 
-	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L); /* a redirect would get the token */
+	/* the server to which a redirect leads would get the token */
+	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(c, CURLOPT_COPYPOSTFIELDS, body);
 	explicit_bzero(body, strlen(body));
 	curl_free(service);
@@ -380,7 +382,8 @@ static int fail_transfer(const struct endpoint *p, CURLcode result, struct err *
 	if (result == CURLE_ABORTED_BY_CALLBACK)
 		return err_set(e, ERR_LIMIT, "'%s' sends an error or redirect of more than %u KiB",
 			       p->host, REGISTRY_REST_MAX_BYTES >> 10);
-	/* callers report a failed write of the body themselves, so here the headers are too long */
+	/* callers report a failed write of the body themselves, so this error means that the
+	 * headers are too long */
 	if (result == CURLE_WRITE_ERROR)
 		return err_set(e, ERR_LIMIT, "'%s' sends headers of more than %u KiB", p->host,
 			       REGISTRY_HEADERS_MAX_BYTES >> 10);
@@ -440,7 +443,8 @@ enum registry_verdict registry_judge(struct registry *r, size_t endpoint, CURL *
 	if (result == CURLE_OPERATION_TIMEDOUT && is_silent(easy)) {
 		err_set(e, ERR_TIMEOUT, "'%s' does not answer", p->host);
 		err_hint(e, "check the network, the proxy variables and the name of the registry");
-		return REGISTRY_FAILED; /* do not try again: five such timeouts take too long */
+		/* we do not try again, because five such timeouts take too long */
+		return REGISTRY_FAILED;
 	}
 	if (may_pass(result, status) && n_tries < REGISTRY_TRIES_MAX &&
 	    after <= REGISTRY_RETRY_AFTER_MAX_S) {
@@ -480,7 +484,7 @@ static int check_manifest_digest(CURL *c, const char *target, const struct buf *
 	return 0;
 }
 
-/* Says what is missing, if the answer to a request for a manifest tells that. */
+/* Puts into *E what is missing, if the answer to a request for a manifest says it. */
 static void explain_missing(const struct registry *r, const struct endpoint *p, const char *target,
 			    const struct buf *body, struct err *e)
 {
@@ -571,7 +575,8 @@ int registry_get_manifest(struct registry *r, const char *target, struct buf *re
 			*ret_endpoint = i;
 			return 0;
 		}
-	/* E holds the error of the registry itself, because it is asked last */
+	/* *E holds the error of the registry itself, because the registry is asked after its
+	 * mirrors */
 	return r->n_endpoints > 1 ? err_wrap(e, "%zu mirrors failed, too", r->n_endpoints - 1) : -1;
 }
 

@@ -1,16 +1,16 @@
 /*
- * A registry (distribution API v2) as one or more endpoints: first its mirrors, then the registry
+ * A registry (distribution API v2). It is a list of endpoints: first its mirrors, then the registry
  * itself.
  *
  * A struct endpoint holds the scheme, our login and the last token of the endpoint. A request
- * follows redirects to other hosts but sends them no credentials. Every request uses TLS, also
- * after a redirect, unless the user asked for plain HTTP. Requests obey the usual proxy variables
- * and are repeated after errors that are likely to be temporary.
+ * follows redirects to other hosts, but these hosts get no credentials. Every request uses TLS,
+ * also after a redirect, unless the user asked for plain HTTP. Requests obey the usual proxy
+ * variables and are repeated after errors that are likely to be temporary.
  *
  * Credentials go to the endpoint itself and to the token server that the endpoint names (its
- * realm). If an endpoint redirected us to another server, that server cannot name a token server:
- * its 401 is an error. A request that posts a token follows no redirect, because curl would post
- * the token again.
+ * realm). If an endpoint redirects us to another server, that server cannot name a token server: if
+ * it answers 401, the request fails. A request that posts a token to a token server follows no
+ * redirect, because curl would post the token to the new address too.
  */
 #pragma once
 
@@ -26,10 +26,12 @@
 #include "registry/settings.h"
 
 #define REGISTRY_MIRRORS_MAX 8
-/* attempts at one request, with pauses of 0.25 s doubling each time */
+/* the number of attempts at one request; the first pause between two attempts is 0.25 s, and each
+ * further pause is twice as long */
 #define REGISTRY_TRIES_MAX 5
 #define REGISTRY_PAUSE_MS 250u
-#define REGISTRY_RETRY_AFTER_MAX_S 60 /* if a server asks for a longer pause, the request fails */
+/* if a server asks for a longer pause, the request fails at once */
+#define REGISTRY_RETRY_AFTER_MAX_S 60
 #define REGISTRY_REDIRECTS_MAX 10
 #define REGISTRY_CONNECT_SECONDS 15
 #define REGISTRY_STALL_SECONDS 30 /* a transfer fails after this time without a byte */
@@ -38,7 +40,7 @@
 #define REGISTRY_REST_MAX_BYTES (1u << 20)      /* the body of an error or of a redirect */
 
 struct endpoint {
-	char *host; /* the host as references name it: "localhost:5000" */
+	char *host; /* the host as an image's reference names it: "localhost:5000" */
 	char *base; /* "https://localhost:5000" */
 	bool plain; /* the user asked for plain HTTP */
 	struct credentials credentials;
@@ -56,15 +58,17 @@ struct registry {
 struct registry_options {
 	bool insecure;
 	const char *ca_certs;
-	const char *username, *password_env; /* login for the registry, not its mirrors; or NULL */
+	/* the login for the registry, but not for its mirrors; or NULL */
+	const char *username, *password_env;
 };
 
 MUST_USE int registry_open(int home_fd, const struct settings *s, const struct reference *ref,
 			   const struct registry_options *o, struct registry *ret, struct err *e);
 void registry_done(struct registry *r);
 
-/* Gets the manifest from the first endpoint that has it and sets *RET_ENDPOINT to that endpoint.
- * TARGET is a tag or a digest. If the digest is known, the bytes are checked against it. */
+/* Gets the manifest from the first endpoint that has it, and sets *RET_ENDPOINT to the number of
+ * that endpoint. TARGET is a tag or a digest. If TARGET is a digest, the bytes are checked against
+ * it. */
 MUST_USE int registry_get_manifest(struct registry *r, const char *target, struct buf *ret,
 				   size_t *ret_endpoint, struct err *e);
 
@@ -73,14 +77,14 @@ MUST_USE int registry_get_manifest(struct registry *r, const char *target, struc
  * NULL when there is no memory. */
 CURL *registry_blob_request(struct registry *r, size_t endpoint, const char *digest, uint64_t from);
 
-/* What the caller must do about a finished transfer. */
+/* What the calling code must do after a transfer has ended. */
 enum registry_verdict {
 	REGISTRY_DONE,
 	REGISTRY_AGAIN,  /* try again after *RET_PAUSE_MS */
 	REGISTRY_FAILED, /* E is filled */
 };
-/* Decides what follows a transfer that ended with RESULT. N_TRIES is the number of attempts so far.
- * After a 401 it gets a token and returns REGISTRY_AGAIN. */
+/* Decides what to do after a transfer that ended with RESULT. N_TRIES is the number of attempts so
+ * far. After a 401 this function gets a token and returns REGISTRY_AGAIN. */
 enum registry_verdict registry_judge(struct registry *r, size_t endpoint, CURL *easy,
 				     CURLcode result, unsigned n_tries, bool *authenticated,
 				     unsigned *ret_pause_ms, struct err *e);

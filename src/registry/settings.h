@@ -6,7 +6,7 @@
  *       "mirrors": ["mirror:5000", …],        asked first, in this order
  *       "auth": { "username": U, "password_env": VARIABLE | "secret_name": NAME | "store": … } } } }
  *
- * A struct settings owns the document. Strings are borrowed from it.
+ * A struct settings owns the parsed file. All strings that the functions return are part of it.
  */
 #pragma once
 
@@ -18,11 +18,11 @@
 #define SETTINGS_MAX_BYTES (1u << 20)
 
 struct settings {
-	struct json_doc *doc; /* NULL when there is no file */
+	struct json_doc *doc; /* NULL if there is no file */
 };
 
-/* Reads $MSB_CONFIG_PATH, or HOME/config.json when it is not set. A missing file counts as an
- * empty one. */
+/* Reads the file that $MSB_CONFIG_PATH names, or HOME/config.json if the variable is not set. A
+ * missing file counts as an empty file. */
 MUST_USE int settings_read(int home_fd, struct settings *ret, struct err *e);
 void settings_done(struct settings *s);
 
