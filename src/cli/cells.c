@@ -5,13 +5,18 @@
 #include "base/cleanup.h"
 #include "base/say.h"
 #include "spec/cpus.h"
+#include "spec/grammar.h"
 
 #define PORT_MAX_BYTES 128          /* enough for the longest address and two ports */
 #define NAMES_MAX_BYTES (64u << 20) /* enough for half a million names of sandboxes */
 
-const char *cell_image(const struct spec *s)
+const char *cell_image(struct buf *room, const struct spec *s)
 {
-	return s->image.kind == IMAGE_HOST || !s->image.reference ? "host" : s->image.reference;
+	AUTO_FREE char *word = image_word(&s->image);
+
+	buf_clear(room);
+	buf_add_str(room, word);
+	return buf_str(room);
 }
 
 void cell_mib(struct buf *out, uint64_t mib)

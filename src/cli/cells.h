@@ -6,8 +6,10 @@
 #include "client/sandbox.h"
 #include "spec/spec.h"
 
-/* Returns the image as the user named it; borrowed from the spec. */
-const char *cell_image(const struct spec *s);
+#define CELL_IMAGE_MAX_BYTES (64u << 10) /* more than a path may have */
+
+/* Writes the image to ROOM as the user named it, and returns the text, which ROOM owns. */
+const char *cell_image(struct buf *room, const struct spec *s);
 /* Writes "512 MiB", or "2 GiB" for a whole number of GiB. */
 void cell_mib(struct buf *out, uint64_t mib);
 /* Writes "12 KiB", or MiB and GiB as cell_mib() does, rounded up. */

@@ -208,8 +208,6 @@ static int set_root_disk(struct spec *s, const struct args *a, struct err *e)
 
 	if (!v)
 		return 0;
-	if (s->image.kind == IMAGE_DIR)
-		return err_set(e, ERR_INVALID, "%s does not go with a directory image", flag);
 	if (parse_root_disk(flag, v, &s->image.root_disk, e) < 0)
 		return -1;
 	if (strcmp(flag, "--oci-upper-size") == 0 &&

@@ -105,7 +105,9 @@ static void add_sources(struct buf *b, const struct project *p, const struct spe
 		add_source(b, p, outside, "reads", p->file[k].path, NULL, NULL);
 	if (i->kind == IMAGE_DIR)
 		add_source(b, p, outside, "image", i->reference, NULL,
-			   s->read_only ? "read-only" : "used in place, writable");
+			   !spec_image_in_place(i) ? "copy-on-write"
+			   : s->read_only          ? "read-only"
+						   : "used in place, writable");
 	else if (i->kind == IMAGE_DISK)
 		add_source(b, p, outside, "image", i->reference, NULL, NULL);
 	if (i->root_disk.kind == ROOT_DISK_PATH)

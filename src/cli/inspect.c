@@ -153,6 +153,7 @@ static void add_read_only(struct buf *b, const struct spec *s)
 static void add_head(struct buf *b, const struct record *r, const struct spec *s)
 {
 	char created[CLOCK_LOCAL_BYTES], updated[CLOCK_LOCAL_BYTES];
+	AUTO_BUF image = BUF_INIT(CELL_IMAGE_MAX_BYTES);
 	AUTO_FREE char *network = network_text(s);
 
 	clock_local(r->created_ns, created);
@@ -161,7 +162,7 @@ static void add_head(struct buf *b, const struct record *r, const struct spec *s
 	line(b, 0, "Status", status_lower(r->status));
 	if (r->status != STATUS_RUNNING && r->state.stop_reason[0])
 		line(b, 0, "Reason", r->state.stop_reason);
-	line(b, 0, "Image", cell_image(s));
+	line(b, 0, "Image", cell_image(&image, s));
 	line(b, 0, "Engine", engine_in_force(s));
 	if (*r->state.root)
 		line(b, 0, "Root", r->state.root);
@@ -205,7 +206,7 @@ static void add_root_disk(struct buf *b, const struct spec *s)
 	const struct spec_root_disk *d = &s->image.root_disk;
 	AUTO_BUF size = BUF_INIT(128);
 
-	if (s->image.kind == IMAGE_DIR)
+	if (spec_image_in_place(&s->image))
 		return;
 	cell_mib(&size, spec_root_disk_mib(s));
 	if (d->kind == ROOT_DISK_FLAT)

@@ -120,6 +120,7 @@ static char *default_name(const char *image)
 static int write_script(const struct args *a, const struct home *h, const char *name,
 			const struct spec_image *image, struct buf *b, struct err *e)
 {
+	AUTO_FREE char *word = image_word(image);
 	AUTO_FREE char *program = NULL;
 
 	if (program_ours("cordon", &program, e) < 0)
@@ -136,7 +137,7 @@ static int write_script(const struct args *a, const struct home *h, const char *
 	if (image->kind == IMAGE_DIR && image->reference)
 		add_identity(b, &image->identity, image->reference);
 	if (image->reference)
-		add_next(b, image->kind == IMAGE_DIR ? image->reference : a->word.v[0]);
+		add_next(b, image->kind == IMAGE_DIR ? word : a->word.v[0]);
 	buf_add_str(b, " --");
 	for (size_t i = 0; i < a->rest.n; i++)
 		add_next(b, a->rest.v[i]);
@@ -188,8 +189,8 @@ static int install(const struct args *a, const struct home *h, char **ret_name, 
 	if (a->word.n && parse_image(a->word.v[0], &image, e) < 0)
 		return -1;
 	name = args_has(a, "name") ? xstrdup(args_str(a, "name"))
-	       : a->word.n         ? default_name(a->word.v[0])
-				   : xstrdup("");
+	       : a->word.n ? default_name(image.kind == IMAGE_DIR ? image.reference : a->word.v[0])
+			   : xstrdup("");
 	r = image.kind == IMAGE_DIR && image.reference ? spec_hold_image(&image, e) : 0;
 	if (r == 0)
 		r = spec_check_name("command", name, e);

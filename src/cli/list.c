@@ -36,6 +36,7 @@ static size_t choose(const struct args *a, struct sandbox_list *l)
 static int print_json(const struct record *r, size_t n)
 {
 	AUTO_BUF b = BUF_INIT(JSON_MAX_BYTES);
+	AUTO_BUF image = BUF_INIT(CELL_IMAGE_MAX_BYTES);
 	struct json_writer w;
 	char created[CLOCK_RFC3339_BYTES];
 
@@ -45,7 +46,7 @@ static int print_json(const struct record *r, size_t n)
 		clock_rfc3339_ns(r[i].created_ns, created);
 		json_begin_object(&w);
 		json_key_str(&w, "created_at", created);
-		json_key_str(&w, "image", cell_image(&r[i].spec));
+		json_key_str(&w, "image", cell_image(&image, &r[i].spec));
 		json_key_str(&w, "name", r[i].spec.name);
 		json_key_str(&w, "status", status_name(r[i].status));
 		json_end_object(&w);
@@ -57,14 +58,15 @@ static int print_json(const struct record *r, size_t n)
 
 static int print_table(const struct record *r, size_t n)
 {
+	AUTO_BUF image = BUF_INIT(CELL_IMAGE_MAX_BYTES);
 	char created[CLOCK_LOCAL_BYTES];
 	struct table t;
 
 	TABLE_BEGIN(&t, "NAME", "IMAGE", "STATUS", "CREATED");
 	for (size_t i = 0; i < n; i++) {
 		clock_local(r[i].created_ns, created);
-		TABLE_ROW(&t, r[i].spec.name, cell_image(&r[i].spec), status_lower(r[i].status),
-			  created);
+		TABLE_ROW(&t, r[i].spec.name, cell_image(&image, &r[i].spec),
+			  status_lower(r[i].status), created);
 	}
 	return table_print(&t);
 }

@@ -117,8 +117,11 @@ static int change_root_disk(const struct record *r, const struct args *a, struct
 		return 0;
 	if (parse_root_disk(flag, v, &next, e) < 0)
 		return -1;
-	if (r->spec.image.kind == IMAGE_DIR)
-		return err_set(e, ERR_INVALID, "%s does not go with a directory image", flag);
+	if (spec_image_in_place(&r->spec.image))
+		return err_set(e, ERR_INVALID,
+			       "%s: the directory image of '%s' is used in place and takes no root "
+			       "disk",
+			       flag, r->spec.name);
 	if (next.kind == ROOT_DISK_MANAGED && was->kind == ROOT_DISK_FLAT)
 		next.kind = ROOT_DISK_FLAT; /* the user gave a size and nothing else */
 	if (next.fstype || next.clone || next.on_disk)

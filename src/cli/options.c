@@ -121,7 +121,7 @@ const struct opt mount_opts[] = {
 const struct opt storage_opts[] = {
 	VALUE(0, "root-disk", "SPEC", "Size or kind of the root file system",
 	      .more = "SIZE, disk[:SIZE], tmpfs[:SIZE], flat[:SIZE] or a raw disk image of your own. The default of 4G is "
-		      "enforced where that costs nothing; 'inspect' says how. See "
+		      "enforced where that costs nothing; 'inspect' says how. With a size a directory image is copy-on-write. See "
 		      "cordon-create(1)."),
 	VALUE(0, "oci-upper-size", "SIZE", "Old name of --root-disk SIZE", .marks = OPT_HIDDEN),
 	FLAG(0, "read-only", "Make the root file system read-only",

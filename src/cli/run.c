@@ -111,7 +111,8 @@ static bool other_image(const struct args *a, const struct spec *has)
 
 	if (!word)
 		return false;
-	same = parse_image(word, &given, &ignored) == 0 && given.kind == has->image.kind;
+	same = parse_image(word, &given, &ignored) == 0 && given.kind == has->image.kind &&
+	       given.cow == has->image.cow;
 	if (same && given.kind == IMAGE_OCI) {
 		same = reference_parse(word, &r[0], &ignored) == 0 &&
 		       reference_parse(has->image.reference, &r[1], &ignored) == 0;
@@ -131,13 +132,13 @@ static int run_existing(struct job *j, struct err *e)
 {
 	const struct record *r = &j->record;
 	const char *name = r->spec.name, *option = ignored_option(j->args);
+	AUTO_FREE char *image = image_word(&r->spec.image);
 
 	if (option)
 		say_warn("sandbox '%s' exists: --%s and other options of a new sandbox are ignored",
 			 name, option);
 	else if (other_image(j->args, &r->spec))
-		say_warn("sandbox '%s' exists with the image '%s': '%s' is ignored", name,
-			 r->spec.image.kind == IMAGE_HOST ? "host" : r->spec.image.reference,
+		say_warn("sandbox '%s' exists with the image '%s': '%s' is ignored", name, image,
 			 j->args->word.v[0]);
 	if (!sandbox_is_up(r)) {
 		if (launch_start(&j->home, name, &j->launch, e) < 0 ||

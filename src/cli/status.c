@@ -24,13 +24,14 @@ static int by_name(const void *a, const void *b)
 static void write_json(struct json_writer *w, const struct record *r)
 {
 	const struct spec *s = record_in_force(r);
+	AUTO_BUF image = BUF_INIT(CELL_IMAGE_MAX_BYTES);
 	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);
 
 	json_begin_object(w);
 	cell_command(&cell, s);
 	json_key_str(w, "command", buf_str(&cell));
 	cpus_write_json(w, "cpus", s->cpu_milli);
-	json_key_str(w, "image", cell_image(s));
+	json_key_str(w, "image", cell_image(&image, s));
 	cpus_write_json(w, "max_cpus", s->max_cpu_milli);
 	json_key_int(w, "max_memory_mib", (int64_t)s->max_memory_mib);
 	json_key_int(w, "memory_mib", (int64_t)s->memory_mib);
@@ -74,7 +75,8 @@ static void add_row(struct table *t, const struct record *r, bool whole)
 	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);
 
 	table_add(t, s->name);
-	add_cut(t, cell_image(s), IMAGE_WIDTH);
+	add_cut(t, cell_image(&cell, s), IMAGE_WIDTH);
+	buf_clear(&cell);
 	cell_command(&cell, s);
 	add_cut(t, buf_str(&cell), COMMAND_WIDTH);
 	buf_clear(&cell);

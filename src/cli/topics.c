@@ -65,6 +65,11 @@ const struct topic topics[] = {
 "Root inside is the owner of a mounted directory outside, so new files are yours. If the image\n"
 "or --user names another user, files are this user's inside. cordon looks a path up once: a\n"
 "command cannot make it mean another directory later.\n"
+"\n"
+"A directory with a root file system is an image:\n"
+"\n"
+"    cordon run ./rootfs -- make                            changes stay in the directory\n"
+"    cordon run ./rootfs,cow -- make                        the directory never changes\n"
 	},
 	{
 		"network", "what a sandbox can reach, and ports",

@@ -95,7 +95,8 @@ static int cover_in_root(const struct mounts *m, const struct project_text *file
 {
 	AUTO_FD fd = -1;
 
-	if (s->image.kind != IMAGE_DIR)
+	/* in a copy-on-write root a command changes a copy of the file */
+	if (!spec_image_in_place(&s->image))
 		return 0;
 	if (identity_open(s->image.reference, &s->image.identity, &fd, e) < 0)
 		return -1;

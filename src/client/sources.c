@@ -125,7 +125,8 @@ static int check_not_ours(const struct view *v, const char *path, const struct i
 	return 0;
 }
 
-/* A root directory is used in place. It must not be the host's root, nor contain our own state. */
+/* A root directory must not be the host's root, nor contain our own state. This is so for a copy-on-write directory, too:
+ * commands inside could read the records of other sandboxes. */
 static int check_root_dir(const struct spec_image *i, const struct view *v, const char *word,
 			  struct err *e)
 {
@@ -184,7 +185,8 @@ static int check_root_disk(const struct spec *s, const struct view *v, struct er
 {
 	const struct spec_root_disk *d = &s->image.root_disk;
 
-	if (s->image.kind == IMAGE_DIR || s->image.kind == IMAGE_DISK || d->kind != ROOT_DISK_PATH)
+	if (spec_image_in_place(&s->image) || s->image.kind == IMAGE_DISK ||
+	    d->kind != ROOT_DISK_PATH)
 		return 0;
 	if (check_not_ours(v, d->path, &d->identity, "--root-disk:", e) < 0)
 		return -1;

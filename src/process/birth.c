@@ -100,10 +100,10 @@ static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e
 		return err_hint(e, "its file system cannot do that: keep volumes and root "
 				   "directories on ext4, xfs or btrfs (tmpfs from Linux 6.3 on)");
 	e->code = ERR_UNSUPPORTED;
-	return err_hint(e,
-			"the file system of CORDON_HOME cannot do that: install the package "
-			"'fuse-overlayfs', or keep CORDON_HOME on ext4, xfs or btrfs (tmpfs from "
-			"Linux 6.3 on)");
+	return err_hint(
+		e, "the file system of CORDON_HOME, or of the image directory, cannot do that: "
+		   "install the package 'fuse-overlayfs', or keep both on ext4, xfs or btrfs "
+		   "(tmpfs from Linux 6.3 on)");
 }
 
 /* Returns true if A and B can share a user namespace. With a user namespace for each volume, a start

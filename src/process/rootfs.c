@@ -320,7 +320,7 @@ static void add_over(struct builder *b, const char *name, const char *path)
 	add_path(b, STEP_TARGET, "/.msb");
 	s = add_path(b, STEP_SOURCE, name);
 	s->tree = tree;
-	add_way(b, path, false, b->r->spec->image.kind != IMAGE_DIR);
+	add_way(b, path, false, !spec_image_in_place(&b->r->spec->image));
 	add_path(b, STEP_PLACE, path);
 	plan_add(b->p, STEP_MOVE)->tree = tree;
 }
@@ -584,7 +584,7 @@ struct trees {
 static int open_layers(struct builder *b, struct trees *t, enum tree_map_kind map)
 {
 	const struct rootfs *r = b->r;
-	bool in_place = r->spec->image.kind == IMAGE_DIR;
+	bool in_place = spec_image_in_place(&r->spec->image);
 
 	if (r->layers_shown)
 		return add_mount_taken(b, r->layer_fd[0], MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY,
@@ -807,7 +807,7 @@ int rootfs_plan(const struct rootfs *r, int device, int group, struct plan *p,
 	struct builder b = { .r = r, .p = p, .maps = maps, .pin = -1, .e = e };
 	struct trees *t = plan_room(p, sizeof(*t));
 	char stage[64] = "mode=755,size=1m"; /* the stage has only mount points */
-	bool whole = r->one_disk || r->spec->image.kind == IMAGE_DIR;
+	bool whole = r->one_disk || spec_image_in_place(&r->spec->image);
 
 	if (r->spec->n_mounts > SPEC_MOUNTS_MAX)
 		return err_set(e, ERR_LIMIT, "more than %u mounts", SPEC_MOUNTS_MAX);

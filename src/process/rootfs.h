@@ -82,7 +82,7 @@ struct rootfs {
 /* Returns true if the kernel's overlay unites the layers of R. */
 static inline bool rootfs_is_overlay(const struct rootfs *r)
 {
-	return !r->served && !r->one_disk && r->spec->image.kind != IMAGE_DIR;
+	return !r->served && !r->one_disk && !spec_image_in_place(&r->spec->image);
 }
 
 /* Returns the mount attributes for M. */

@@ -122,7 +122,7 @@ static int set_image(struct spec *s, const struct blueprint *p, const struct box
 	struct err e;
 
 	/* do not parse a path: parse_image() would call getcwd(), which the filter of the server forbids */
-	if (path_is_host(word))
+	if (image_is_local(word))
 		return fault_about(f, FAULT_VALIDATION, "image ", str_of(word),
 				   " is no image of a registry");
 	if (parse_image(word, &s->image, &e) < 0)

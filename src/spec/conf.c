@@ -172,7 +172,7 @@ static int expand_string(struct expander *x, struct str s, const char *place)
 	if (expand_text(s, place, x->scope == CONF_PROJECT, &out, x->e) < 0)
 		return -1;
 	if (is_host_path(place, &only_looking_like) && *buf_str(&out) != '/' &&
-	    (!only_looking_like || path_is_host(buf_str(&out)))) {
+	    (!only_looking_like || image_is_local(buf_str(&out)))) {
 		AUTO_FREE char *relative = buf_take(&out);
 
 		buf_init(&out, CONF_MAX_BYTES);

@@ -49,12 +49,14 @@ static int apply_image_object(const struct json_value *v, const char *path, stru
 		return err_set(e, ERR_INVALID, "%s: give one of oci, bind, disk, snapshot", path);
 	if (in.snapshot || in.fstype)
 		return conf_not_yet(in.snapshot ? "image.snapshot" : "image.fstype", e);
-	if (in.upper_size && !in.oci)
-		return err_set(e, ERR_INVALID, "%s: upper_size goes with oci only", path);
+	if (in.upper_size && in.disk)
+		return err_set(e, ERR_INVALID, "%s: upper_size goes with oci or bind only", path);
 	if (parse_image(in.oci ? in.oci : in.bind ? in.bind : in.disk, i, e) < 0)
 		return -1;
 	if (in.oci && i->kind != IMAGE_OCI && i->kind != IMAGE_HOST)
 		return err_set(e, ERR_INVALID, "%s: oci must be a reference, not a path", path);
+	if (in.disk && i->cow)
+		return err_set(e, ERR_INVALID, "%s: a disk cannot be copy-on-write", path);
 	if (!in.oci)
 		i->kind = in.bind ? IMAGE_DIR : IMAGE_DISK;
 	return in.upper_size ? parse_root_disk("image.upper_size", in.upper_size, &i->root_disk, e)

@@ -74,7 +74,7 @@ static int read_oci(const struct json_value *v, struct config *c, struct err *e)
 	}
 	if (c->root_disk.kind == ROOT_DISK_PATH)
 		return err_set(e, ERR_INVALID, "%s: all sandboxes would share one disk", at);
-	c->root_disk.explicit = false;
+	c->root_disk.explicit = c->root_disk.asked = false;
 	return 0;
 }
 

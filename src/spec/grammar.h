@@ -14,9 +14,13 @@ MUST_USE int parse_size_mib(const char *flag, const char *s, uint64_t *ret, stru
 /* Parses N (seconds), Ns, Nm, Nh, Nd, Nms and compounds such as 1h30m. Seconds are rounded up. */
 MUST_USE int parse_duration_s(const char *flag, const char *s, uint64_t *ret, struct err *e);
 MUST_USE int parse_duration_ms(const char *flag, const char *s, uint64_t *ret, struct err *e);
-/* Parses `host`, a path, or a reference. Makes relative paths absolute. Frees and replaces kind, reference and digest
- * of RET, so RET must be zeroed or hold an earlier result. The root disk of RET stays. */
+/* Parses `host`, a path with or without ",cow", or a reference. Makes relative paths absolute. Frees and replaces kind,
+ * reference and digest of RET, so RET must be zeroed or hold an earlier result. The root disk of RET stays. */
 MUST_USE int parse_image(const char *s, struct spec_image *ret, struct err *e);
+/* Returns true if parse_image() would take S for a path of this machine. */
+bool image_is_local(const char *s);
+/* Returns what a user writes for the image I. parse_image() makes the same image of it. The result is allocated. */
+char *image_word(const struct spec_image *i);
 /* Frees and replaces the contents of RET, so RET must be zeroed or hold an earlier result. */
 MUST_USE int parse_root_disk(const char *flag, const char *s, struct spec_root_disk *ret,
 			     struct err *e);

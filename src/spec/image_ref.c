@@ -3,6 +3,9 @@
  *
  *     [host[:port]/]path[:tag][@digest]
  *
+ * A local path may end in ",cow": the directory is then used copy-on-write. The ending is never a part of the name, so
+ * a directory whose name ends in ",cow" is written with a slash at its end.
+ *
  * The text is kept as the user wrote it, and only its shape is checked. The lookup of images decides
  * what a short name means (default registry, "library/", "latest").
  */
@@ -21,6 +24,7 @@
 #define REFERENCE_MAX_BYTES 512u /* more than a name of 255, a tag of 128 and a sha256 digest */
 #define NAME_MAX_BYTES 255u      /* registries refuse longer repository names */
 #define TAG_MAX_BYTES 128u
+#define COW ",cow"
 
 /* Each checker returns NULL, or a text that says what is wrong. It may change S, which is a copy. */
 
@@ -174,32 +178,80 @@ static bool is_disk_image(const char *path)
 		       strcmp(dot, ".vmdk") == 0);
 }
 
+static bool ends_in_cow(const char *s)
+{
+	size_t n = strlen(s);
+
+	return n >= strlen(COW) && strcmp(s + n - strlen(COW), COW) == 0;
+}
+
+/* Returns S without the ending ",cow". The result is allocated. */
+static char *without_cow(const char *s)
+{
+	return xstrndup(s, strlen(s) - (ends_in_cow(s) ? strlen(COW) : 0));
+}
+
+bool image_is_local(const char *s)
+{
+	AUTO_FREE char *path = without_cow(s);
+
+	return path_is_host(path);
+}
+
+char *image_word(const struct spec_image *i)
+{
+	const char *path = i->reference ? i->reference : "host";
+	bool in_place = spec_image_in_place(i);
+
+	if (i->kind != IMAGE_DIR)
+		return xstrdup(path);
+	/* the slash says that this is a directory, whatever its name ends in */
+	return xasprintf("%s%s%s", path,
+			 is_disk_image(path) || (in_place && ends_in_cow(path)) ? "/" : "",
+			 in_place ? "" : COW);
+}
+
+static int parse_path(const char *s, bool cow, enum spec_image_kind *ret_kind, char **ret_path,
+		      struct err *e)
+{
+	AUTO_FREE char *path = NULL;
+
+	*ret_kind = is_disk_image(s) ? IMAGE_DISK : IMAGE_DIR;
+	if (cow && *ret_kind == IMAGE_DISK)
+		return bad_value(e, "IMAGE", "disk image", s,
+				 "'" COW "' goes with a directory only");
+	if (path_absolute(s, &path, e) < 0)
+		return -1;
+	if (strcmp(path, "/") == 0)
+		return err_set(e, ERR_INVALID,
+			       "IMAGE: '/' would share the whole host: use the image 'host'");
+	*ret_path = TAKE(path);
+	return 0;
+}
+
 int parse_image(const char *s, struct spec_image *ret, struct err *e)
 {
+	enum spec_image_kind kind = strcmp(s, "host") == 0 ? IMAGE_HOST : IMAGE_OCI;
+	AUTO_FREE char *path = without_cow(s);
 	AUTO_FREE char *reference = NULL;
-	enum spec_image_kind kind = IMAGE_OCI;
+	bool cow = ends_in_cow(s);
 
 	if (!*s)
 		return err_set(e, ERR_INVALID, "IMAGE: the name is empty");
-	if (strcmp(s, "host") == 0)
-		kind = IMAGE_HOST;
-	if (path_is_host(s)) {
-		kind = is_disk_image(s) ? IMAGE_DISK : IMAGE_DIR;
-		if (path_absolute(s, &reference, e) < 0)
+	if (path_is_host(path)) {
+		if (parse_path(path, cow, &kind, &reference, e) < 0)
 			return -1;
-		if (strcmp(reference, "/") == 0)
-			return err_set(
-				e, ERR_INVALID,
-				"IMAGE: '/' would share the whole host: use the image 'host'");
-	} else {
-		if (check_reference(s, e) < 0)
-			return -1;
-		reference = xstrdup(s);
+	} else if (cow) {
+		return bad_value(e, "IMAGE", "reference", s,
+				 "'" COW "' goes with a directory only");
+	} else if (check_reference(s, e) < 0) {
+		return -1;
 	}
 	free(ret->reference);
 	free(ret->manifest_digest);
 	ret->kind = kind;
-	ret->reference = TAKE(reference);
+	ret->cow = cow;
+	ret->reference = reference ? TAKE(reference) : xstrdup(s);
 	ret->manifest_digest = NULL;
 	return 0;
 }

@@ -202,6 +202,7 @@ static int read_image(const struct json_value *v, struct spec_image *i, struct e
 		return bad(e, "image.path", "expected an absolute path");
 	if (identity_read_json(json_get(o, "identity"), "image.identity", &i->identity, e) < 0)
 		return -1;
+	i->cow = i->kind == IMAGE_DIR && json_get_bool(o, "cow", false);
 	disk = json_get(o, "root_disk");
 	return disk ? root_disk_read_json(disk, "image.root_disk", &i->root_disk, e) : 0;
 }

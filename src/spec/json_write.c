@@ -136,11 +136,14 @@ static void write_image(struct json_writer *w, const struct spec_image *i)
 					     [IMAGE_DIR] = "Bind",
 					     [IMAGE_DISK] = "DiskImage",
 					     [IMAGE_OCI] = "Oci" };
+	bool layered = i->kind == IMAGE_DIR && !spec_image_in_place(i);
 
 	json_key(w, "image");
 	json_begin_object(w);
 	json_key(w, kinds[i->kind]);
 	json_begin_object(w);
+	if (layered)
+		json_key_bool(w, "cow", true);
 	if (i->kind == IMAGE_DIR)
 		json_key_bool(w, "follow_root_symlinks", false);
 	if (i->kind == IMAGE_DIR || i->kind == IMAGE_DISK) {
@@ -150,7 +153,7 @@ static void write_image(struct json_writer *w, const struct spec_image *i)
 	if (i->kind == IMAGE_OCI)
 		json_key_str(w, "reference", i->reference);
 	if (i->kind == IMAGE_OCI || i->root_disk.explicit || i->root_disk.on_disk ||
-	    (i->kind == IMAGE_HOST && i->root_disk.configured))
+	    ((i->kind == IMAGE_HOST || layered) && i->root_disk.configured))
 		write_root_disk(w, &i->root_disk);
 	json_end_object(w);
 	json_end_object(w);

@@ -120,7 +120,7 @@ static int parse_any(struct disk_parse *p, char *text, struct err *e)
 int parse_root_disk(const char *flag, const char *s, struct spec_root_disk *ret, struct err *e)
 {
 	AUTO_FREE char *text = xstrdup(s);
-	struct spec_root_disk d = { .explicit = true };
+	struct spec_root_disk d = { .explicit = true, .asked = true };
 	struct disk_parse p = { .flag = flag, .whole = s, .d = &d };
 
 	if (parse_any(&p, text, e) < 0) {

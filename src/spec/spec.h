@@ -50,6 +50,7 @@ struct spec_root_disk {
 	enum spec_root_disk_kind kind;
 	bool explicit;     /* the user asked for the size: fail if it cannot be enforced */
 	bool configured;   /* config.json gives the size: enforce it if possible */
+	bool asked;        /* the user named a root disk for this sandbox; not in records */
 	bool on_disk;      /* the layer is never in memory, even if the sandbox is ephemeral */
 	uint64_t size_mib; /* 0 for the kind's default */
 	char *path;        /* ROOT_DISK_PATH */
@@ -62,10 +63,18 @@ struct spec_root_disk {
 struct spec_image {
 	enum spec_image_kind kind;
 	char *reference; /* as the user wrote it; for IMAGE_DIR and IMAGE_DISK it is an absolute path */
+	bool cow;        /* IMAGE_DIR: the user wrote ",cow", or the record says copy-on-write */
 	struct identity identity; /* identity of that path */
 	struct spec_root_disk root_disk;
 	char *manifest_digest; /* IMAGE_OCI, once resolved */
 };
+
+/* Returns true if the sandbox works in the directory of the user itself. Otherwise the directory is a read-only layer
+ * below the sandbox's own layer, as the layers of other images are. A root disk asks for such a layer. */
+static inline bool spec_image_in_place(const struct spec_image *i)
+{
+	return i->kind == IMAGE_DIR && !i->cow && !i->root_disk.asked;
+}
 
 enum spec_mount_kind { MOUNT_BIND, MOUNT_NAMED, MOUNT_TMPFS, MOUNT_DISK };
 enum spec_want {

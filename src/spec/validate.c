@@ -31,16 +31,30 @@ static int check_resources(const struct spec *s, struct err *e)
 	return 0;
 }
 
+/* A size alone asks for a layer above a directory. Other root disks are refused, as msb refuses them, unless the user
+ * wrote ",cow". */
+static int check_root_disk(const struct spec_image *i, struct err *e)
+{
+	if (!i->root_disk.asked || (i->kind != IMAGE_DIR && i->kind != IMAGE_DISK))
+		return 0;
+	if (i->kind == IMAGE_DISK)
+		return err_set(e, ERR_INVALID,
+			       "--root-disk: '%s' is used in place and takes no root disk",
+			       i->reference);
+	if (i->cow || i->root_disk.kind == ROOT_DISK_MANAGED)
+		return 0;
+	err_set(e, ERR_INVALID, "--root-disk: a directory image takes a size only");
+	return err_hint(e, "for another root disk make it copy-on-write: write ',cow' behind the "
+			   "directory");
+}
+
 int spec_validate(const struct spec *s, struct err *e)
 {
 	if (!s->image.reference)
 		return err_set(e, ERR_INVALID,
 			       "no image given: name one, or 'host' for this machine's programs");
-	if (s->image.root_disk.explicit &&
-	    (s->image.kind == IMAGE_DIR || s->image.kind == IMAGE_DISK))
-		return err_set(e, ERR_INVALID,
-			       "--root-disk: '%s' is used in place and takes no root disk",
-			       s->image.reference);
+	if (check_root_disk(&s->image, e) < 0)
+		return -1;
 	return check_resources(s, e) < 0 ? -1 : spec_check_writable(s, e);
 }
 

@@ -186,14 +186,15 @@ static void explain(struct supervisor *s, const char **ret_stage, struct err *e)
 }
 
 /* Notes in the home that the kernel refuses the overlay, so that later starts need not try it.
- * If the note cannot be written, later starts try again. */
+ * If the note cannot be written, later starts try again. A directory image is no reason for a note: the kernel may
+ * refuse the overlay because of the file system of that directory. */
 static void remember_refusal(struct supervisor *s)
 {
 	bool memory = strcmp(engine_process_of(s)->layer, LAYER_MEMORY) == 0;
 	enum home_served served = memory ? HOME_SERVED_ALL : HOME_SERVED_ON_DISK;
 	struct err ignored;
 
-	if (served > s->home.served)
+	if (s->record.spec.image.kind != IMAGE_DIR && served > s->home.served)
 		IGNORE(home_set_served(&s->home, served, &ignored));
 }
 
@@ -354,7 +355,7 @@ static void release(const struct home *h, const char *name, struct spec *spec)
 	home_machine_id(h, name, id);
 	cgroup_remove(id);
 	/* if another directory has taken this path since, none of our mount points are in it */
-	if (spec && spec->image.kind == IMAGE_DIR &&
+	if (spec && spec_image_in_place(&spec->image) &&
 	    identity_open(spec->image.reference, &spec->image.identity, &root, &ignored) == 0)
 		mount_points_reap(h, root, LINKS_FOLLOWED);
 	if (spec)

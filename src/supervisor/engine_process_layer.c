@@ -210,6 +210,11 @@ static int refuse(const struct supervisor *s, bool fresh, struct err *e)
 	}
 	err_set(e, ERR_UNSUPPORTED,
 		"--root-disk: the size of a layer on disk cannot be enforced without root");
+	/* without --root-disk a directory would be used in place */
+	if (s->record.spec.image.kind == IMAGE_DIR)
+		return err_hint(e, "write DIRECTORY,cow with --root-disk tmpfs:SIZE, in memory and "
+				   "empty after each stop; or DIRECTORY,cow alone; or run cordon "
+				   "as root");
 	return err_hint(e, "use --root-disk tmpfs:SIZE, in memory and empty after each stop; or "
 			   "leave it out; or run cordon as root");
 }

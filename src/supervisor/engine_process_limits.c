@@ -72,7 +72,7 @@ static const char *volumes_held(const struct spec *spec)
 
 static const char *root_form(const struct supervisor *s)
 {
-	if (s->record.spec.image.kind == IMAGE_DIR)
+	if (spec_image_in_place(&s->record.spec.image))
 		return ROOT_DIRECTORY;
 	if (s->record.spec.image.root_disk.kind == ROOT_DISK_FLAT)
 		return ROOT_DISK;

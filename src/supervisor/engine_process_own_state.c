@@ -2,7 +2,7 @@
  * Keeps our own state out of volumes and root directories.
  *
  * A payload that can write another sandbox's record controls that sandbox. So a volume inside our state is refused, and a
- * root directory that shows our state is refused. If a volume shows our state somewhere, under any name, that place is
+ * root directory that shows our state is refused, also one that is used copy-on-write. If a volume shows our state somewhere, under any name, that place is
  * covered in the sandbox (process/rootfs.h).
  */
 #include <errno.h>
@@ -69,10 +69,12 @@ static int check_root(const struct mounts *m, const struct location *state, stru
 	struct search s = { .r = r };
 	AUTO_LOCATION here = { 0 };
 
+	int dir;
+
 	if (r->spec->image.kind != IMAGE_DIR)
 		return 0;
-	if (mounts_locate(m, r->layer_fd[0], &here, e) < 0 ||
-	    mounts_find(m, r->layer_fd[0], state, see, &s, e) < 0)
+	dir = r->layer_fd[r->n_layers - 1]; /* only a layer of ours can be below it */
+	if (mounts_locate(m, dir, &here, e) < 0 || mounts_find(m, dir, state, see, &s, e) < 0)
 		return -1;
 	if (s.seen || location_is_within(&here, state))
 		return err_set(e, ERR_DENIED, "image directory '%s' holds the state directory",

@@ -159,20 +159,27 @@ static void find_implied(const struct supervisor *s, const struct image_record *
 		add_implied(r, &found[i]);
 }
 
-static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
+/* Opens the lowest layer, which is ours and has our mount points. */
+static int open_places(struct supervisor *s, struct rootfs *r, struct err *e)
 {
-	char form[IMAGE_FORM_BYTES];
-	struct image_record record;
 	AUTO_FD cache = -1;
-	AUTO_FD lock = -1;
-	size_t n = 0;
-	int rc;
 
 	if (home_dir(&s->home, "cache", &cache, e) < 0 ||
 	    host_image_open_places(cache, r->ids, &r->layer_fd[0], e) < 0)
 		return -1;
 	r->n_layers = 1;
-	if (root_find_image(s, &lock, &record, e) < 0)
+	return 0;
+}
+
+static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	char form[IMAGE_FORM_BYTES];
+	struct image_record record;
+	AUTO_FD lock = -1;
+	size_t n = 0;
+	int rc;
+
+	if (open_places(s, r, e) < 0 || root_find_image(s, &lock, &record, e) < 0)
 		return -1;
 	image_form_name(&r->ids->rotation, form);
 	rc = image_store_open_layers(s->home.fd, &record, form, r->layer_fd + 1, &n, &r->served, e);
@@ -199,10 +206,40 @@ static void own_root(struct rootfs *r)
 	r->owners[r->n_owners++] = (struct rootfs_owner){ "/", IMAGE_ROOT_MODE, 0, 0 };
 }
 
-static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
+static int open_directory(struct supervisor *s, int *ret_fd, struct err *e)
+{
+	struct spec_image *image = &s->record.spec.image;
+
+	return source_open("image directory", image->reference, &image->identity, ANEW_HINT, ret_fd,
+			   e);
+}
+
+/* Uses the directory of the user as the whole root. Such a root has no writable layer, and we must make its mount
+ * points. */
+static int use_in_place(struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	struct mount_points *points = &engine_process_of(s)->mount_points;
-	struct spec *spec = &s->record.spec;
+
+	if (open_directory(s, &r->layer_fd[0], e) < 0)
+		return -1;
+	r->n_layers = 1;
+	mount_points_enter(&s->home, r->layer_fd[0], LINKS_FOLLOWED, points);
+	return mount_points_make(points, r->layer_fd[0], &s->record.spec, e);
+}
+
+/* Makes the directory of the user the only layer of the image. It has one form only: if the ids are rotated, the
+ * caller's files in it belong to the user who works inside. */
+static int open_directory_image(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	if (open_places(s, r, e) < 0 || open_directory(s, &r->layer_fd[1], e) < 0)
+		return -1;
+	r->n_layers = 2;
+	return 0;
+}
+
+static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	const struct spec *spec = &s->record.spec;
 	AUTO_FD cache = -1;
 
 	switch (spec->image.kind) {
@@ -213,14 +250,11 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 		r->n_layers = 1;
 		break;
 	case IMAGE_DIR:
-		if (source_open("image directory", spec->image.reference, &spec->image.identity,
-				ANEW_HINT, &r->layer_fd[0], e) < 0)
+		if (spec_image_in_place(&spec->image))
+			return use_in_place(s, r, e);
+		if (open_directory_image(s, r, e) < 0)
 			return -1;
-		r->n_layers = 1;
-		/* a directory image is used in place: it has no writable layer, and we must make
-		 * its mount points */
-		mount_points_enter(&s->home, r->layer_fd[0], LINKS_FOLLOWED, points);
-		return mount_points_make(points, r->layer_fd[0], spec, e);
+		break;
 	case IMAGE_OCI:
 		if (spec->image.root_disk.kind == ROOT_DISK_FLAT)
 			return layer_open_flat(s, r, e);

@@ -28,6 +28,19 @@ static void must_round_trip(const struct spec *s)
 	spec_done(&back);
 }
 
+/* The word that is shown for an image must mean the same image. */
+static void must_be_shown(const struct spec_image *i)
+{
+	AUTO_FREE char *word = image_word(i);
+	struct spec_image back = { 0 };
+	struct err e;
+
+	if (parse_image(word, &back, &e) < 0 || back.kind != i->kind || back.cow != i->cow ||
+	    strcmp(back.reference, i->reference) != 0)
+		abort();
+	spec_image_done(&back);
+}
+
 /* Returns 0 if the value was accepted into S. */
 static int into_spec(unsigned which, struct spec *s, const char *v, struct err *e)
 {
@@ -53,7 +66,10 @@ static int into_spec(unsigned which, struct spec *s, const char *v, struct err *
 	case 11:
 		return spec_add_patch(s, "--mkdir", v, e);
 	case 12:
-		return parse_image(v, &s->image, e);
+		if (parse_image(v, &s->image, e) < 0)
+			return -1;
+		must_be_shown(&s->image);
+		return 0;
 	default:
 		return parse_root_disk("--root-disk", v, &s->image.root_disk, e);
 	}

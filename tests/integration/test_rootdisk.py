@@ -369,7 +369,7 @@ class Refused(SizeTest):
 
     def test_unsupported_root_disks_are_refused(self):
         self.refused("--root-disk", "flat:1G", "host", said="--root-disk flat")
-        self.refused("--root-disk", "64M", self.make_root(), said="directory image")
+        self.refused("--root-disk", "tmpfs:64M", self.make_root(), said="directory image")
         self.refused("--root-disk", "x", "host", said="--root-disk")
         self.refused("--oci-upper-size", "tmpfs:1G", "host", said="--oci-upper-size")
 

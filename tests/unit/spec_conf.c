@@ -173,6 +173,41 @@ static void maps_merge_lists_replace(void)
 	T_STR(w.s.script[0].body, "#!/bin/zsh\none\n");
 }
 
+/* Paths of images are relative to their file, whatever their ending. */
+static void directory_images(void)
+{
+	static const char *const list[] = {
+		"/a/text", "{\"image\":\"./r,cow\"}",
+		"/a/here", "{\"image\":\".,cow\"}",
+		"/a/bind", "{\"image\":{\"bind\":\"r,cow\"}}",
+		"/a/size", "{\"image\":{\"bind\":\"r\",\"upper_size\":\"1G\"}}",
+		"/a/disk", "{\"image\":{\"disk\":\"r,cow\"}}",
+		NULL,
+	};
+	static const struct {
+		const char *file, *path;
+		bool cow;
+	} rows[] = { { "/a/text", "/a/r", true },
+		     { "/a/here", "/a", true },
+		     { "/a/bind", "/a/r", true },
+		     { "/a/size", "/a/r", false } };
+
+	files = list;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		WORLD(w);
+
+		T_INT(conf_add(&w.c, CONF_ROOT, rows[i].file, &loader, &e), 0);
+		T_INT(conf_apply(&w.c, NULL, &w.s, &w.x, &e), 0);
+		T_INT(w.s.image.kind, IMAGE_DIR);
+		T_STR(w.s.image.reference, rows[i].path);
+		T_INT(w.s.image.cow, rows[i].cow);
+		T_TRUE(!spec_image_in_place(&w.s.image));
+	}
+	WORLD(w);
+	T_INT(conf_add(&w.c, CONF_ROOT, "/a/disk", &loader, &e), -1);
+	T_STR(e.msg, "/a/disk: image: a disk cannot be copy-on-write");
+}
+
 static void patch_files(void)
 {
 	static const char *const list[] = {
@@ -314,6 +349,7 @@ int main(void)
 {
 	T_RUN(whole_file);
 	T_RUN(maps_merge_lists_replace);
+	T_RUN(directory_images);
 	T_RUN(patch_files);
 	T_RUN(expansion);
 	T_RUN(refusals);

@@ -208,6 +208,9 @@ static void images(void)
 		{ "host", "\"image\":{\"Host\":{}}" },
 		{ "/srv",
 		  "\"image\":{\"Bind\":{\"follow_root_symlinks\":false,\"path\":\"/srv\"}}" },
+		{ "/srv,cow",
+		  "\"image\":{\"Bind\":{\"cow\":true,\"follow_root_symlinks\":false,\"path\":"
+		  "\"/srv\"}}" },
 		{ "/d.raw", "\"image\":{\"DiskImage\":{\"path\":\"/d.raw\"}}" },
 	};
 
@@ -223,7 +226,23 @@ static void images(void)
 		OK(read_text(text, &back));
 		T_INT(back.image.kind, s.image.kind);
 		T_STR(back.image.reference, s.image.reference);
+		T_INT(back.image.cow, s.image.cow);
 	}
+}
+
+/* A directory with a root disk stays copy-on-write in the record, which does not keep that the user asked for the disk. */
+static void directory_with_a_disk(void)
+{
+	AUTO_SPEC s, back;
+	AUTO_FREE char *text = NULL;
+
+	spec_init(&s);
+	OK(parse_image("/srv", &s.image, &e));
+	OK(parse_root_disk("--root-disk", "disk", &s.image.root_disk, &e));
+	text = text_of(&s, 0);
+	OK(read_text(text, &back));
+	T_TRUE(back.image.cow && !back.image.root_disk.asked);
+	T_TRUE(!spec_image_in_place(&back.image));
 }
 
 static void mount_objects(void)
@@ -345,6 +364,7 @@ int main(void)
 	T_RUN(keys_are_sorted);
 	T_RUN(defaults_read_as_msb_shows_them);
 	T_RUN(images);
+	T_RUN(directory_with_a_disk);
 	T_RUN(mount_objects);
 	T_RUN(damaged_records);
 	T_RUN(unknown_members_are_ignored);

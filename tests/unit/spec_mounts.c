@@ -292,6 +292,80 @@ static void images(void)
 	spec_image_done(&i);
 }
 
+/* Each word, the path and the use that it means, and the word that is shown for it. */
+static void directory_words(void)
+{
+	static const struct {
+		const char *word, *path;
+		bool cow;
+		const char *shown;
+	} good[] = {
+		{ "/srv/root", "/srv/root", false, "/srv/root" },
+		{ "/srv/root,cow", "/srv/root", true, "/srv/root,cow" },
+		{ "/srv/root/,cow", "/srv/root", true, "/srv/root,cow" },
+		{ "/srv/root,cow/", "/srv/root,cow", false, "/srv/root,cow/" },
+		{ "/srv/root,cow/,cow", "/srv/root,cow", true, "/srv/root,cow,cow" },
+		{ "/srv/root,cow,cow", "/srv/root,cow", true, "/srv/root,cow,cow" },
+		{ "/srv/root,cow/x", "/srv/root,cow/x", false, "/srv/root,cow/x" },
+		{ "/srv/root,COW", "/srv/root,COW", false, "/srv/root,COW" },
+		{ "/srv/root,", "/srv/root,", false, "/srv/root," },
+		{ "/a,b,cow", "/a,b", true, "/a,b,cow" },
+		{ "/a.raw/,cow", "/a.raw", true, "/a.raw/,cow" },
+		{ "/a.raw/", "/a.raw", false, "/a.raw/" },
+	};
+	static const char *const bad[] = { ",cow",  "host,cow",  "a,cow",        "a/b:c,cow",
+					   "/,cow", "//,cow",    "/a.qcow2,cow", "cow,cow",
+					   "~,cow", "/x.raw,cow" };
+	struct spec_image i = { 0 };
+
+	for (size_t k = 0; k < ARRAY_SIZE(good); k++) {
+		AUTO_FREE char *shown = NULL;
+
+		T_INT(parse_image(good[k].word, &i, &e), 0);
+		T_INT(i.kind, IMAGE_DIR);
+		T_STR(i.reference, good[k].path);
+		T_INT(i.cow, good[k].cow);
+		T_INT(spec_image_in_place(&i), !good[k].cow);
+		T_TRUE(image_is_local(good[k].word));
+		shown = image_word(&i);
+		T_STR(shown, good[k].shown);
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(bad); k++)
+		if (parse_image(bad[k], &i, &e) == 0 || e.code != ERR_INVALID)
+			T_FAIL("image '%s' was accepted", bad[k]);
+	T_INT(parse_image("/a,cow", &i, &e), 0);
+	T_INT(parse_image("img", &i, &e), 0); /* nothing of an earlier word stays */
+	T_INT(i.cow, false);
+	T_TRUE(image_is_local(".,cow") && image_is_local("..,cow") && image_is_local("./a,cow"));
+	T_TRUE(!image_is_local("a,cow") && !image_is_local(",cow") && !image_is_local("host"));
+	spec_image_done(&i);
+}
+
+/* A root disk that the user asks for makes a directory copy-on-write, and must be a size unless ",cow" is written. */
+static void directory_disks(void)
+{
+	static const struct {
+		const char *image, *disk;
+		bool good;
+	} rows[] = {
+		{ "/r", "1G", true },     { "/r", "disk", true },    { "/r", "disk:1G", true },
+		{ "/r", "tmpfs", false }, { "/r", "/d.raw", false }, { "/r,cow", "tmpfs:8M", true },
+		{ "/r,cow", "/d", true }, { "/d.raw", "1G", false }, { "/d.raw", "disk", false },
+		{ "img", "tmpfs", true }, { "host", "1G", true },
+	};
+
+	for (size_t k = 0; k < ARRAY_SIZE(rows); k++) {
+		AUTO_SPEC s;
+
+		spec_init(&s);
+		T_INT(parse_image(rows[k].image, &s.image, &e), 0);
+		T_INT(parse_root_disk("--root-disk", rows[k].disk, &s.image.root_disk, &e), 0);
+		if ((spec_validate(&s, &e) == 0) != rows[k].good)
+			T_FAIL("%s with %s: %s", rows[k].image, rows[k].disk, e.msg);
+		T_TRUE(!spec_image_in_place(&s.image));
+	}
+}
+
 static void writable_places(void)
 {
 	static const char *const bad[] = { "",       "tmp",     "/",         "/..",
@@ -458,6 +532,8 @@ int main(void)
 	T_RUN(tmpfs);
 	T_RUN(ports);
 	T_RUN(images);
+	T_RUN(directory_words);
+	T_RUN(directory_disks);
 	T_RUN(writable_places);
 	T_RUN(root_disks);
 	T_RUN(scripts);

@@ -35,6 +35,8 @@ static void limits(void)
 	T_INT(parse_root_disk("--root-disk", "1G", &s.image.root_disk, &e), 0);
 	T_INT(spec_validate(&s, &e), 0);
 	T_INT(parse_image("/srv", &s.image, &e), 0);
+	T_INT(spec_validate(&s, &e), 0);
+	T_INT(parse_image("/srv.raw", &s.image, &e), 0);
 	T_INT(spec_validate(&s, &e), -1);
 	T_TRUE(strstr(e.msg, "--root-disk") != NULL);
 	spec_done(&s);
