@@ -23,20 +23,23 @@ struct endpoint {
 	struct child child;   /* pidfd is -1 if the server is not our child */
 	int64_t seq;          /* number of the next request */
 	uint64_t ready_by_ns; /* the deadline of the first two actions */
+	bool committed;       /* the server may have got an action that changes something */
 };
 
 static const struct {
 	const char *name;
 	bool tenant; /* the action is about the sandboxes of a Workspace */
+	bool reads;  /* the action may be done twice: it runs nothing and ends nothing */
 	unsigned seconds;
 } actions[ENDPOINT_ACTION_COUNT] = {
-	[ENDPOINT_PING] = { "__ping", false, CALL_SEC },
-	[ENDPOINT_INIT] = { "box_init", false, CALL_SEC },
-	[ENDPOINT_STATUS] = { "box_status", true, CALL_SEC },
-	[ENDPOINT_SESSIONS] = { "box_get_sessions", true, CALL_SEC },
-	[ENDPOINT_EXEC] = { "box_exec", true, 0 }, /* the configuration sets the time limit */
-	[ENDPOINT_DELETE] = { "box_delete_session", true, DELETE_SEC },
-	[ENDPOINT_SKILLS] = { "box_list_skills", true, CALL_SEC },
+	[ENDPOINT_PING] = { "__ping", false, true, CALL_SEC },
+	[ENDPOINT_INIT] = { "box_init", false, true, CALL_SEC },
+	[ENDPOINT_STATUS] = { "box_status", true, true, CALL_SEC },
+	[ENDPOINT_SESSIONS] = { "box_get_sessions", true, true, CALL_SEC },
+	[ENDPOINT_EXEC] = { "box_exec", true, false,
+			    0 }, /* the configuration sets the time limit */
+	[ENDPOINT_DELETE] = { "box_delete_session", true, false, DELETE_SEC },
+	[ENDPOINT_SKILLS] = { "box_list_skills", true, true, CALL_SEC },
 };
 
 /* --- calls ------------------------------------------------------------------------------------- */
@@ -83,8 +86,26 @@ static void put_request(struct endpoint *p, const char *action, bool tenant, str
 	json_end_object(&w);
 }
 
-int endpoint_call(struct endpoint *p, enum endpoint_action action, struct str data,
-		  struct json_doc **ret, struct fault *f)
+/* Sends the request. Notes in p->committed whether the server may have got a part of an action that changes
+ * something. */
+static int send_request(struct endpoint *p, enum endpoint_action action, const struct buf *request,
+			uint64_t until, struct fault *f)
+{
+	uint64_t begin;
+	int r;
+
+	/* find out now if the server has closed the connection: nothing is sent then */
+	if (!actions[action].reads && link_check(&p->link, f) < 0)
+		return -1;
+	begin = link_end(&p->link);
+	r = link_send(&p->link, (struct str){ request->p, request->n }, until, f);
+	if (!actions[action].reads && p->link.handed > begin)
+		p->committed = true;
+	return r;
+}
+
+static int call(struct endpoint *p, enum endpoint_action action, struct str data,
+		struct json_doc **ret, struct fault *f)
 {
 	uint64_t until = deadline_of(p, action);
 	AUTO_BUF request = BUF_INIT(REQUEST_MAX_BYTES);
@@ -96,7 +117,7 @@ int endpoint_call(struct endpoint *p, enum endpoint_action action, struct str da
 	p->seq++;
 	if (buf_failed(&request))
 		return fault_set(f, FAULT_VALIDATION, "the call is too long");
-	if (link_send(&p->link, (struct str){ request.p, request.n }, until, f) < 0)
+	if (send_request(p, action, &request, until, f) < 0)
 		return -1;
 	do {
 		if (link_receive(&p->link, until, &message, f) < 0)
@@ -104,6 +125,16 @@ int endpoint_call(struct endpoint *p, enum endpoint_action action, struct str da
 		r = answer_read(message, seq, ret, f);
 	} while (r == 0);
 	return r < 0 ? -1 : 0;
+}
+
+int endpoint_call(struct endpoint *p, enum endpoint_action action, struct str data,
+		  struct json_doc **ret, struct fault *f)
+{
+	if (call(p, action, data, ret, f) == 0)
+		return 0;
+	if (p->committed)
+		f->again = false;
+	return -1;
 }
 
 /* --- beginning and end ------------------------------------------------------------------------- */
@@ -149,15 +180,15 @@ static int link_up(struct endpoint *p, struct fault *f)
 	return r;
 }
 
-int endpoint_open(const struct runtime_config *c, struct endpoint **ret, int *ret_signal,
-		  struct fault *f)
+int endpoint_open(const struct runtime_config *c, uint64_t until_ns, struct endpoint **ret,
+		  int *ret_signal, struct fault *f)
 {
 	struct endpoint *p = xcalloc(1, sizeof(*p));
 	uint32_t first = 0;
 	struct err e;
 
 	*p = (struct endpoint){ .config = c, .child = { -1, -1 } };
-	p->ready_by_ns = clock_mono_ns() + (uint64_t)c->connect_sec * NS_PER_SEC;
+	p->ready_by_ns = until_ns;
 	if (getrandom(&first, sizeof(first), 0) == (ssize_t)sizeof(first))
 		p->seq = first % (FIRST_NUMBER_MAX + 1);
 	if (interrupt_open(&p->interrupt, &e) < 0) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <signal.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -16,5 +17,7 @@ struct interrupt {
 MUST_USE int interrupt_open(struct interrupt *i, struct err *e);
 /* Returns the signal that has come, or 0. */
 int interrupt_signal(const struct interrupt *i);
+/* Waits until a signal comes or until the time UNTIL_NS (clock_mono_ns()). Returns the signal, or 0. */
+int interrupt_wait(const struct interrupt *i, uint64_t until_ns);
 /* Lets signals kill the program again. Signals that have come meanwhile are dropped. */
 void interrupt_close(struct interrupt *i);

@@ -44,7 +44,8 @@ void link_finish(struct link *l)
 static int lose(struct link *l, struct fault *f)
 {
 	l->ended = true;
-	return fault_set(f, FAULT_BOX, "Disconnected from Box runtime");
+	fault_set(f, FAULT_BOX, "Disconnected from Box runtime");
+	return l->useless ? -1 : fault_set_again(f);
 }
 
 static bool has_pending(const struct link *l)
@@ -60,6 +61,8 @@ static int write_some(struct link *l, struct fault *f)
 		return lose(l, f);
 	if (n > 0)
 		l->written += (size_t)n;
+	if (n > 0)
+		l->handed += (size_t)n;
 	if (!has_pending(l)) {
 		buf_clear(&l->pending);
 		l->written = 0;
@@ -103,8 +106,10 @@ static int keep_alive(struct link *l, uint64_t *until, struct fault *f)
 
 	if (!l->ping_ns)
 		return 0;
-	if (l->pong_by_ns && now >= l->pong_by_ns)
-		return fault_set(f, FAULT_BOX, "the Box runtime has stopped to answer pings");
+	if (l->pong_by_ns && now >= l->pong_by_ns) {
+		fault_set(f, FAULT_BOX, "the Box runtime has stopped to answer pings");
+		return fault_set_again(f);
+	}
 	if (!l->pong_by_ns && now >= l->next_ping_ns)
 		put_ping(l, now);
 	if (l->pong_by_ns && l->pong_by_ns < *until)
@@ -134,7 +139,13 @@ static int turn(struct link *l, uint64_t deadline_ns, struct fault *f)
 	}
 	if (p[1].revents && read_some(l, f) < 0)
 		return -1;
-	return p[2].revents ? write_some(l, f) : 0;
+	/* a server that has closed its side reads nothing */
+	return p[2].revents && !l->ended ? write_some(l, f) : 0;
+}
+
+uint64_t link_end(const struct link *l)
+{
+	return l->handed + (l->pending.n - l->written);
 }
 
 int link_write(struct link *l, struct str bytes, uint64_t deadline_ns, struct fault *f)
@@ -194,6 +205,12 @@ static void put_pong(struct link *l, struct str payload)
 	websocket_put(&l->pending, WEBSOCKET_PONG, mask, payload.p, payload.n);
 }
 
+/* Returns true if a server closes with this code when it restarts. The other codes say that we did something wrong. */
+static bool ends_for_now(int code)
+{
+	return code == 1000 || code == 1001 || code == 1005 || (code >= 1012 && code <= 1014);
+}
+
 /* Returns 1 for a message, 0 for another event, or -1. */
 static int take_event(struct link *l, const struct websocket_event *ev, struct str *ret,
 		      struct fault *f)
@@ -209,10 +226,13 @@ static int take_event(struct link *l, const struct websocket_event *ev, struct s
 		l->pong_by_ns = 0;
 		return 0;
 	case WEBSOCKET_CLOSE:
-		return fault_set(f, FAULT_BOX,
-				 "Disconnected from Box runtime: it closed the connection with %d",
-				 (int)ev->code);
+		fault_set(f, FAULT_BOX,
+			  "Disconnected from Box runtime: it closed the connection with %d",
+			  (int)ev->code);
+		l->useless = !ends_for_now((int)ev->code);
+		return l->useless ? -1 : fault_set_again(f);
 	default:
+		l->useless = true;
 		return fault_set(f, FAULT_BOX, "the Box runtime sent a binary message");
 	}
 }
@@ -229,9 +249,11 @@ static int decode(struct link *l, struct str *ret, struct fault *f)
 				       : stdio_next(&l->lines, &in, ret);
 
 		l->decoded = l->received.n - in.n;
-		if (got < 0)
+		if (got < 0) {
+			l->useless = true;
 			return fault_set(f, FAULT_BOX,
 					 "the Box runtime breaks the rules of the protocol");
+		}
 		r = got == 0 ? 0 : l->websocket ? take_event(l, &ev, ret, f) : 1;
 	}
 	return r;
@@ -245,4 +267,20 @@ int link_receive(struct link *l, uint64_t deadline_ns, struct str *ret, struct f
 		if (link_read_more(l, deadline_ns, f) < 0)
 			return -1;
 	return r < 0 ? -1 : 0;
+}
+
+int link_check(struct link *l, struct fault *f)
+{
+	struct pollfd p = { .fd = l->in, .events = POLLIN };
+	struct str ignored;
+	int r;
+
+	if (poll(&p, 1, 0) > 0 && read_some(l, f) < 0)
+		return -1;
+	do
+		r = decode(l, &ignored, f);
+	while (r > 0);
+	if (r == 0 && l->ended)
+		r = lose(l, f);
+	return r;
 }

@@ -16,12 +16,14 @@ struct link {
 	int in, out; /* non-blocking; the same descriptor for a WebSocket */
 	bool websocket;
 	bool ended;                  /* the server has closed its side */
+	bool useless;                /* a new link would fail in the same way */
 	int signal;                  /* the signal that ended a wait, or 0 */
 	struct interrupt *interrupt; /* borrowed */
 	struct buf received;         /* bytes for the decoder */
 	size_t decoded;              /* decoded bytes of RECEIVED */
 	struct buf pending;          /* bytes to write */
 	size_t written;              /* written bytes of PENDING */
+	uint64_t handed;             /* bytes that have left us, or may have, since link_init() */
 	struct websocket frames;
 	struct stdio_reader lines;
 	uint64_t ping_ns; /* time between two pings, and time limit for a pong; 0 means no pings */
@@ -37,9 +39,14 @@ MUST_USE int link_write(struct link *l, struct str bytes, uint64_t deadline_ns, 
 /* Waits until more bytes are in l->received. */
 MUST_USE int link_read_more(struct link *l, uint64_t deadline_ns, struct fault *f);
 
+/* Returns the value of l->handed at which everything that waits to be written has left us. */
+uint64_t link_end(const struct link *l);
+/* Reads what has come, without waiting, and drops messages. Fails if the server has closed the link. */
+MUST_USE int link_check(struct link *l, struct fault *f);
+
 MUST_USE int link_send(struct link *l, struct str message, uint64_t deadline_ns, struct fault *f);
 /* Gives the next message, which is valid until the next call. Fails with a FAULT_BOX at the deadline, when a signal
- * comes, and when the server closes the link or breaks the protocol. */
+ * comes, and when the server closes the link or breaks the protocol. If the link is lost, the fault has `again` set. */
 MUST_USE int link_receive(struct link *l, uint64_t deadline_ns, struct str *ret, struct fault *f);
 /* Tells the server that no more bytes come. */
 void link_finish(struct link *l);

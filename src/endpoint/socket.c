@@ -57,6 +57,20 @@ static int try_address(const struct addrinfo *a, const struct interrupt *i, uint
 	return fd_take(&fd);
 }
 
+/* Says that the server cannot be reached. It may be reachable a little later if the failure is TEMPORARY. */
+static int miss(const struct address *a, const char *why, bool temporary, struct fault *f)
+{
+	fault_set(f, FAULT_BOX, "the Box runtime at %s cannot be reached: %s", a->host, why);
+	return temporary ? fault_set_again(f) : -1;
+}
+
+/* Returns true for an errno of connect() that a server or a network causes while it restarts. */
+static bool is_temporary(int error)
+{
+	return error == ECONNREFUSED || error == ECONNRESET || error == ECONNABORTED ||
+	       error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
+}
+
 /* Tries all addresses of the name. The deadline does not bound the resolver, which has its own time limits. */
 static int connect_to(const struct address *a, const struct interrupt *i, uint64_t deadline_ns,
 		      struct fault *f)
@@ -70,14 +84,11 @@ static int connect_to(const struct address *a, const struct interrupt *i, uint64
 	snprintf(port, sizeof(port), "%u", (unsigned)a->port);
 	r = getaddrinfo(a->name, port, &wanted, &all);
 	if (r != 0)
-		return fault_set(f, FAULT_BOX, "the Box runtime at %s cannot be reached: %s",
-				 a->host, gai_strerror(r));
+		return miss(a, gai_strerror(r), r == EAI_AGAIN, f);
 	for (const struct addrinfo *p = all; p && fd < 0 && fd != -ECANCELED; p = p->ai_next)
 		fd = try_address(p, i, deadline_ns);
 	freeaddrinfo(all);
-	return fd < 0 ? fault_set(f, FAULT_BOX, "the Box runtime at %s cannot be reached: %s",
-				  a->host, strerror(-fd))
-		      : fd;
+	return fd < 0 ? miss(a, strerror(-fd), is_temporary(-fd), f) : fd;
 }
 
 /* --- the handshake ----------------------------------------------------------------------------- */
@@ -104,8 +115,10 @@ static int refuse(const struct address *a, const struct http_response *r, struct
 				 "the Box runtime at %s refuses us (401): check " TOKEN_VARIABLE
 				 " and service.instance_id",
 				 a->host);
-	return fault_set(f, FAULT_BOX, "the server at %s is no Box runtime: it answered %u",
-			 a->host, r->status);
+	fault_set(f, FAULT_BOX, "the server at %s is no Box runtime: it answered %u", a->host,
+		  r->status);
+	/* a proxy answers so while the server behind it restarts */
+	return r->status >= 502 && r->status <= 504 ? fault_set_again(f) : -1;
 }
 
 static int shake_hands(const struct runtime_config *c, const struct address *a, struct link *l,

@@ -111,6 +111,12 @@ int fault_set(struct fault *f, enum fault_class class, const char *fmt, ...)
 	return set_text(f, class, str_of(text));
 }
 
+int fault_set_again(struct fault *f)
+{
+	f->again = true;
+	return -1;
+}
+
 int fault_about(struct fault *f, enum fault_class class, const char *before, struct str subject,
 		const char *behind)
 {

@@ -43,6 +43,9 @@ struct fault {
 	enum fault_class class;
 	char *text; /* owned; UTF-8 that may hold NULs; NULL only for FAULT_NONE */
 	size_t n;
+	/* The connection to the runtime failed before anything was sent that must not be sent twice. The caller can
+	 * connect and try again. fault_set() and its relatives set this to false. */
+	bool again;
 };
 
 #define AUTO_FAULT __attribute__((cleanup(fault_done))) struct fault
@@ -50,6 +53,8 @@ struct fault {
 void fault_done(struct fault *f);
 /* Replaces the fault in F. Returns -1, so that a function can end with `return fault_set(…);`. */
 int fault_set(struct fault *f, enum fault_class class, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Says that the caller can try again. Returns -1. */
+int fault_set_again(struct fault *f);
 /* Joins three texts: BEFORE, SUBJECT (a slice of what a peer sent) and BEHIND. BEFORE and BEHIND may be "".
  * Returns -1. */
 int fault_about(struct fault *f, enum fault_class class, const char *before, struct str subject,

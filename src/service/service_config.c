@@ -185,7 +185,9 @@ static int read_runtime(const struct json_value *box, const struct json_value *s
 	    read_bounded(service, "service", "exec_timeout_sec", SERVICE_EXEC_SEC, 1, 86400,
 			 &r->exec_sec, f) < 0 ||
 	    read_bounded(service, "service", "ping_interval_sec", SERVICE_PING_SEC, 1, 3600,
-			 &r->ping_sec, f) < 0)
+			 &r->ping_sec, f) < 0 ||
+	    read_bounded(service, "service", "reconnect_delay_ms", SERVICE_RECONNECT_MS, 10, 60000,
+			 &r->reconnect_ms, f) < 0)
 		return -1;
 	r->shares_filesystem = r->kind != RUNTIME_WEBSOCKET;
 	if (shares && shares->type == JSON_BOOL)

@@ -9,9 +9,10 @@
 #include "service/model.h"
 #include "service/profile.h"
 
-#define SERVICE_CONNECT_SEC 30 /* to connect to a runtime and to prepare it */
-#define SERVICE_EXEC_SEC 300   /* to wait for the answer to a command */
-#define SERVICE_PING_SEC 20    /* between two pings, and for the answer to a ping */
+#define SERVICE_CONNECT_SEC 30    /* to connect to a runtime and to prepare it */
+#define SERVICE_EXEC_SEC 300      /* to wait for the answer to a command */
+#define SERVICE_PING_SEC 20       /* between two pings, and for the answer to a ping */
+#define SERVICE_RECONNECT_MS 3000 /* until the first attempt to connect again */
 #define SERVICE_WORKSPACE_ID "default"
 #define SERVICE_INSTANCE_ID "cordon-service"   /* our instance id for a Box server that we start */
 #define SERVICE_OUTPUT_LIMIT_MAX_CHARS 1000000 /* a model cannot use a longer text */
@@ -30,7 +31,7 @@ struct runtime_config {
 	bool shares_filesystem;     /* the runtime sees the directories of this machine */
 	char *instance;             /* the id by which the runtime knows us, or NULL */
 	char *workspace;            /* the id of our Workspace in the runtime */
-	int64_t connect_sec, exec_sec, ping_sec;
+	int64_t connect_sec, exec_sec, ping_sec, reconnect_ms;
 	/* the section `box`, which is sent to the runtime; borrowed; NULL if there is none */
 	const struct json_value *box;
 };

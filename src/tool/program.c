@@ -10,8 +10,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/say.h"
-#include "endpoint/way.h"
-#include "service/default_workspace.h"
+#include "endpoint/connector.h"
 #include "service/host_path.h"
 #include "service/quota.h"
 #include "service/resolution.h"
@@ -31,30 +30,17 @@ struct call {
 	struct json_doc *config_doc, *query_doc, *argument_doc;
 	struct service_config config;
 	struct query query;
-	bool read_only;           /* --workspace DIR:ro */
-	const char *hint;         /* static text: what a model can do after a failure; or NULL */
-	struct way *way;          /* NULL if the runtime is unavailable */
-	struct fault unavailable; /* says why WAY is NULL */
-	struct json_doc *skills_doc;
-	int signal; /* the signal that ended the call, or 0 */
+	bool read_only;   /* --workspace DIR:ro */
+	const char *hint; /* static text: what a model can do after a failure; or NULL */
+	struct connector runtime;
+	bool worked; /* the call of a model has begun, so its failure is added to the list of errors */
 	struct buf out;
 	struct json_writer w;
 };
 
-/* Closes the way to the runtime. A server that is our child ends. */
-static void close_way(struct call *c)
-{
-	int signal = c->way ? c->way->row->close(c->way) : 0;
-
-	c->way = NULL;
-	if (signal)
-		c->signal = signal;
-}
-
 static void call_done(struct call *c)
 {
-	fault_done(&c->unavailable);
-	json_free(c->skills_doc);
+	connector_done(&c->runtime);
 	service_config_done(&c->config);
 	json_free(c->config_doc);
 	json_free(c->query_doc);
@@ -163,41 +149,21 @@ static int call_read(struct call *c, struct fault *f)
 
 /* --- the runtime ------------------------------------------------------------------------------ */
 
-static int open_way(struct call *c, struct fault *f)
-{
-	if (!c->config.enabled)
-		return fault_set(f, FAULT_BOX,
-				 "the Box runtime is disabled by the configuration (box.enabled)");
-	if (default_workspace_prepare(&c->config, f) < 0)
-		return -1;
-	if (c->config.runtime.kind == RUNTIME_LOCAL) {
-		c->way = way_open_local(&c->config);
-		return 0;
-	}
-	return way_open_endpoint(&c->config, &c->way, &c->signal, f);
-}
-
-/* Asks the runtime for the skills that calls may see. If the runtime fails, calls see no skills. */
-static void load_skills(struct call *c)
-{
-	AUTO_FAULT f = { 0 };
-
-	if (c->way->row->skills(c->way, &c->skills_doc, &f) == 0)
-		c->config.skills = json_get(json_root(c->skills_doc), "skills");
-	else
-		log_line(LOG_WARN, "no skills are mounted: %s", f.text);
-}
-
 /* Sets the fault of a call that needs a runtime when there is none. The list of errors does not get this fault. */
 static int is_unavailable(const struct call *c, struct fault *f)
 {
 	return fault_set(f, FAULT_BOX,
 			 "Box runtime is not available. Install and start Docker to use sandbox "
 			 "features. The reason: %s",
-			 c->unavailable.text);
+			 c->runtime.unavailable.text);
 }
 
 /* --- running a call -------------------------------------------------------------------------- */
+
+static struct way *way(const struct call *c)
+{
+	return c->runtime.way;
+}
 
 static const struct json_value *argument(const struct call *c)
 {
@@ -244,7 +210,7 @@ static int check_quota(struct call *c, const struct box_spec *s, enum quota_phas
 		return 0;
 	c->hint = "The workspace is full. Ask its owner to delete files or to raise the quota.";
 	if (phase == QUOTA_AFTER) /* F keeps the fault of the quota */
-		IGNORE(c->way->row->end(c->way, s->session_id, &ignored));
+		IGNORE(way(c)->row->end(way(c), s->session_id, &ignored));
 	return -1;
 }
 
@@ -261,7 +227,7 @@ static int execute(struct call *c, struct fault *f)
 	if (r == 0)
 		r = check_quota(c, &s, QUOTA_BEFORE, f);
 	if (r == 0)
-		r = c->way->row->exec(c->way, &s, &o, f);
+		r = way(c)->row->exec(way(c), &s, &o, f);
 	if (r == 0)
 		r = check_quota(c, &s, QUOTA_AFTER, f);
 	if (r == 0)
@@ -272,17 +238,13 @@ static int execute(struct call *c, struct fault *f)
 	return r;
 }
 
-/* Runs a call of a model. Adds its failure to the list of errors. */
+/* Runs a call of a model. */
 static int do_work(struct call *c, int (*work)(struct call *c, struct fault *f), struct fault *f)
 {
-	int r;
-
-	if (!c->way)
+	if (!way(c))
 		return is_unavailable(c, f);
-	r = work(c, f);
-	if (r < 0)
-		errors_add(f, &c->query);
-	return r;
+	c->worked = true;
+	return work(c, f);
 }
 
 static int do_exec(struct call *c, struct fault *f)
@@ -295,7 +257,7 @@ static int handle_files(struct call *c, struct fault *f)
 	const struct file_tool *tool = file_tool_find(c->options->verb);
 	struct file_call call = { .config = &c->config,
 				  .query = &c->query,
-				  .way = c->way,
+				  .way = way(c),
 				  .parameters = argument(c),
 				  .w = &c->w };
 	struct box_spec s = { 0 };
@@ -327,8 +289,9 @@ static int do_sessions(struct call *c, struct fault *f)
 	AUTO_FAULT why = { 0 };
 
 	json_begin_array(&c->w);
-	if (c->way && c->way->row->list(c->way, &c->w, &why) < 0)
-		log_line(LOG_WARN, "no sessions are listed: %s", why.text);
+	while (way(c) && way(c)->row->list(way(c), &c->w, &why) < 0)
+		if (connector_again(&c->runtime, &why) < 0)
+			log_line(LOG_WARN, "no sessions are listed: %s", why.text);
 	json_end_array(&c->w);
 	return 0;
 }
@@ -346,9 +309,9 @@ static int do_cleanup(struct call *c, struct fault *f)
 	const char *id = c->options->session;
 	size_t n = 1;
 
-	if (!c->way)
+	if (!way(c))
 		return is_unavailable(c, f);
-	if ((id ? c->way->row->end(c->way, id, f) : c->way->row->end_all(c->way, &n, f)) < 0)
+	if ((id ? way(c)->row->end(way(c), id, f) : way(c)->row->end_all(way(c), &n, f)) < 0)
 		return -1;
 	json_begin_object(&c->w);
 	json_key_int(&c->w, "ended", (int64_t)n);
@@ -358,11 +321,16 @@ static int do_cleanup(struct call *c, struct fault *f)
 
 static int do_status(struct call *c, struct fault *f)
 {
-	status_write(&c->config, c->way, &c->unavailable, errors_write(NULL), &c->w);
+	status_write(&c->config, way(c), &c->runtime.unavailable, errors_write(NULL), &c->w);
 	return 0;
 }
 
-enum need { NEEDS_NOTHING, NEEDS_RUNTIME, NEEDS_SKILLS };
+enum need {
+	NEEDS_NOTHING,
+	NEEDS_TRUTH, /* the runtime as it is now: a server that restarts is not waited for */
+	NEEDS_RUNTIME,
+	NEEDS_SKILLS
+};
 
 static const struct verb {
 	const char *group, *verb;
@@ -379,23 +347,35 @@ static const struct verb {
 	{ "tool", "grep", true, false, NEEDS_SKILLS, do_file },
 	{ "service", "exec", true, false, NEEDS_RUNTIME, do_exec },
 	{ "service", "resolve", true, false, NEEDS_SKILLS, do_resolve },
-	{ "service", "status", false, true, NEEDS_RUNTIME, do_status },
+	{ "service", "status", false, true, NEEDS_TRUTH, do_status },
 	{ "service", "sessions", false, true, NEEDS_RUNTIME, do_sessions },
 	{ "service", "errors", false, true, NEEDS_NOTHING, do_errors },
 	{ "service", "cleanup", false, false, NEEDS_RUNTIME, do_cleanup },
 };
 
+static void begin_answer(struct call *c)
+{
+	buf_clear(&c->out);
+	json_writer_init(&c->w, &c->out, 2);
+	c->hint = NULL;
+}
+
+/* Does the call. If the connection is lost before anything was sent that must not be sent twice, does the call again
+ * from its beginning, with a new connection and the skills as they are then. */
 static int run_verb(struct call *c, const struct verb *v, struct fault *f)
 {
 	int r;
 
 	if (call_read(c, f) < 0)
 		return -1;
-	if (v->need != NEEDS_NOTHING && open_way(c, &c->unavailable) == 0 &&
-	    v->need == NEEDS_SKILLS)
-		load_skills(c);
-	r = v->run(c, f);
-	close_way(c);
+	connector_init(&c->runtime, &c->config, v->need == NEEDS_SKILLS, v->need != NEEDS_TRUTH);
+	if (v->need != NEEDS_NOTHING)
+		connector_open(&c->runtime);
+	while ((r = v->run(c, f)) < 0 && f->again && connector_again(&c->runtime, f) == 0)
+		begin_answer(c);
+	connector_close(&c->runtime);
+	if (r < 0 && c->worked)
+		errors_add(f, &c->query);
 	return r;
 }
 
@@ -473,7 +453,7 @@ int tool_program(const struct options *o)
 	struct err e = { 0 };
 	int r;
 
-	json_writer_init(&c.w, &c.out, 2);
+	begin_answer(&c);
 	r = run(&c, &f);
 	if (r < 0)
 		write_failure(&c, &f);
@@ -481,8 +461,8 @@ int tool_program(const struct options *o)
 		buf_add_char(&c.out, '\n');
 	if (say_data(&c.out, &e) < 0)
 		r = say_error(&e);
-	if (c.signal)
-		r = 128 + c.signal; /* a shell uses the same status */
+	if (c.runtime.signal)
+		r = 128 + c.runtime.signal; /* a shell uses the same status */
 	call_done(&c);
 	return r < 0 ? 1 : r;
 }

@@ -69,8 +69,8 @@ class WebSocket:
         elif how == "endless":
             while True:
                 self.sock.sendall(b"X-Header: " + b"a" * 1000 + b"\r\n")
-        elif how == "401":
-            self.sock.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+        elif how in ("401", "404", "503"):
+            self.sock.sendall(b"HTTP/1.1 %s No\r\nContent-Length: 0\r\n\r\n" % how.encode())
         else:
             accept = base64.b64encode(hashlib.sha1((b"x" if how == "forged" else key) + GUID).digest())
             self.sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -88,10 +88,10 @@ class WebSocket:
         got, self.buffer = self.buffer[:n], self.buffer[n:]
         return got
 
-    def frame(self, opcode, data):
+    def frame(self, opcode, data, then=b""):
         n = len(data)
         self.raw(bytes([0x80 | opcode]) + (bytes([n]) if n < 126 else b"\x7e" + struct.pack(">H", n) if n < 1 << 16
-                                           else b"\x7f" + struct.pack(">Q", n)) + data)
+                                           else b"\x7f" + struct.pack(">Q", n)) + data + then)
 
     def raw(self, data):
         self.sock.sendall(data)
@@ -168,6 +168,10 @@ def answer(transport, request, rules):
         transport.send(json.dumps(reply))
     if how == "half":
         transport.sock.sendall(b"\x81\x7e\x40")
+        raise Hangup
+    if isinstance(how, dict) and "close" in how:  # the answer and a close, in one write
+        reply["data"] = how.get("data", reply["data"])
+        transport.frame(1, json.dumps(reply).encode(), b"\x88\x02" + struct.pack(">H", how["close"]))
         raise Hangup
     if isinstance(how, dict) and "fault" in how:
         reply.update(code=1, message=how["fault"], data={})

@@ -1,0 +1,34 @@
+/*
+ * The connection of the service to its runtime. The connector connects, prepares the default workspace and asks for the
+ * skills. After a loss it marks the runtime as unavailable, waits (endpoint/reconnect.h) and does all of this again.
+ *
+ * Only a Box server that others run (RUNTIME_WEBSOCKET) is waited for, because it may be restarting. A failure says by
+ * its member `again` (service/fault.h) whether waiting can help.
+ */
+#pragma once
+
+#include "endpoint/reconnect.h"
+#include "service/way.h"
+
+struct connector {
+	struct service_config *config; /* borrowed; the connector sets its member `skills` */
+	bool wants_skills;
+	struct way *way;          /* NULL while the runtime is unavailable */
+	struct fault unavailable; /* says why WAY is NULL */
+	struct json_doc *skills;
+	struct reconnect reconnect;
+	int signal; /* the signal that ended a call or a wait, or 0 */
+	bool told;  /* the user knows that the connector waits */
+};
+
+/* CONFIG must live as long as the connector. If PATIENT is false, the connector makes one attempt and never waits. */
+void connector_init(struct connector *c, struct service_config *config, bool wants_skills,
+		    bool patient);
+/* Connects. If the runtime cannot be reached, c->way is NULL. */
+void connector_open(struct connector *c);
+/* Connects again after an action failed with F. Returns 0 if the caller can do the action again. Otherwise returns -1,
+ * and F also tells why the runtime cannot be reached. */
+MUST_USE int connector_again(struct connector *c, struct fault *f);
+/* Closes the way. A server that is our child ends. */
+void connector_close(struct connector *c);
+void connector_done(struct connector *c);

@@ -1,0 +1,44 @@
+/*
+ * When a lost connection to a Box server is made again. This is a state machine without a clock and without I/O: the
+ * caller passes monotonic times.
+ *
+ * A loss begins a loop of attempts. The first attempt begins after a delay. Each failed
+ * attempt doubles the delay, up to RECONNECT_MAX_NS. Only one loop runs at a time. An attempt that could begin only
+ * after the time UNTIL does not begin. Nothing begins after reconnect_end(), which is for a service that is disabled or
+ * shuts down.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RECONNECT_MAX_NS 60000000000ull
+#define RECONNECT_FOR_EVER UINT64_MAX /* for UNTIL: a server that lives on never gives up */
+
+enum reconnect_state {
+	RECONNECT_UP,      /* connected, or not connected for the first time yet */
+	RECONNECT_WAITING, /* unavailable; the next attempt begins at at_ns */
+	RECONNECT_TRYING,  /* unavailable; an attempt runs */
+	RECONNECT_OVER,    /* nothing begins any more */
+};
+
+struct reconnect {
+	enum reconnect_state state;
+	uint64_t first_ns; /* the first delay */
+	uint64_t until_ns; /* no attempt begins later */
+	uint64_t delay_ns; /* the present delay */
+	uint64_t at_ns;    /* when the next attempt begins */
+};
+
+void reconnect_init(struct reconnect *r, uint64_t first_ns, uint64_t until_ns);
+/* The connection is lost, or the first attempt has failed. Returns true if a loop begins: the state is
+ * RECONNECT_WAITING. Returns false if a loop runs already, or if no attempt can begin in time. */
+bool reconnect_lost(struct reconnect *r, uint64_t now_ns);
+/* Begins the attempt that the loop waits for. Returns false if its time has not come. */
+bool reconnect_try(struct reconnect *r, uint64_t now_ns);
+/* The attempt has failed. Returns true if the loop waits for the next one, or false if the loop gives up. */
+bool reconnect_failed(struct reconnect *r, uint64_t now_ns);
+/* The attempt has succeeded. The next loss begins with the first delay. */
+void reconnect_succeeded(struct reconnect *r);
+/* No loop begins any more, and a running loop ends. */
+void reconnect_end(struct reconnect *r);
