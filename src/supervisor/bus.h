@@ -1,6 +1,7 @@
 /*
- * Talks to the caller's own systemd over the caller's message bus. All steps together have one deadline, which the
- * caller sets at the start. The peer's bytes are not trusted: wire/dbus.h decodes them.
+ * Talks to the systemd instance of the user who runs this process, over that user's message bus.
+ * One deadline covers the whole conversation: it is a parameter of bus_open(). The bytes from the
+ * bus are not trusted, so wire/dbus.h checks them while it decodes.
  */
 #pragma once
 
@@ -22,12 +23,11 @@ struct bus {
 // clang-format on
 #define AUTO_BUS __attribute__((cleanup(bus_done))) struct bus
 
-/* Connects to $XDG_RUNTIME_DIR/bus, else to /run/user/UID/bus, and logs in. */
+/* Connects to $XDG_RUNTIME_DIR/bus, or to /run/user/UID/bus if that fails, and logs in. */
 MUST_USE int bus_open(struct bus *b, uint64_t deadline_ns, struct err *e);
 void bus_done(struct bus *b);
-/* Sends the call C and waits for the answer: RET is of type DBUS_RETURN, or DBUS_ERROR if the
- * other side refuses. The strings of RET belong to B and are valid until the next call. This
- * function sets the serial of C. */
+/* Sends the call C and waits for the answer. The type of RET is DBUS_RETURN, or DBUS_ERROR if the call was refused.
+ * The strings of RET belong to B and are valid until the next call. This function sets the serial of C. */
 MUST_USE int bus_call(struct bus *b, const struct dbus_call *c, const struct buf *body,
 		      struct dbus_message *ret, struct err *e);
 /* Waits for the next message of any kind. The strings of RET belong to B and are valid until the

@@ -1,6 +1,7 @@
 /*
- * The walls that a supervisor puts around itself. It confines itself while pid 1 boots, before it reads anything that
- * a command inside can influence. confine.c lists the rights that the supervisor keeps, and why.
+ * The walls that a supervisor puts around itself. The supervisor confines itself while pid 1 boots, before it reads
+ * anything that a command in the sandbox can influence. confine.c lists the rights that the supervisor keeps, and
+ * why.
  */
 #pragma once
 
@@ -12,9 +13,9 @@
  * sent BOOT. */
 MUST_USE int supervisor_confine(struct supervisor *s, struct err *e);
 
-/* Compiled from tools/supervisor.table. A door_filter allows the supervisor to start a gateway, a closed_filter does
- * not. The filters for root lack fchmodat: only an ordinary user may have to change the mode of a sandbox's directory
- * before deleting it. */
+/* Compiled from tools/supervisor.table. A door_filter allows the supervisor to start a gateway, and a closed_filter
+ * does not. The filters for root do not allow fchmodat(): only an ordinary user may have to change the mode of a
+ * sandbox's directory before deleting it. */
 extern const struct sock_filter door_filter[], roots_door_filter[];
 extern const unsigned short door_filter_len, roots_door_filter_len;
 extern const struct sock_filter closed_filter[], roots_closed_filter[];

@@ -1,6 +1,7 @@
 /*
- * The supervisor's own socket: stop, touch, usage, update. Its clients are commands of the same user, because the home
- * has mode 0700. A client that asked for a stop keeps its connection until the sandbox is down.
+ * The supervisor's own socket, for the requests `stop`, `touch`, `usage` and `update`. Its clients are commands of
+ * the same user, because the home has mode 0700. A client that asked for a stop keeps its connection open until the
+ * sandbox is down.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -88,8 +89,8 @@ static void answer_update(struct control_client *c, struct str body)
 	answer(c, FRAME_OK, why, strlen(why));
 }
 
-/* A command that replaces a sandbox stops it first. If the sandbox is still starting, the command that started it must
- * get the error that the name is taken. */
+/* A command that replaces a sandbox stops the old sandbox first. If the old sandbox is still starting, the command
+ * that started it must get the error that the name is taken. */
 static void stop(struct supervisor *s, unsigned grace_ms)
 {
 	if (s->life == LIFE_STARTING && !s->failure.code)
@@ -156,7 +157,7 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	AUTO_FD sock = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	struct control_client *c;
 
-	/* a waiting client would wake the loop again and again */
+	/* watch the socket again later: until then, a waiting client would wake the loop again and again */
 	if (sock < 0 && loop_add_timer(s->loop, clock_mono_ns() + ACCEPT_RETRY_NS, listen_again, s))
 		loop_change_fd(s->loop, s->control_watch, 0);
 	if (sock < 0 || s->n_clients >= CONTROL_CLIENTS_MAX)

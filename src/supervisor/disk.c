@@ -123,7 +123,7 @@ static int mount_device(const char *device, const char *driver, const struct dis
 
 	if (fs < 0 || sys_fsconfig(fs, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
 	    (d->readonly && sys_fsconfig(fs, FSCONFIG_SET_FLAG, "ro", NULL, 0) < 0) ||
-	    /* otherwise the image could choose that the kernel panics on errors */
+	    /* without this option, a file system could ask the kernel to panic on errors */
 	    (strcmp(driver, "ext4") == 0 &&
 	     sys_fsconfig(fs, FSCONFIG_SET_STRING, "errors", "remount-ro", 0) < 0) ||
 	    /* discard gives blocks of deleted files to the host; inode tables in our sparse file need no zeroing */

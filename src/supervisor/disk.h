@@ -3,8 +3,8 @@
  * if it has a size and the host has no cheaper way to limit it.
  *
  * Only a supervisor that may mount can use such files. The payload never writes the blocks itself. The supervisor
- * locks the file as long as it lives: for one writer, or for any number of readers. The loop device ends with its
- * mount.
+ * keeps the file locked as long as the supervisor lives. The lock is for one writer, or for any number of readers.
+ * The kernel removes the loop device when its file system is unmounted.
  */
 #pragma once
 

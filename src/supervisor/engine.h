@@ -1,6 +1,6 @@
 /*
- * An engine is a table of operations that run a sandbox. The life of a sandbox (life.c) is the same for all engines. Ids,
- * namespaces, control groups, layers and mounts are known only to the engine. Today there is one engine, the process
+ * An engine is a table of operations that run a sandbox. The life of a sandbox (life.c) is the same for all engines.
+ * Only the engine knows ids, namespaces, control groups, layers and mounts. Today there is one engine, the process
  * engine: engine_process.c calls process/, and only engine_process*.c include headers of process/.
  *
  * Every engine runs our pid 1 on this machine. The supervisor and pid 1 exchange the same frames in every engine.
@@ -17,25 +17,24 @@
 
 struct supervisor;
 
-/* What every engine shows of a sandbox. It is the first member of the engine's own struct. The engine opens and
- * closes the descriptors. */
+/* What every engine shows of a sandbox. This struct is the first member of the engine's own struct. The engine opens
+ * and closes the descriptors. */
 struct engine_instance {
-	pid_t pid; /* pid 1, seen from here */
+	pid_t pid; /* pid 1 of the sandbox, by its number in our pid namespace */
 	int pidfd;
 	int channel; /* frames to and from pid 1 */
 };
 
 struct engine {
-	/* Makes S->instance and begins the work that takes the kernel longest, before the record is
-	 * read. */
+	/* Makes S->instance, and begins the work that takes the kernel longest. Called before the record is read. */
 	void (*begin)(struct supervisor *s);
 	/* Opens layers, volumes and files. The caller has read the record, and has made S->network if the sandbox has a
 	 * network. Sets S->stage: if the start fails, the record says at which stage. */
 	int (*prepare)(struct supervisor *s, struct err *e);
-	/* Makes pid 1, which comes up while the caller goes on. */
+	/* Makes pid 1. Does not wait until pid 1 is ready. */
 	int (*start)(struct supervisor *s, struct err *e);
-	/* Sends BOOT to pid 1, with the sockets of S. The caller has filled BOOT from the record; the engine completes it,
-	 * and writes into the record how each limit is enforced. */
+	/* Sends BOOT to pid 1, with the sockets of S. The caller has filled BOOT from the record. The engine
+	 * completes BOOT, and writes into the record how each limit is enforced. */
 	int (*boot)(struct supervisor *s, struct boot_message *boot, struct err *e);
 	/* Adds to F the files that the instance needs after the supervisor has confined itself. */
 	int (*confine)(const struct supervisor *s, struct confine_files *f, struct err *e);
@@ -62,11 +61,11 @@ struct engine {
 
 	/* The operations below need no instance: */
 
-	/* Removes what a killed supervisor has left of the sandbox NAME. SPEC is the spec in its record, or NULL if the
-	 * record cannot be read. */
+	/* Removes what a killed supervisor has left of the sandbox NAME. SPEC is from the sandbox's record, or NULL
+	 * if the record cannot be read. */
 	void (*release)(const struct home *h, const char *name, struct spec *spec);
-	/* Runs WORK with the right to delete all files that sandboxes of the caller have made.
-	 * Returns 0 if WORK returned 0. */
+	/* Runs WORK with the right to delete all files that sandboxes of this user have made. Returns 0 if WORK
+	 * returned 0. */
 	int (*run_as_owner)(int (*work)(void *arg), void *arg, struct err *e);
 };
 

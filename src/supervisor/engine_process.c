@@ -3,10 +3,10 @@
  *
  * begin() → prepare() → start() → boot() → ready(). done() may come at any time.
  *
- * The kernel's overlay unites the layers, or fuse-overlayfs if the kernel refuses. Only this file chooses between the
- * two. If start() finds that the ids of a layer cannot be mapped, or boot() finds that the child cannot mount the
- * overlay, it starts a second child with fuse-overlayfs. No request of a client is lost, because boot() has sent
- * nothing to the first child.
+ * The kernel's overlay unites the layers. If the kernel refuses, fuse-overlayfs unites them. Only this file chooses
+ * between the two. start() may find that the ids of a layer cannot be mapped, and boot() may find that the child
+ * cannot mount the overlay. Each then starts a second child with fuse-overlayfs. No request of a client is lost,
+ * because boot() has sent nothing to the first child.
  */
 #include "supervisor/engine_process.h"
 
@@ -25,7 +25,7 @@
 #include "supervisor/network.h"
 #include "supervisor/systemd_scope.h"
 
-/* enough for an image of a hundred layers; such a table takes 2 KiB */
+/* enough descriptors for an image of a hundred layers; the table takes 2 KiB */
 #define DESCRIPTORS_AHEAD 256
 /* an id of the sandbox's own range: the user `nobody` inside, and no user of the host */
 #define GATEWAY_ID 65534
@@ -33,9 +33,9 @@
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-/* Makes the table of descriptors large before process_begin_early() starts a task that shares
- * it. If the table had to grow later, the kernel would wait until every CPU has noticed: 10 to
- * 30 ms. Each layer and each volume takes two descriptors. */
+/* Makes the table of descriptors large before process_begin_early() starts a task that shares the table. If a shared
+ * table grows, the kernel waits until every CPU has noticed, which takes 10 to 30 ms. Each layer and each volume
+ * takes two descriptors. */
 static void make_room(void)
 {
 	int last = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, DESCRIPTORS_AHEAD - 1);
@@ -72,7 +72,7 @@ static bool has_explicit_limit(const struct spec *spec)
 	return spec->memory_set || spec->cpus_set || spec->pids_set;
 }
 
-/* The gateway of root gives up its privileges and takes on an id that only this sandbox has. */
+/* A gateway of root gives up its privileges and changes to an id that only this sandbox has. */
 static struct network_ids gateway_ids(const struct ids *i)
 {
 	bool ours = i->mode == IDS_RANGE || (i->mode == IDS_SUBID && i->direct);
@@ -92,7 +92,7 @@ static void copy_addresses(const struct lease *from, struct netif *to)
 	memcpy(to->gateway_v6, from->gateway_v6.b, sizeof(to->gateway_v6));
 }
 
-/* Describes the interface that is made, and what the sandbox finds in /etc about it. */
+/* Describes the interface that the child will make, and the text about it in the sandbox's /etc. */
 static void prepare_link(struct supervisor *s, struct engine_process *p)
 {
 	struct engine_process_start *t = p->start;
@@ -126,8 +126,8 @@ static int prepare(struct supervisor *s, struct err *e)
 		return -1;
 	home_machine_id(&s->home, s->record.spec.name, t->group_id);
 	q->cgroup_id = t->group_id;
-	/* only a sandbox with explicit limits, or without a waiting client, waits until systemd
-	 * has made a new scope */
+	/* wait until systemd has made a new scope only if limits are explicit, or if no client waits for its
+	 * command */
 	systemd_scope_enter(t->group_id, !s->attended || has_explicit_limit(&s->record.spec));
 	q->limits = limits_of(&s->record.spec);
 	s->stage = "network";
@@ -354,7 +354,7 @@ static void release(const struct home *h, const char *name, struct spec *spec)
 
 	home_machine_id(h, name, id);
 	cgroup_remove(id);
-	/* if another directory has taken this path since, none of our mount points are in it */
+	/* this fails if another directory has taken the path since: it has none of our mount points */
 	if (spec && spec_image_in_place(&spec->image) &&
 	    identity_open(spec->image.reference, &spec->image.identity, &root, &ignored) == 0)
 		mount_points_reap(h, root, LINKS_FOLLOWED);

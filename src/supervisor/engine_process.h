@@ -9,12 +9,12 @@
 #include "supervisor/engine_process_nested.h"
 #include "supervisor/supervisor.h"
 
-/* The data that only a start needs. It is freed after READY, because the child shares our memory until then. */
+/* The data that only a start needs. The child shares our memory until READY, so the data is freed after READY. */
 struct engine_process_start {
 	struct process_request request;
 	char group_id[HOME_ID_BYTES];
 	struct netif netif;
-	/* text of /etc/resolv.conf, and a line of /etc/hosts, inside */
+	/* in the sandbox: the text of /etc/resolv.conf, and a line of /etc/hosts */
 	struct buf resolv_conf, hosts_line;
 };
 
@@ -30,12 +30,12 @@ struct engine_process {
 	/* the mount points that we made in writable volumes */
 	struct nested nested;
 	struct disks disks;
-	/* a descriptor that keeps the lowest layer from being removed, if this layer has rotated owners
-	 * (process/host_image.h); or -1 */
+	/* if the lowest layer has rotated owners (process/host_image.h): a descriptor that keeps the layer from being
+	 * removed; else -1 */
 	int lowest_layer;
 	/* how the size of the writable layer is enforced; NULL if the sandbox has no writable layer */
 	const char *layer;
-	/* notice that the writer or the reader (process/fuse_overlay.h) has ended */
+	/* watch for the end of the writer and of the reader (process/fuse_overlay.h) */
 	loop_id fuse_watch[2];
 };
 
@@ -56,8 +56,9 @@ void ids_of_user(struct ids *ret);
 void root_init(const struct supervisor *s, struct rootfs *r);
 MUST_USE int root_open(struct supervisor *s, struct rootfs *r, struct err *e);
 void root_close(struct rootfs *r);
-/* Finds the image by the digest in our record, because its name may mean another image by now. Takes the lock that
- * commands take to remove images: such a command either sees our record, or has removed the image before. */
+/* Finds the image by the digest in our record, because the image's name may mean another image by now. Takes the lock
+ * that commands take to remove images. So a command that removes images either sees our record, or has removed the
+ * image before this call. */
 MUST_USE int root_find_image(const struct supervisor *s, int *ret_lock, struct image_record *ret,
 			     struct err *e);
 
@@ -66,11 +67,11 @@ MUST_USE int root_find_image(const struct supervisor *s, int *ret_lock, struct i
 MUST_USE int layer_open(struct supervisor *s, struct rootfs *r, struct err *e);
 /* Opens the disk of --root-disk flat, which holds the whole root and is the only layer of R. */
 MUST_USE int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e);
-/* Empties the work area of R's layer, if the layer is on disk. No overlay may use it during the
- * call. */
+/* Empties the work area of R's layer, if the layer is on disk. No overlay may use the work area during the call. */
 MUST_USE int layer_clean(const struct rootfs *r, struct err *e);
 
-/* engine_process_own_state.c: lists in R the places where volumes show our own state, or refuses the volume. */
+/* engine_process_own_state.c: lists in R the places where volumes show our own state. Fails if a volume is inside our
+ * state. */
 MUST_USE int own_state_find(const struct supervisor *s, struct rootfs *r, struct err *e);
 
 /* engine_process_limits.c */

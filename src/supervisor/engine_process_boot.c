@@ -1,4 +1,4 @@
-/* Completes the message BOOT and sends it to pid 1, with its descriptors. */
+/* Completes the message BOOT, and sends the message and its descriptors to pid 1. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,9 +18,9 @@ static bool is_disk(const struct spec_mount *m)
 }
 
 /* Returns which kinds of the host's files the mount M can bring into the sandbox. If another
- * sandbox may write to the directory, it can make a socket there and pass descriptors to a
- * process that connects; a read-only mount does not prevent that. Sandboxes of root have no id
- * in common, so these descriptors are of no use to them. */
+ * sandbox may write to the directory of M, it can make a socket there. A process that connects to
+ * the socket can get descriptors, even through a read-only mount. Sandboxes of root have no id in
+ * common, so descriptors of another sandbox are of no use to them. */
 static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
 {
 	if (!m->readonly)

@@ -1,4 +1,4 @@
-/* Chooses the ids of a sandbox: a range of its own, the caller's sub-range, or the caller's only id. */
+/* Chooses the ids of a sandbox: a range for this sandbox alone, the user's sub-range, or the user's own id alone. */
 #include <assert.h>
 #include <unistd.h>
 
@@ -14,7 +14,8 @@ bool ids_have_range(const struct engine_process *p)
 	return own_ids_have_range(p->parent_mounts);
 }
 
-/* Fills RET with the caller's sub-range or single id. WHY says why there is a single id only. */
+/* Fills RET with the user's sub-range. If there is none, fills RET with the user's own id, and WHY with the
+ * reason. */
 static void use_own(struct ids *ret, struct err *why)
 {
 	struct own_ids own;
@@ -30,7 +31,7 @@ static void use_own(struct ids *ret, struct err *why)
 
 void ids_of_user(struct ids *ret)
 {
-	struct err ignored; /* a sandbox without a range has a single id, which `inspect` shows */
+	struct err ignored; /* without a range there is a single id; `inspect` shows it */
 
 	use_own(ret, &ignored);
 }

@@ -7,8 +7,9 @@
  *   layers/0/disk.raw       with --root-disk flat: the whole root, a copy of the image's flat form
  *   in memory               ephemeral sandboxes without --root-disk disk, and --root-disk tmpfs
  *
- * The first start chooses one of these; later starts find its files in layers/0. The default size must cost nearly
- * nothing: if only a disk could enforce it, the layer is a plain directory, and we watch it.
+ * The first start chooses one of these forms. Later starts find the files of that form in layers/0. The default size
+ * must cost nearly nothing. So if only a disk could enforce the default size, the layer is a plain directory, and we
+ * watch it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,8 +52,8 @@ static int open_directory(struct supervisor *s, int *ret_fd, struct err *e)
 	return *ret_fd < 0 ? err_sys(e, errno, "open the writable layer") : 0;
 }
 
-/* Makes work/ anew. The last mount leaves files there, such as its `volatile` mark, with which the next mount would
- * fail. */
+/* Makes work/ anew. The last mount leaves files there, such as its `volatile` mark. The next mount would fail because
+ * of them. */
 static int clean(const struct ids *i, int layer, bool host_ids, struct err *e)
 {
 	if (erase_tree(layer, "work") < 0 || mkdirat(layer, "work", 0700) < 0)
@@ -150,8 +151,8 @@ static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, b
 		struct err *e)
 {
 	bool interrupted = is_there(layer, DISK_GROWING);
-	/* the payload owns the whole file system of a flat root, so e2fsck only writes the journal back, except after
-	 * an interrupted growth */
+	/* the payload wrote the whole file system of a flat root, so we do not repair it: e2fsck only replays the
+	 * journal, except after an interrupted growth */
 	enum disk_check how = !flat ? DISK_CHECK : interrupted ? DISK_REPAIR : DISK_REPLAY;
 	AUTO_FREE char *path = path_in_layer(s, DISK_FILE);
 	AUTO_FD mark = -1;

@@ -1,6 +1,6 @@
 /*
- * The limits of a sandbox. Control groups enforce them. Without control groups pid 1 enforces some of
- * them. The record says how each limit is enforced.
+ * The limits of a sandbox. Control groups enforce the limits. If there are no control groups, pid 1 enforces some
+ * limits. The record says how each limit is enforced.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -27,8 +27,8 @@ static void say(char out[24], const char *how)
 	snprintf(out, 24, "%s", how);
 }
 
-/* Without a cpu controller, pins pid 1 to CPUS processors. The time of creation chooses the
- * first processor, so that sandboxes spread over the machine. */
+/* Without a cpu controller, pins pid 1 to CPUS processors. The first of these processors depends on the time of
+ * creation, so that sandboxes spread over the machine. */
 static bool pin_cpus(const struct supervisor *s, unsigned cpus)
 {
 	cpu_set_t all, mine;
@@ -79,8 +79,8 @@ static const char *root_form(const struct supervisor *s)
 	return engine_process_of(s)->process.fuse ? ROOT_SERVED : ROOT_OVERLAY;
 }
 
-/* Says why limits of a server's sandbox are not enforced, if a container is the reason. The server knows which limits
- * these are. */
+/* If limits of a server's sandbox are not enforced because we run in a container, adds a warning that says so. The
+ * server itself knows which limits these are. */
 static void warn_a_server(struct supervisor *s)
 {
 	const struct enforcement *f = &s->record.state.enforced;
@@ -90,8 +90,8 @@ static void warn_a_server(struct supervisor *s)
 		buf_addf(&s->warnings, "%s\n", container_advice(CONTAINER_CGROUPS));
 }
 
-/* Adds one warning that names all limits that are not enforced: with `run` only limits that the user asked for, with
- * `create` also the defaults. */
+/* Adds one warning that names the limits that are not enforced. For `run` these are only limits that the user asked
+ * for, and for `create` also the defaults. */
 static void warn_of_limits(struct supervisor *s)
 {
 	const struct spec *spec = &s->record.spec;

@@ -89,7 +89,8 @@ int mount_points_make_one(const struct mount_points *s, int root, const char *pa
 			if (r < 0 && r != -EEXIST) /* another sandbox may have made it meanwhile */
 				return err_sys(e, -r, "make mount point '%s' in '%s'", prefix + 1,
 					       where);
-			/* what we made has this name in PARENT, even if PREFIX leads elsewhere by now */
+			/* open NAME in PARENT, because we made it there: another process may have
+			 * changed where PREFIX leads */
 			fd = r == 0 ? openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC)
 				    : open_in_root(root, prefix, s->links);
 			if (r == 0 && fd >= 0 && fstat(fd, &st) == 0)

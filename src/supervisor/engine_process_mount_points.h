@@ -1,9 +1,9 @@
 /*
- * Makes mount points in a directory of the user that lacks them: a directory image, or a volume. The
- * supervisor makes them by descriptor and notes them. The last sandbox that uses the directory removes
- * the mount points that are still the same files and still empty. Sandboxes of one home share the notes
- * about a directory: when one sandbox ends, another sandbox may still use its mount points, and
- * removing a mount point would unmount it there.
+ * Makes the mount points that a directory of the user lacks. The directory is a directory image, or a volume. The
+ * supervisor makes mount points by descriptor and writes a note about each. The last sandbox that uses the directory
+ * removes the mount points that are still the same files and still empty. Sandboxes of one home share the notes about
+ * a directory, because several sandboxes may use one mount point. Removing it would unmount what the other sandboxes
+ * have mounted there.
  */
 #pragma once
 
@@ -14,8 +14,8 @@
 
 #define MOUNT_POINTS_NAME_BYTES 64
 
-/* An image may have links on the way to a mount point. In a volume links are refused: a sandbox that writes to the
- * volume could make a link to a directory that it is not allowed to change. */
+/* In an image, links on the way to a mount point are followed. In a volume they are refused, because a sandbox that
+ * writes to the volume could make a link to a directory that the sandbox is not allowed to change. */
 enum mount_points_links { LINKS_FOLLOWED, LINKS_REFUSED };
 
 struct mount_points {
@@ -31,8 +31,8 @@ struct mount_points {
  * left. */
 void mount_points_enter(const struct home *h, int root_fd, enum mount_points_links links,
 			struct mount_points *ret);
-/* Makes the mount points below ROOT that SPEC needs. The identities of the mounts of SPEC must
- * be known. */
+/* Makes the mount points below ROOT that SPEC needs. The caller has looked up the identities of the mounts of
+ * SPEC. */
 MUST_USE int mount_points_make(const struct mount_points *s, int root, const struct spec *spec,
 			       struct err *e);
 /* Makes every missing component of PATH below ROOT. The last component is a file unless IS_DIR.

@@ -32,8 +32,9 @@ static const char *path_in(const struct spec *spec, size_t i, size_t outer)
 	return spec->mount[i].guest + strlen(spec->mount[outer].guest);
 }
 
-/* Makes the mount point. Root takes on the ids of the source's owner for that: the sandbox writes
- * there under the same ids, so we make nothing that the sandbox could not make itself. */
+/* Makes the mount point. If we are root, we make it under the ids of the source's owner. The
+ * sandbox writes to the source under the same ids, so we make nothing that the sandbox could not
+ * make itself. */
 static int make(const struct mount_points *points, const struct rootfs *r, size_t i, size_t outer,
 		struct err *e)
 {
@@ -73,8 +74,9 @@ static struct mount_points *enter(const struct home *h, const struct rootfs *r, 
 }
 
 /* Returns true if the source has the mount point and no sandbox made it: then we need no entry. A
- * mount point that another sandbox made has a note and is removed when the last sandbox leaves. The
- * note is made before the mount point and removed after it, so we look for notes twice. */
+ * mount point that another sandbox made has a note and is removed when the last sandbox leaves.
+ * Each note is made before its mount point and removed after it. So we look for notes both before
+ * and after we look for the mount point. */
 static bool is_theirs(const struct home *h, const struct rootfs *r, size_t i, size_t outer)
 {
 	int source = r->volume_fd[outer];

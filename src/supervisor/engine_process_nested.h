@@ -1,11 +1,11 @@
 /*
  * Mount points in writable volumes, for mounts that lie below such a volume.
  *
- * A volume at /job and another at /job/a/x need a directory a/x in the source of the first. If the
- * source lacks the directory, the supervisor makes it there with the ids of the source's owner and
- * notes it. The last sandbox that uses the source removes the directory if it is empty
- * (engine_process_mount_points.h). Read-only volumes are never changed (process/stub_layer.h). In file
- * systems that only this sandbox sees, in memory or on a disk image, the child makes the directory.
+ * If one volume is at /job and another at /job/a/x, the source of the first volume needs a directory a/x. If the
+ * source lacks this directory, the supervisor makes it with the ids of the source's owner, and writes a note about
+ * it. The last sandbox that uses the source removes the directory if it is empty (engine_process_mount_points.h).
+ * Read-only volumes are never changed (process/stub_layer.h). If the first volume is a file system that only this
+ * sandbox sees (in memory or on a disk image), the child makes the directory.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "process/rootfs.h"
 #include "supervisor/engine_process_mount_points.h"
 
-/* The sources in which this sandbox uses mount points that sandboxes made (mount_points_enter()). */
+/* The sources for which this sandbox has called mount_points_enter(). */
 struct nested {
 	struct mount_points *source; /* allocated, or NULL */
 	size_t n;

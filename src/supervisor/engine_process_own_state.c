@@ -27,7 +27,7 @@ static void hide(void *arg, const char *below)
 
 	for (size_t i = 0; i < r->n_hidden; i++)
 		if (r->hidden[i].mount == s->mount && path_is_within(below, r->hidden[i].below))
-			return; /* the cover of an outer place hides this place, too */
+			return; /* a directory above this place is covered already */
 	grown = realloc(r->hidden, (r->n_hidden + 1) * sizeof(*grown));
 	if (!grown)
 		out_of_memory();

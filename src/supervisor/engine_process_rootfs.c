@@ -1,6 +1,6 @@
 /*
- * Opens the layers, volumes and files of a record. process/rootfs.h makes a root file system of them. Every path is
- * opened once, here, and is a descriptor from then on.
+ * Opens the layers, volumes and files of a record. process/rootfs.h makes a root file system of them. This file opens
+ * every path once. All later code uses the descriptors.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -108,8 +108,8 @@ int root_find_image(const struct supervisor *s, int *ret_lock, struct image_reco
 	return 0;
 }
 
-/* N is an owner on disk, of a file in the usual layers of an image. Returns the id that this owner has inside, or 0
- * (root) if it has none. */
+/* N is the owner of a file on disk, in a layer of an image that is not rotated. Returns the id that this owner has
+ * inside of the sandbox, or 0 (root) if it has none. */
 static uint32_t id_inside(const struct ids *i, uint32_t n, uint32_t caller, uint32_t base)
 {
 	switch (i->mode) {
@@ -194,8 +194,8 @@ static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 	return rc;
 }
 
-/* Gives the root directory to root inside, if nothing else says who owns it. We make this directory on disk with the
- * caller's id, which is the id of another user inside if the ids are rotated. */
+/* Gives the root directory to root inside, if nothing else says who owns it. On disk this directory belongs to the
+ * user who runs cordon. If the ids are rotated, that user is not root inside. */
 static void own_root(struct rootfs *r)
 {
 	for (size_t i = 0; i < r->n_owners; i++)
@@ -291,8 +291,8 @@ static bool must_be_served(const struct supervisor *s, const struct rootfs *r)
 		return r->served;
 	if (r->upper_fd < 0)
 		return s->home.served == HOME_SERVED_ALL;
-	/* the kernel and fuse-overlayfs mark deleted files differently, so a layer is always used by
-	 * the one that wrote it */
+	/* the kernel and fuse-overlayfs mark deleted files differently: if one of them wrote a layer, the other must
+	 * not use it */
 	return s->home.served != HOME_SERVED_NOTHING ||
 	       strcmp(s->record.state.root, ROOT_SERVED) == 0;
 }

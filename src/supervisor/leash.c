@@ -1,5 +1,5 @@
-/* The supervisor's end of the leash: reports to the command that started it, and takes requests of
- * that command (wire/leash.h). */
+/* The supervisor's end of the leash (wire/leash.h): reports to the command that started the supervisor, and handles
+ * requests of that command. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -30,8 +30,8 @@ static bool send_all(const struct supervisor *s, const struct buf *b)
 	return false;
 }
 
-/* Sends a frame to the command. Returns false after a failure: the leash is then shut down, which the
- * command and on_leash() see. */
+/* Sends a frame to the command. If that fails, shuts down the leash and returns false. The command and on_leash() see
+ * the shutdown. */
 static bool report(struct supervisor *s, enum frame_type type, const void *p, size_t n)
 {
 	char room[REPORT_USUAL_BYTES];
@@ -105,7 +105,7 @@ static void answer_limits(struct supervisor *s, const struct frame *f)
 static void on_settled(struct supervisor *s)
 {
 	if (s->life == LIFE_RUNNING && !s->unsettled)
-		return; /* the command asked again, and perhaps does not read a second answer */
+		return; /* the command has sent another request, and may not read a second answer */
 	if (s->life == LIFE_RUNNING)
 		supervisor_settle(s);
 	if (s->life == LIFE_RUNNING && s->record.state.booted_once)

@@ -31,7 +31,7 @@
 
 #define BIT(n) (1u << (n))
 #define READ_CHUNK_BYTES 16384
-/* on_late() runs this long after the start. A sandbox that ends sooner does not need what on_late() does */
+/* on_late() runs this long after the start; a sandbox that ends sooner does not need its work */
 #define LATE_AFTER_NS (20 * NS_PER_MS)
 
 static const unsigned may_become[] = {
@@ -226,7 +226,7 @@ static void start_is_over(struct supervisor *s)
 	loop_remove(s->loop, &s->ready_timer);
 	become(s, LIFE_RUNNING);
 	s->engine->ready(s);
-	/* not earlier, because newuidmap can map the ids of our child only while we are dumpable */
+	/* we must be dumpable until now: else newuidmap could not map the ids of our child */
 	IGNORE(prctl(PR_SET_DUMPABLE, 0)); /* cannot fail */
 	if (s->record.state.booted_once)
 		boot_error_erase(s->record_dir);

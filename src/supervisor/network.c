@@ -52,7 +52,7 @@ struct network {
 	int control;
 	loop_id link_watch, control_watch, exit_watch, restart_timer;
 	uint64_t started_ns;
-	/* the counters of this gateway, and the sum of all before it */
+	/* `now`: the counters of this gateway; `before`: the sum of all gateways before it */
 	struct network_counters now, before;
 };
 
@@ -113,8 +113,8 @@ static void drop_gateway(struct network *n)
 	loop_remove(n->loop, &n->exit_watch);
 	fd_closep(&n->control);
 	if (n->child.pidfd >= 0) {
-		/* kill it at once: it has nothing to save, and an attacker may control it; fails if
-		 * it has ended */
+		/* kill the gateway at once: it has nothing to save, and an attacker may control it; this fails if it
+		 * has ended */
 		IGNORE(sys_pidfd_send_signal(n->child.pidfd, SIGKILL));
 		IGNORE(child_wait(&n->child, &status) < 0);
 	}
@@ -387,8 +387,8 @@ static void on_link(void *arg, int fd, uint32_t events)
 	start_or_tell(n);
 }
 
-/* If there are published ports, starts a gateway at once, because a client may connect at any time. Otherwise the next
- * frame of the sandbox starts it. */
+/* If ports are published, starts a gateway at once, because a client may connect at any time. Otherwise waits for the
+ * next frame of the sandbox, which starts a gateway. */
 static void await_frame(void *arg)
 {
 	struct network *n = arg;

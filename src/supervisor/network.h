@@ -1,5 +1,5 @@
 /*
- * The supervisor's part of a sandbox's network: it holds the link, and starts the gateway.
+ * The supervisor's part of a sandbox's network. The supervisor holds the link and starts the gateway.
  *
  * A gateway is started at the first frame on the link, or at once if a port is published. When a gateway
  * has ended, the next frame starts another gateway. While no gateway runs, a sandbox with a network costs only its
@@ -34,7 +34,7 @@ struct network_counters {
 	uint64_t rx_bytes, tx_bytes; /* of all gateways that this sandbox has had */
 };
 
-/* The ids that the gateway takes on, if we are root. */
+/* The ids that a gateway of root changes to. */
 struct network_ids {
 	bool set;
 	uint32_t uid, gid;
@@ -50,25 +50,29 @@ void network_free(struct network *n);
 
 /* Returns the addresses of both ends of the link, borrowed. */
 const struct lease *network_lease(const struct network *n);
-/* Sets the ids that gateways take on. Call it before the first gateway starts. */
+/* Sets the ids that gateways change to. Call it before the first gateway starts. */
 void network_set_ids(struct network *n, struct network_ids ids);
-/* Write the text of /etc/resolv.conf inside, and the line of /etc/hosts for host.microsandbox.internal. */
+/* Write to OUT what the sandbox gets: the text of /etc/resolv.conf, and the line of /etc/hosts for
+ * host.microsandbox.internal. */
 void network_resolv_conf(const struct network *n, struct buf *out);
 void network_hosts_line(const struct network *n, struct buf *out);
 
-/* Returns the memory of wire/refusals.h, which pid 1 reads, as a descriptor. */
+/* Returns the descriptor of the memory in which the gateway lists refused connections (wire/refusals.h), for pid
+ * 1. */
 int network_refusals(const struct network *n);
 /* Returns the path of the gateway's program, borrowed. */
 const char *network_program(const struct network *n);
-/* Returns true if the user gave a resolver, which may be a name. */
+/* Returns true if the user named a DNS server. The gateway may have to look up the server's host name. */
 bool network_has_resolver(const struct network *n);
-/* Takes over the host's list of resolvers, open for reading, for gateways that cannot open it. */
+/* Takes over FD, which is the host's list of resolvers, open for reading. Gateways that cannot open the list get
+ * FD. */
 void network_set_resolv_conf(struct network *n, int fd);
 /* Sets the addresses that lead to this host although no interface has them. Copies LIST. */
 void network_set_host_addresses(struct network *n, const struct cidr *list, size_t count);
-/* Takes over the link. Waits for its first frame, or starts the gateway at once if there are ports. */
+/* Takes over the link. If ports are published, starts the gateway at once. Else the first frame on the link will
+ * start it. */
 MUST_USE int network_set_link(struct network *n, int link, struct err *e);
 /* Applies the policy of SPEC to new connections. */
 MUST_USE int network_set_policy(struct network *n, const struct spec *spec, struct err *e);
-/* Returns the last known numbers, and asks the gateway for newer numbers, which the next call returns. */
+/* Returns the last known numbers. Asks the gateway for newer numbers: the next call returns those. */
 struct network_counters network_count(struct network *n);

@@ -1,6 +1,7 @@
 /*
- * The life of one sandbox. There is one supervisor process per live sandbox, single-threaded and event-driven. It holds
- * the record's lock as long as it lives, so every command sees its end at once. wire/leash.h lists its descriptors.
+ * The life of one sandbox. There is one supervisor process per live sandbox, single-threaded and event-driven. The
+ * supervisor holds the record's lock as long as it lives, so every command sees at once when it ends. wire/leash.h
+ * lists the supervisor's descriptors.
  */
 #pragma once
 
@@ -17,7 +18,7 @@
 #define STOP_USUAL UINT32_MAX /* a stop without a grace time of its own */
 /* the time between SIGTERM and SIGKILL, unless our environment sets another time */
 #define STOP_GRACE_MS 2000
-/* the time between SIGTERM and SIGKILL if the image has another stop signal, which comes first */
+/* the time between SIGTERM and SIGKILL if the image has another stop signal, which is sent before SIGTERM */
 #define STOP_TERM_MS 1000
 #define CONTROL_CLIENTS_MAX 64
 
@@ -40,9 +41,8 @@ struct supervisor {
 	unsigned last_grace_ms;
 	struct buf channel_in, leash_in;
 	bool busy;
-	bool attended; /* a first client waits for its command, not for our answer */
-	/* the sandbox is up, but the changes before its first command are not made yet
-	 * (wire/leash.h) */
+	bool attended; /* the first client waits for its command to end, not for our answer */
+	/* the sandbox is up, but a client must still change it before its first command (wire/leash.h) */
 	bool unsettled;
 	struct execlog log;
 	struct control_client *clients;
@@ -64,17 +64,18 @@ const char **supervisor_env(const struct spec *spec, size_t *ret_n);
 /* sweep.c: deletes retired records whose files belong to a sub-range. This function and the next two
  * return the exit status of the program. */
 int supervisor_sweep(void);
-/* Deletes everything in the home, which has no sandbox any more. */
+/* Deletes everything in the home. The home has no sandbox any more. */
 int supervisor_erase_home(void);
 /* Removes what a killed supervisor has left. ENTRY is the name of the record's directory, retired or not. */
 int supervisor_release(const char *entry);
 /* life.c */
 MUST_USE int supervisor_run(struct supervisor *s);
-/* Stops the sandbox within GRACE_MS, which may be STOP_USUAL; 0 kills it at once. Log and record get REASON. */
+/* Stops the sandbox. Kills it after GRACE_MS: STOP_USUAL means the usual time, and 0 kills at once. REASON is written
+ * to the log and to the record. */
 void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason);
 void supervisor_touch(struct supervisor *s);
-/* Makes a new sandbox and its record stay. Called when the changes before the first command are
- * made. */
+/* Makes a new sandbox and its record permanent. Called when the client has made its changes before the first
+ * command. */
 void supervisor_settle(struct supervisor *s);
 /* Sends pid 1 a frame of TYPE with a NUMBER. Returns false if pid 1 does not take the frame. */
 bool supervisor_tell(const struct supervisor *s, enum frame_type type, uint64_t number);
@@ -82,7 +83,7 @@ bool supervisor_tell(const struct supervisor *s, enum frame_type type, uint64_t 
 void supervisor_note(struct supervisor *s, const char *text);
 /* leash.c: watches the leash. Returns false after a failure. */
 bool leash_watch(struct supervisor *s);
-/* Tells the command that the sandbox is up. If that fails, a new sandbox ends and is removed. */
+/* Tells the command on the leash that the sandbox is up. If that fails, a new sandbox is ended and removed. */
 void leash_tell_up(struct supervisor *s);
 /* Tells the command that the start has failed, for the reason in S. */
 void leash_tell_failure(struct supervisor *s);
@@ -90,7 +91,7 @@ void leash_tell_failure(struct supervisor *s);
 MUST_USE int supervisor_update(struct supervisor *s, unsigned what, struct err *e);
 /* Sets all limits that M names, or none after a failure. */
 MUST_USE int supervisor_limit(struct supervisor *s, const struct limits_message *m, struct err *e);
-/* Ends a start that waited for the gateway, which has bound the ports. */
+/* Completes a start that waited for the gateway to bind the ports. */
 void supervisor_gateway_up(struct supervisor *s);
 /* Makes the start fail, for the reason WHY. */
 void supervisor_fail(struct supervisor *s, const struct err *why);

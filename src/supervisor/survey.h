@@ -1,6 +1,7 @@
 /*
- * Counts how much a file tree takes while hostile processes change it. This code only makes system
- * calls, through base/raw.h, because the task that runs it shares memory with a running process.
+ * Counts the bytes and files of a tree while hostile processes change it. This code calls no function of the C
+ * library. It makes system calls through base/raw.h, because the task that runs it shares memory with a running
+ * process.
  *
  * If a file has N names, each name counts for one N-th of its size, so all names together count the
  * file once. The walk always ends, because the number of files and the depth are bounded (each level

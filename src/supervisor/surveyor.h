@@ -1,6 +1,7 @@
 /*
- * A task that counts, when the supervisor orders it, how much the writable layer takes. A confined
- * supervisor cannot make processes, so it makes the task before it confines itself. The task sleeps on a socket.
+ * A task that counts how much the writable layer takes, each time the supervisor orders a count. A confined
+ * supervisor cannot make processes, so it makes the task before it confines itself. Between orders the task waits on
+ * a socket.
  *
  * The task shares our memory, so an idle sandbox pays for a kernel stack but not for page tables. An attacker who takes
  * over the task has the supervisor's memory too, so the task keeps few rights: it is in the sandbox's user namespace
@@ -28,7 +29,7 @@ struct surveyor {
  * layer with more than MOST_FILES files counts as too large. */
 MUST_USE int surveyor_start(struct surveyor *s, int layer, int pidfd, uint64_t most_files,
 			    struct err *e);
-/* Orders one count. The order before must have been answered. Returns false if the task has ended. */
+/* Orders one count. The task must have answered the order before. Returns false if the task has ended. */
 bool surveyor_order(const struct surveyor *s);
 /* Reads from the socket. Returns 1 and *RET, 0 if there is no answer yet, -1 if the task has ended. */
 int surveyor_answer(const struct surveyor *s, struct survey *ret);

@@ -12,8 +12,8 @@
 
 #include "base/raw.h"
 
-/* The descriptors that the task keeps, under its own numbers. It closes all others, above all the lock of the
- * record. */
+/* The descriptors that the task keeps, and the numbers that it gives them. The task closes all others. Above all it
+ * must close the lock of the record. */
 enum { SOCKET, LAYER, PID_1, RULESET, KEPT_MAX };
 
 #define NAME "cordon-survey"
@@ -39,9 +39,10 @@ static long keep_descriptors(const struct surveyor_memory *m)
 	return r < 0 ? r : RAW3(SYS_close_range, KEPT_MAX, ~0u, 0);
 }
 
-/* Enters the sandbox's user namespace. There the task can read the directories of the sandbox's ids, whatever their modes,
- * and no other directories. The kernel lets an ordinary user in only after pid 1 has executed its program: before, pid 1
- * has another id and shares our memory. So the task tries until pid 1 has done that. No command runs before that. */
+/* Enters the sandbox's user namespace. There the task can read the directories of the sandbox's ids, whatever their
+ * modes, and no other directories. The kernel lets an ordinary user in only after pid 1 has executed its program:
+ * before, pid 1 has another id and shares our memory. So the task tries until pid 1 has executed its program. No
+ * command runs earlier. */
 static long enter_namespace(void)
 {
 	const struct timespec pause = { .tv_nsec = RETRY_NS };

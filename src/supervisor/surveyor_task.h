@@ -1,4 +1,5 @@
-/* The task of surveyor.h. It makes only system calls, because it shares our memory. Private to surveyor.c. */
+/* The task of surveyor.h. The task calls no function of the C library, because it shares our
+ * memory. Private to surveyor.c. */
 #pragma once
 
 #include <linux/filter.h>

@@ -3,8 +3,8 @@
  * mount points that it made in a directory image.
  *
  * Files that a sandbox made under a sub-range of ids can be deleted only from a user namespace that
- * has the range. The owner of the record cannot do that, so the command that removes such a sandbox
- * runs cordon-supervisor, which calls this file.
+ * has the range. The command that removes such a sandbox is not in such a namespace. So it runs
+ * cordon-supervisor, which calls this file.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static bool erase_some(int fd, bool dotted)
 	return good;
 }
 
-/* Deletes a part of the home that lives elsewhere, and its directory if possible. */
+/* Deletes a part of the home that was moved out of the home. Also removes that part's own directory, if possible. */
 static bool erase_moved(const struct home *h, const char *name)
 {
 	AUTO_FD fd = places_open_moved(h, name);
@@ -59,7 +59,7 @@ static bool erase_moved(const struct home *h, const char *name)
 	return true;
 }
 
-/* Deletes the marker of the home last: if a kill interrupts this, another command can finish it. */
+/* Deletes the marker of the home last: if we are killed before, another command can finish the deletion. */
 static int erase_home(void *arg)
 {
 	const struct home *h = arg;

@@ -1,15 +1,15 @@
 /*
- * Two calls of systemd move a supervisor into the scope of its home:
+ * Two calls to systemd can move a supervisor into the scope of its home:
  *
- *   StartTransientUnit    makes the scope with us in it; fails if it exists
- *   AttachProcessesToUnit moves us into a scope that exists; fails while it starts, and when it is about to end
+ *   StartTransientUnit makes the scope with us in it; fails if the scope exists
+ *   AttachProcessesToUnit moves us into a scope that exists; fails while the scope is starting or ending
  *
  * A supervisor that waits tries both in turn until one succeeds or the time is up. So two supervisors
  * that start at once get into one scope, even while the last sandbox in it ends. A supervisor that does
  * not wait tries AttachProcessesToUnit once.
  *
- * If the caller is in a unit of the user's systemd that was made with Delegate=yes, we stay there, so that the limits of
- * the unit limit the caller's sandboxes. Only systemd knows which units are delegated.
+ * If this process is in a unit of the user's systemd that was made with Delegate=yes, it stays there, so that the
+ * limits of the unit also limit the sandbox. Only systemd knows which units are delegated.
  */
 #include "supervisor/systemd_scope.h"
 
@@ -204,8 +204,8 @@ static bool ends_with(struct str s, const char *end)
 	return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
 }
 
-/* Finds the unit that this process is in. PATH becomes the unit's D-Bus object, or "" if there
- * is none; *RET_INTERFACE is the interface of that object. */
+/* Finds the unit that this process is in. PATH becomes the path of the unit's D-Bus object, or "" if this process is
+ * in no unit. *RET_INTERFACE is the interface of that object. */
 static int find_unit(struct bus *b, struct buf *path, const char **ret_interface, struct err *e)
 {
 	AUTO_BUF body = BUF_INIT(BODY_MAX_BYTES);

@@ -1,20 +1,20 @@
 /*
- * Control groups for an ordinary user, from the user's own systemd.
+ * Control groups for an ordinary user. The user's own systemd makes them.
  *
  * The group of a login belongs to root, so the user cannot set a limit below it. The user's systemd owns a part of the tree
  * and can give away a piece of it: a scope, which is a unit with processes that systemd did not start. All sandboxes of a
  * home share one scope. Supervisors are in a leaf of the scope, and the groups of their sandboxes are beside that leaf.
  * Systemd removes the scope when the last process in it has ended.
  *
- * A process outside of the user's part of the tree cannot move itself into it: the kernel requires a right on the closest
- * group above both places. So we ask systemd over D-Bus to move us.
+ * A process outside of the user's part of the tree cannot move itself into that part: the kernel requires write
+ * permission on the closest group above both places. So we ask systemd over D-Bus to move us.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* Moves this process into the scope of a home. ID is the name of one of the home's control groups
- * (process/cgroup.h). If the scope does not exist and WAITS is true, asks systemd to make it and waits. Does nothing
- * for root, without version 2 groups, without a bus, and if the caller's own group is delegated.
+/* Moves this process into the scope of a home. ID is the name of one of the home's control groups (process/cgroup.h).
+ * If the scope does not exist and WAITS is true, asks systemd to make it and waits. Does nothing in four cases: this
+ * process is root's, the host has no version 2 groups, there is no bus, or the group of this process is delegated.
  * This never fails: if limits are not enforced, the record says so. */
 void systemd_scope_enter(const char *id, bool waits);

@@ -1,6 +1,6 @@
 /*
- * Changes of a live sandbox. The record has the new configuration already (active.json in state/record_config.h). The
- * request says which parts of the configuration changed.
+ * Applies changes to a live sandbox. The record has the new configuration already (active.json in
+ * state/record_config.h). The request says which parts of the configuration changed.
  */
 #include <errno.h>
 #include <stdlib.h>

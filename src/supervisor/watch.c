@@ -73,8 +73,8 @@ static bool judge_space(struct watch *w, const struct watch_space *now)
 	return true;
 }
 
-/* Returns true if inodes are below the floor and the layer must be measured. To make an empty file is
- * no write, so pid 1 cannot say whether a command made it. */
+/* Returns true if inodes are below the floor and the layer must be measured. Making an empty file writes no bytes, so
+ * pid 1 cannot say whether a command made the file. */
 static bool judge_files(struct watch *w, const struct watch_space *now)
 {
 	bool low =
@@ -120,7 +120,7 @@ static unsigned next_look(const struct watch *w, const struct watch_space *now, 
 		until_floor(now->files_free, floor_of(now->files_total, now->files_total));
 
 	if (waits)
-		return WATCH_SOONEST_MS; /* we wait for an answer, on which the next step depends */
+		return WATCH_SOONEST_MS; /* the next step needs an answer that we still wait for */
 	return time_for(bytes < free ? bytes : free,
 			!now->files_total || files < files_free ? files : files_free);
 }
@@ -203,8 +203,8 @@ enum end_reason watch_measured(struct watch *w, const struct watch_size *size)
 	}
 	files_grew = w->low_files && w->based && size->files > w->low_files_size;
 	if (w->low_files) {
-		w->based =
-			!files_grew; /* commands that are being ended still make files: the next count is the new base */
+		/* commands that are being ended still make files: start anew from the next count */
+		w->based = !files_grew;
 		w->low_files_size = size->files;
 	}
 	w->measuring = false;
@@ -260,7 +260,7 @@ enum end_reason watch_counted(struct watch *w, uint64_t written)
 		return become_over(w, END_LAYER);
 	if (!w->low)
 		return END_NONE;
-	w->counted = !wrote; /* if commands are ended now, the next answer is the base */
+	w->counted = !wrote; /* if commands are ended now, start anew from the next answer */
 	w->written = written;
 	w->starved |= wrote;
 	return wrote ? END_SPACE : END_NONE;

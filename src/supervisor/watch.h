@@ -1,19 +1,21 @@
 /*
- * Judges whether a writable layer is within its size, if nothing else limits it. This is a state machine without a clock
- * and without files. The caller passes what the file system has left, how large the layer was when it was measured, and
- * how much its commands wrote. The caller gets back when to look again, and whether to measure, to ask pid 1, or to end
- * the commands.
+ * Judges whether a writable layer is within its size, if nothing else limits the layer. This is a state machine
+ * without a clock and without files. The caller passes three facts: how much space the file system has left, how
+ * large the layer was when it was measured, and how much the commands wrote. The answer says when to look again, and
+ * whether to measure, to ask pid 1, or to end the commands.
  *
- * Reading the free space of the file system costs 2 us. Measuring a large layer takes long. So the layer is measured
- * only if the file system has lost more since the last measurement than the layer may still grow: if the loss is
- * smaller, the layer cannot be too large. A measurement misses files that were deleted while open, because no tree
- * shows them. The floor limits such files: it is a part of the file system that no sandbox may take. A measurement
- * can take long because hostile processes starve it, or because the tree is huge. If the file system goes on losing
- * space and the sandbox goes on writing, the commands are ended before the measurement is complete.
+ * Reading the free space of the file system costs 2 us. Measuring a large layer takes long. So we compare two
+ * numbers: how much free space the file system has lost since the last measurement, and how much the layer may still
+ * grow. If the loss is smaller, the layer cannot be too large, and needs no measurement. A measurement misses files
+ * that were deleted while open, because no directory lists them. The floor limits such files. The floor is a part of
+ * the file system that no sandbox may use. A measurement can take long because hostile processes starve it, or
+ * because the tree is huge. If the file system goes on losing space and the sandbox goes on writing, the commands are
+ * ended before the measurement is complete.
  *
  * A layer that is too large is kept, so that it can be cleaned up. New commands run, but may not write to files until
- * the layer is smaller. If the layer grows nevertheless, commands are ended if pid 1 says that they wrote:
- * fuse-overlayfs also writes after commands have ended. Below the floor, the same rules apply to each sandbox that writes.
+ * the layer is smaller. If the layer grows nevertheless, pid 1 is asked whether commands wrote, because
+ * fuse-overlayfs also writes after commands have ended. If commands wrote, they are ended. If the file system is
+ * below the floor, the same rules apply to each sandbox that writes.
  */
 #pragma once
 
@@ -60,7 +62,7 @@ struct watch {
 	/* the layer has grown beyond over_size; pid 1 must say whether commands wrote */
 	bool grew;
 	bool ended; /* commands were ended because the layer was too large */
-	/* how many more looks may still find late writes of ended commands */
+	/* how many of the next looks may still find late writes of ended commands */
 	unsigned last_writes;
 	/* what commands had written at the last look that could find such late writes */
 	uint64_t over_written;
@@ -71,7 +73,7 @@ struct watch {
 	bool then_counted;
 	uint64_t then_written;
 	bool late; /* the file system has lost much since the measurement began */
-	/* LOW: the file system is below the floor. COUNTED: compare the next answer with WRITTEN */
+	/* `low`: the file system is below the floor; `counted`: compare the next answer with `written` */
 	bool low, counted;
 	uint64_t written;  /* what commands had written when pid 1 was last asked */
 	uint64_t low_free; /* what was free when pid 1 was last asked */
@@ -89,7 +91,7 @@ struct watch_order {
 	bool ask;         /* ask pid 1, and call watch_counted() */
 };
 
-/* If FRESH, the layer is empty. NOW is the free space before the first command runs. */
+/* FRESH says that the layer is empty. NOW is the free space before the first command runs. */
 void watch_init(struct watch *w, uint64_t most_bytes, bool fresh, const struct watch_space *now);
 /* Judges the file system's free space NOW. If IDLE, no process runs in the sandbox any more. */
 struct watch_order watch_look(struct watch *w, const struct watch_space *now, bool idle);

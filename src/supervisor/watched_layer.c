@@ -15,7 +15,7 @@
 #include "supervisor/watch.h"
 
 #define MIB (1ull << 20)
-#define STARVED_MS 1000 /* time between looks while nothing runs and the sandbox waits for space */
+#define STARVED_MS 1000 /* time between two looks while no process runs and space is short */
 
 struct watched_layer {
 	int layer;

@@ -1,7 +1,7 @@
 /*
- * Keeps the writable layer within its size if nothing else does. While a process runs in the sandbox, this code calls
- * statfs, lets watch.h judge, orders counts from the surveyor, and makes pid 1 end the commands. While no process
- * runs, nothing is watched: pid 1 reports when the last process has ended.
+ * Keeps the writable layer within its size if nothing else limits the layer. While a process runs in the sandbox,
+ * this code calls statfs, lets watch.h judge, orders counts from the surveyor, and makes pid 1 end the commands.
+ * While no process runs, nothing is watched: pid 1 reports when the last process has ended.
  */
 #pragma once
 
@@ -9,7 +9,8 @@
 
 #define LAYER_WATCHED "watched" /* how the size of such a layer is enforced */
 
-/* Remembers that the layer in the directory LAYER must be watched. The caller still owns LAYER. FRESH: it is empty. */
+/* Remembers that the layer in the directory LAYER must be watched. The caller still owns LAYER. FRESH says that the
+ * layer is empty. */
 MUST_USE int watched_layer_new(struct supervisor *s, int layer, bool fresh, struct err *e);
 /* Starts watching, before we confine ourselves. If no layer is watched, this function and those
  * below do nothing. */
