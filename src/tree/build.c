@@ -243,7 +243,7 @@ static int make_link(struct tree_build *b, int dir, const char *name, struct err
 
 		buf_addf(&why, "is not copied: it is a link to '%s', outside the copied tree",
 			 b->record.target);
-		/* the stream is one link, and it is left out: nothing was copied */
+		/* if the stream consists of this link alone, nothing was copied */
 		note(b, b->depth == 0 ? FILE_MISS : FILE_NOTE, buf_str(&why));
 		return 0;
 	}
@@ -294,8 +294,9 @@ static int open_shared(const struct tree_build *b, const char *path, const char 
 	return open_below(b, b->level[0].fd, parent, O_PATH | O_DIRECTORY, 0);
 }
 
-/* Gives the file S the name NAME, if the inode is the same: the stream may have replaced the file by a
- * link, and a second name of that link, in a directory further up, would lead out of the tree. */
+/* Gives the file S the name NAME, if its path still leads to the same inode. The stream may have
+ * replaced the file by a link. The same link under a second name, in a directory further up, would
+ * lead out of the tree. */
 static int link_shared(struct tree_build *b, const struct tree_shared *s, int dir, const char *name)
 {
 	const char *base;

@@ -1,12 +1,12 @@
 /*
- * Makes files from a stream of records (wire/file.h): the receiving half of tree/walk.h.
+ * Makes files from a stream of records (wire/file.h). tree/walk.h is the sending half.
  *
- * The stream may come from hostile code. Memory is bounded, and names are single components. The destination is held by
- * descriptor. Below it no link is followed, even if another process makes a link there meanwhile. Existing files are
- * replaced and directories merged. Modes are kept; owners and attributes are not.
+ * The stream may come from hostile code. Memory is bounded, and names are single components. The destination is held
+ * open by descriptor. No link below the destination is followed, even if another process makes a link there
+ * meanwhile. Existing files are replaced and directories merged. Modes are kept; owners and attributes are not.
  *
- * Outside a sandbox (TREE_OUTSIDE) the stream decides less:
- * - Its outermost entry gets the caller's name, never the stream's.
+ * If the destination is on the host (TREE_OUTSIDE), the stream decides less:
+ * - The outermost entry gets the name that the caller sets, never the name in the stream.
  * - Setuid and setgid bits are dropped, with a note.
  * - A link is made only if it leads to somewhere in the copied tree; other links are left out with
  *   a note. A stream that consists of one link makes nothing.
@@ -40,9 +40,11 @@ struct tree_build {
 	const char *path; /* borrowed; must outlive this struct */
 	unsigned flags;
 	/* The caller sets these two members before the first byte, and still owns them. */
-	/* name of the outermost entry; NULL for the stream's name; "" to put its contents into the destination */
+	/* name of the outermost entry; NULL: the name in the stream; "": no name, the entry's contents go into the
+	 * destination */
 	const char *name;
-	const char *source; /* TREE_OUTSIDE: path of the tree inside, for absolute links; or NULL */
+	/* TREE_OUTSIDE: the tree's path in the sandbox, for absolute links; or NULL */
+	const char *source;
 	/* called for each NOTE and MISS of the stream, and for our own notes */
 	void (*note)(void *arg, enum file_record_type type, const char *text);
 	void *arg;
@@ -56,8 +58,9 @@ struct tree_build {
 	bool fresh;  /* we made the file, and it has no bytes yet, so SHARED may follow */
 	struct buf shared, shared_paths; /* struct tree_shared; their paths, each ending in NUL */
 	struct room room;
-	bool ended;   /* DONE was received */
-	size_t top_n; /* length of "NAME/" at the start of `where`; paths of SAME do not have it */
+	bool ended; /* DONE was received */
+	/* length of "NAME/" at the start of `where`; paths in SAME records lack this part */
+	size_t top_n;
 	struct buf in, where;
 	struct file_record record;
 };
@@ -67,13 +70,13 @@ struct tree_build *
 tree_build_new(const char *path, unsigned flags,
 	       void (*note)(void *arg, enum file_record_type type, const char *text), void *arg);
 void tree_build_free(struct tree_build *b);
-/* Takes the next bytes of the stream, cut at any place. A FAIL in the stream becomes our error. */
+/* Takes the next bytes of the stream, which may be cut at any place. A FAIL record in the stream becomes the error
+ * E. */
 MUST_USE int tree_build_feed(struct tree_build *b, const void *p, size_t n, struct err *e);
 
-/* TARGET is the target of a link that lies DEPTH directories below the top of a tree. Writes it to
- * OUT as a relative path. SOURCE is the path of the original tree, so an absolute TARGET below SOURCE
- * is in the tree. If SOURCE is NULL, every absolute TARGET is outside of the tree. Returns false if
- * TARGET is outside. */
+/* TARGET is the target of a link that lies DEPTH directories below the top of a tree. Writes TARGET to OUT as a
+ * relative path. SOURCE is the path of the original tree, so an absolute TARGET below SOURCE is in the tree. If
+ * SOURCE is NULL, every absolute TARGET is outside of the tree. Returns false if TARGET is outside of the tree. */
 bool tree_confine_link(const char *target, const char *source, unsigned depth, struct buf *out);
 /* Writes the name that a tree from PATH gets by default: the last component, or "" if PATH names
  * contents ("/", "." or ".." at the end). Returns 0 or -ENAMETOOLONG. */

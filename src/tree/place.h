@@ -2,7 +2,7 @@
  * The place where a tree goes: a directory, pinned by descriptor, and the name that the tree gets
  * there.
  *
- * The path is resolved once, as its user would resolve it. Later operations are relative to the
+ * The path is resolved once, in the same way as other programs resolve paths. Later operations are relative to the
  * descriptor and follow no link.
  */
 #pragma once
@@ -18,9 +18,9 @@ struct tree_place {
 		  1]; /* if empty, the contents go into the directory itself */
 };
 
-/* Applies the usual rule of copying. If PATH is a directory or ends in '/', the tree goes into that
- * directory as NAME, and a missing directory is made. Otherwise the tree goes to PATH. If EXACT is
- * set, the tree always goes to PATH. NAME may be empty. */
+/* Finds the place by the rule of cp(1). If PATH is a directory or ends in '/', the tree goes into that directory as
+ * NAME, and a missing directory is made. Otherwise the tree goes to PATH. If EXACT is set, the tree always goes to
+ * PATH. NAME may be empty. */
 MUST_USE int tree_place(const char *path, const char *name, bool exact, struct tree_place *ret,
 			struct err *e);
 /* Works like tree_place(), but stays below the root, crosses no mount and makes missing directories

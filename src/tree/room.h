@@ -1,7 +1,7 @@
 /*
- * How much of the host's file system a tree from inside may take. The sandbox itself sends the tree, so its size is not
- * known in advance. The copy stops before the disk is full, because other programs need space. A small copy is always
- * allowed: a user could have made it on a nearly full disk anyway.
+ * Limits how much of the host's file system a tree from a sandbox may take. The sandbox itself sends the tree, so its
+ * size is not known in advance. The copy stops before the disk is full, because other programs need space. A small
+ * copy is always allowed: a user could have made it on a nearly full disk anyway.
  */
 #pragma once
 
@@ -18,7 +18,8 @@
 #define ROOM_STRIDE_BYTES (16ull << 20)
 #define ROOM_STRIDE_LEAST_BYTES (256ull << 10)
 #define ROOM_STRIDE_ENTRIES 1000u
-/* must stay free: the smaller of these two amounts of space, and of the inodes (if they are counted) the percentage */
+/* these must stay free: of the space, the smaller of the two amounts; of the inodes, if they are counted, the
+ * percentage */
 #define ROOM_LEFT_BYTES (1ull << 30)
 #define ROOM_LEFT_PERCENT 5u
 
@@ -27,7 +28,8 @@ struct room {
 	uint64_t look_bytes, look_entries; /* the next check comes when one of these is reached */
 };
 
-/* Counts bytes and entries before they are written to FD's file system. ERR_LIMIT: too little space would stay free. */
+/* Counts bytes and entries before they are written to FD's file system. Fails with ERR_LIMIT if too little space
+ * would stay free. */
 MUST_USE int room_take(struct room *r, int fd, uint64_t bytes, unsigned entries, struct err *e);
 /* Returns how many bytes may still be written, judged by this answer of fstatvfs(). */
 uint64_t room_left(const struct statvfs *fs);

@@ -85,7 +85,7 @@ static void add_record(struct buf *b, const char *key, const char *value)
 	buf_addf(b, "%zu %s=%s\n", n + digits, key, value);
 }
 
-/* Sends the header of one entry, and before it what does not fit the header. */
+/* Sends the header of one entry. If something does not fit the header, sends an extended header before it. */
 static int send_entry(struct tar *t, const char *target, char type, uint64_t size, struct err *e)
 {
 	AUTO_BUF more = BUF_INIT(4 * PATH_MAX);

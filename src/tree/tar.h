@@ -1,8 +1,9 @@
 /*
  * Writes a tar archive from a stream of records (wire/file.h), which may come from hostile code.
  *
- * Files lose their set-user-id and set-group-id bits, as in a copy. An entry's size comes before its bytes in an archive, but
- * after them in the stream, so each file is kept in a scratch file first. Memory is bounded.
+ * Files lose their set-user-id and set-group-id bits, as in a copy. In an archive an entry's size
+ * comes before its bytes, but in the stream it comes after them. So each file is first written to a
+ * scratch file. Memory is bounded.
  */
 #pragma once
 
@@ -13,8 +14,8 @@
 struct tar {
 	const struct tree_sink *to;
 	int scratch; /* a file without a name; owned by the caller */
-	const char *
-		name; /* of the outermost entry, instead of the stream's name; "" for its contents; borrowed */
+	/* name of the outermost entry, instead of the name in the stream; "": send only its contents; borrowed */
+	const char *name;
 	/* called for each NOTE and MISS of the stream */
 	void (*note)(void *arg, enum file_record_type type, const char *text);
 	void *arg;
@@ -31,5 +32,5 @@ struct tar {
 /* The caller has set TO, SCRATCH, NAME, NOTE and ARG. */
 void tar_init(struct tar *t);
 void tar_done(struct tar *t);
-/* Takes the next bytes of the stream, cut at any place. After DONE the archive is complete. */
+/* Takes the next bytes of the stream, which may be cut at any place. After DONE the archive is complete. */
 MUST_USE int tar_feed(struct tar *t, const void *p, size_t n, struct err *e);

@@ -5,7 +5,8 @@
 
 #define TAR_BLOCK_BYTES 512u
 
-/* The block in front of every entry (POSIX ustar). Numbers are octal text; a sum of all bytes checks the block. */
+/* The block in front of every entry (POSIX ustar). Numbers are octal text. The member `sum` is a
+ * checksum of the block. */
 struct tar_header {
 	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8];
 	char type;

@@ -1,5 +1,6 @@
 /*
- * Reads a tar archive and sends it as records (wire/file.h), as tree/walk.h sends a tree of files.
+ * Reads a tar archive and sends its entries as records (wire/file.h), in the same form in which tree/walk.h sends a
+ * tree.
  *
  * The archive may be hostile: a name with ".." is an error, every length is bounded, and the receiver follows no link that
  * the archive made. The outermost record is a directory without a name, so everything goes into the destination.
@@ -14,6 +15,6 @@ struct untar_source {
 	void *arg;
 };
 
-/* Understands the ustar, pax and GNU forms, not compressed. What a copy cannot hold (devices, hard links) becomes a NOTE
- * or a MISS. The caller sends DONE. */
+/* Understands uncompressed archives in the ustar, pax and GNU forms. For an entry that a copy cannot hold, it sends a
+ * NOTE (a device) or a MISS (a hard link). The caller sends DONE. */
 MUST_USE int untar(const struct untar_source *from, const struct tree_sink *to, struct err *e);

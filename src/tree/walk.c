@@ -123,8 +123,9 @@ static int send_bytes(struct walk *w, int fd, bool sparse)
 	}
 }
 
-/* Sends a file with several names once, if the receiver asked for SAME. Beyond the limits the file
- * is sent under each name. Returns true when SAME was sent instead of the file. */
+/* Sends a file with several names only once, if the receiver asked for SAME. Beyond the limits of
+ * SAME, sends the file again under each name. Returns true when SAME was sent instead of the
+ * file. */
 static bool send_same(struct walk *w, const struct stat *st, const char *name, bool *ret_first)
 {
 	uint32_t number;
@@ -285,8 +286,7 @@ static int send_entry(struct walk *w, int dirfd, const char *name, dev_t parent_
 
 /* --- the source itself ----------------------------------------------------------------------- */
 
-/* The path that the user named must exist and be copyable: here a failure is an error, not a
- * note. */
+/* Sends the path that the user named. If that path cannot be copied, the result is an error, not a NOTE. */
 static int send_source(struct walk *w, const char *path, int dirfd, const char *name, bool follow)
 {
 	struct stat st;

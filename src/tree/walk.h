@@ -18,13 +18,13 @@
 struct tree_sink {
 	int (*write)(void *arg, const void *p, size_t n, struct err *e);
 	void *arg;
-	bool keep_same; /* send hard links as SHARED and SAME, which the receiver understands */
+	bool keep_same; /* the receiver understands SHARED and SAME: send them for hard links */
 };
 
-/* Walks PATH as its user wrote it: a trailing slash follows a link, and "." or "/" at the end means
- * the contents rather than the directory. An entry that cannot be read becomes a MISS; an entry
- * that is no file, link or directory becomes a NOTE. Only a missing PATH and a failing sink are
- * errors. The caller sends DONE. */
+/* Walks PATH in the form in which the user wrote it. If PATH is a link and ends in a slash, the
+ * link is followed. A "." or "/" at the end means the contents rather than the directory. An entry
+ * that cannot be read becomes a MISS; an entry that is no file, link or directory becomes a NOTE.
+ * Only two things are errors: PATH cannot be read, or the sink fails. The caller sends DONE. */
 MUST_USE int tree_walk(const char *path, const struct tree_sink *s, struct err *e);
 /* Walks the regular file or directory that FD has open for reading, under the name AS. Takes over
  * FD. */

@@ -1,10 +1,10 @@
 /*
  * Turns a small, strict part of YAML into JSON.
  *
- * It knows mappings, sequences and scalars of one document. It refuses the surprising parts of YAML
- * with line and column: anchors, aliases, tags, directives, merge keys, duplicate keys, several
- * documents, and plain scalars that different readers read differently (yes, 0755, 0x1f). With
- * YAML_WORDS every scalar but null becomes a string, so no scalar is doubtful.
+ * It accepts mappings, sequences and scalars of one document. It refuses the surprising parts of YAML, and its error
+ * names line and column: anchors, aliases, tags, directives, merge keys, duplicate keys, several documents, and plain
+ * scalars that different readers read differently (yes, 0755, 0x1f). With YAML_WORDS every scalar except null becomes
+ * a string, so readers cannot differ about a scalar.
  */
 #pragma once
 
@@ -18,8 +18,8 @@
 #define YAML_JSON_MAX_BYTES (8u << 20) /* room for every byte of the text as \u00XX */
 
 enum yaml_scalars {
-	YAML_TYPED, /* numbers, booleans and null as such; doubtful plain scalars are refused */
-	YAML_WORDS, /* null as such, all other scalars as strings */
+	YAML_TYPED, /* numbers, booleans and null keep their types; doubtful scalars are refused */
+	YAML_WORDS, /* null stays null; all other scalars become strings */
 };
 
 /* Appends compact JSON to OUT; "null" for an empty document. Fails with ERR_INVALID ("3:5: why") or
