@@ -1,13 +1,13 @@
 /*
- * Background commands (protocol 2): commands that pid 1 keeps without a client. Any client of the sandbox can
- * list them, look at their output and status, give them input and send them signals, by the command's number.
- * Several clients can do so at the same time. Only ATTACH excludes other clients.
+ * Background commands (protocol 2). These are commands that pid 1 keeps without a client. Any client of the sandbox
+ * can list them. By a command's number, a client can look at the command's output and status, give it input and send
+ * it signals. Several clients can do so at the same time, but only one client can be attached (ATTACH).
  *
- * Pid 1 keeps the last BACKGROUND_OUTPUT_BYTES of a command's output. Bytes of output are numbered from 0, so a
- * client that remembers an offset sees each byte once and learns how many bytes it missed.
+ * Pid 1 keeps the last BACKGROUND_OUTPUT_BYTES of a command's output. Bytes of output are numbered from 0. So a
+ * client that remembers an offset gets each byte only once, and learns how many bytes it missed.
  *
- * This file has the bodies of LOOK, FEED and COMMAND. Decoded strings are borrowed from the frame. Decoders refuse
- * values out of range with -EPROTO.
+ * This file declares the bodies of the frames LOOK, FEED and COMMAND. Decoded strings are borrowed from the frame.
+ * Decoders return -EPROTO for values out of range.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 #define BACKGROUND_KEEP_MAX_MS (1800u * 1000u) /* how long a command is kept after its end */
 
 enum look_flag {
-	/* Without one of the first three flags pid 1 answers at once. */
+	/* If none of the first three flags is set, pid 1 answers at once. */
 	LOOK_UNTIL_OUTPUT = 1 << 0, /* answer when there is output at or after the offset */
 	LOOK_UNTIL_END = 1 << 1,    /* answer when the command has ended */
 	LOOK_UNTIL_ROOM = 1 << 2,   /* answer when FEED would take some input */
@@ -29,9 +29,9 @@ enum look_flag {
 	LOOK_TAKE = 1 << 4,         /* forget the command if it has ended */
 };
 
-/* LOOK asks for the state of a command and for its output. When the command ends, pid 1 answers every LOOK that waits.
- * If the command is no background command, a LOOK can only wait for its end, and the answer is ERR_NOT_FOUND.
- * A second LOOK on the same stream replaces the first. */
+/* LOOK asks for the state of a command and for its output. When the command ends, pid 1 answers every LOOK that
+ * waits. If the number is of a command that is no background command, LOOK can only wait for its end. Then the answer
+ * is ERR_NOT_FOUND. A second LOOK on the same stream replaces the first. */
 struct look_message {
 	uint64_t id;
 	uint64_t flags; /* enum look_flag */
@@ -51,9 +51,10 @@ struct feed_message {
 void feed_encode(struct buf *b, const struct feed_message *m);
 MUST_USE int feed_decode(struct str body, struct feed_message *ret);
 
-/* STARTED that answers ATTACH also has these fields. They say what the client gets first: KEPT bytes of earlier output,
- * of which the last FRESH bytes are new to every client. SCREEN brings a terminal with default modes into the modes that
- * the command's terminal has now (wire/screen.h). An older pid 1 sends none of these fields. */
+/* If STARTED is the answer to ATTACH, it also has these fields. They say what the client gets first: `kept` bytes of
+ * earlier output. No client has seen the last `fresh` bytes of these. `screen` is text that brings a terminal from
+ * its default modes into the modes of the command's terminal (wire/screen.h). An older pid 1 sends none of these
+ * fields. */
 struct attached_message {
 	uint64_t kept, fresh;
 	struct str screen; /* at most SCREEN_TEXT_MAX_BYTES; empty if the command has no terminal */
@@ -72,7 +73,8 @@ enum command_flag {
 	COMMAND_CUT = 1 << 5,      /* WORDS is only the beginning of the command line */
 };
 
-/* COMMAND is the answer to LOOK, FEED and SIGNAL by number. The answer to LIST is one COMMAND for each command. */
+/* COMMAND is the answer to LOOK and FEED, and to a SIGNAL that names a command by its number. The answer to LIST is
+ * one COMMAND for each command. */
 struct command_message {
 	uint64_t id;
 	uint64_t flags; /* enum command_flag */

@@ -1,6 +1,6 @@
 /*
- * The part of D-Bus that a client of a service manager needs. This code writes the login and calls, and reads replies,
- * errors and signals.
+ * The part of D-Bus that a client of a service manager needs. This code writes the login and method calls. It reads
+ * replies, errors and signals.
  *
  * A message is a fixed header, an array of header fields, padding to 8 bytes, and a body whose types the signature
  * names. Values are aligned to their size, counted from the start of the message. A body starts at a multiple of 8,
@@ -24,10 +24,10 @@ enum dbus_type { DBUS_CALL = 1, DBUS_RETURN = 2, DBUS_ERROR = 3, DBUS_SIGNAL = 4
 
 /* --- login ----------------------------------------------------------------------------------- */
 
-/* Writes the login. The peer compares UID with the socket's credentials and answers one line. */
+/* Writes the login. The bus compares UID with the credentials of the socket, and answers with one line. */
 void dbus_put_login(struct buf *b, uint32_t uid);
-/* Cuts the answer off the front of IN. Returns 1 when the peer accepts us, 0 when more bytes are
- * needed, -EACCES when it refuses us, -EPROTO for anything else. */
+/* Cuts the answer off the front of IN. Returns 1 if the bus accepts us, 0 if more bytes are needed, -EACCES if the
+ * bus refuses us, and -EPROTO for any other answer. */
 MUST_USE int dbus_login_answer(struct str *in);
 /* Ends the login; messages follow. */
 void dbus_put_begin(struct buf *b);
@@ -51,8 +51,8 @@ void dbus_put_variant(struct buf *body, const char *type);
  * structures). The caller ends the array by dbus_end_array(), with the returned value as AT. */
 size_t dbus_begin_array(struct buf *body, size_t align);
 void dbus_end_array(struct buf *body, size_t at, size_t align);
-/* Appends the call with BODY, which must not have failed. The bus starts no service to answer the
- * call. */
+/* Appends the call C with BODY. BODY must not have failed. A flag of the call forbids the bus to start a service for
+ * it. */
 void dbus_put_call(struct buf *b, const struct dbus_call *c, const struct buf *body);
 
 /* --- in -------------------------------------------------------------------------------------- */
@@ -70,7 +70,8 @@ struct dbus_message {
 /* Cuts one message off the front of IN. Returns 1, 0 if more bytes are needed, or -EPROTO. */
 MUST_USE int dbus_next(struct str *in, struct dbus_message *ret);
 
-/* Reads a body forward. After a read beyond the end, or of a malformed string, every further read fails. */
+/* Reads the values of a body in order. After a read beyond the end, or a read of a malformed string, every further
+ * read fails. */
 struct dbus_reader {
 	struct str s;
 	size_t at;

@@ -245,7 +245,7 @@ static bool same_question(const uint8_t *p, const struct dns_query *q)
 	for (size_t i = 0; i < q->question_n; i++) {
 		uint8_t a = p[i], b = q->question[i];
 
-		/* length bytes are at most 63 and so never letters: folding does not change them */
+		/* a length byte is at most 63, so it is no letter, and label_char() does not change it */
 		if (i < q->question_n - 4 && label_char(a) && label_char(b)) {
 			a = (uint8_t)label_char(a);
 			b = (uint8_t)label_char(b);

@@ -1,10 +1,10 @@
 /*
- * DNS messages for a forwarder. Questions are decoded completely; of an answer, only the list of records is read.
+ * DNS messages for a forwarder. A question is decoded completely. An answer is decoded only as a list of records.
  *
- * Everything is bounded by the message itself: there is no recursion, a compression pointer may only point
- * backwards, and a message with surplus bytes or cut records is refused. Names come out in lower case, with
- * letters, digits, hyphens and underscores only. A label with any other byte makes the message malformed, so that
- * no name can be read in two ways.
+ * The work is bounded by the length of the message: there is no recursion, a compression pointer may only point
+ * backwards, and a message with surplus bytes or cut records is refused. Names come out in lower case, with letters,
+ * digits, hyphens and underscores only. A label with any other byte makes the message malformed, so that no name can
+ * be read in two ways.
  */
 #pragma once
 
@@ -46,10 +46,11 @@ struct dns_query {
 	bool recurse;                   /* the flag RD */
 	char name[DNS_NAME_TEXT_BYTES]; /* lower case, no trailing dot; "" is the root */
 	uint16_t type, class;
-	uint8_t question[DNS_QUESTION_MAX_BYTES]; /* as it was sent, with its letter case */
+	/* as the client sent it, with its upper and lower case */
+	uint8_t question[DNS_QUESTION_MAX_BYTES];
 	size_t question_n;
 	bool edns;
-	uint16_t udp_bytes; /* how many bytes the client takes by UDP */
+	uint16_t udp_bytes; /* the largest answer in bytes that the client accepts by UDP */
 	bool dnssec;        /* the flag DO */
 };
 
@@ -57,7 +58,7 @@ struct dns_query {
  * answer must be FORMERR, -EOPNOTSUPP if the answer must be NOTIMP. In the last two cases ret->id is set and
  * ret->question_n is 0. */
 MUST_USE int dns_query_decode(const uint8_t *p, size_t n, struct dns_query *ret);
-/* Writes the question for a server, with the id ID. Returns its length. */
+/* Writes a query to a server, with Q's question and the parameter ID as its id. Returns the length of the query. */
 size_t dns_query_encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_QUERY_MAX_BYTES]);
 
 /* Writes an answer without records: a refusal, "no such name" or "no data". If TRUNCATED, the client
@@ -65,11 +66,12 @@ size_t dns_query_encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_
 size_t dns_reply_encode(const struct dns_query *q, enum dns_rcode rcode, bool truncated,
 			uint8_t out[DNS_QUERY_MAX_BYTES]);
 
-/* Checks that the message answers Q with the id ID, and that all its records are whole. Returns 0 or -EBADMSG. */
+/* Checks that the message is an answer to Q, that its id is the parameter ID, and that no record is cut. Returns 0 or
+ * -EBADMSG. */
 MUST_USE int dns_answer_check(const uint8_t *p, size_t n, const struct dns_query *q, uint16_t id);
 enum dns_rcode dns_answer_rcode(const uint8_t *p);
 bool dns_answer_truncated(const uint8_t *p);
-/* Changes a checked answer for the client that asked Q: sets Q's id and Q's spelling of the name. */
+/* Changes a checked answer so that it fits the client's query Q: sets the id of Q, and spells the name as Q does. */
 void dns_answer_address_to(uint8_t *p, const struct dns_query *q);
 
 enum dns_section { DNS_SECTION_ANSWER, DNS_SECTION_AUTHORITY, DNS_SECTION_ADDITIONAL };

@@ -1,15 +1,16 @@
 /*
- * Copies files into and out of a sandbox: the requests of a client to the file agent, and the records
- * that carry trees of files.
+ * The messages that copy files into and out of a sandbox. Requests go from a client to the file agent. Records carry
+ * trees of files.
  *
  * FRAME_FILE opens a stream. On this stream STDIN frames carry the client's bytes to the agent, and OUTPUT frames
  * carry the agent's bytes back, within credits, until EXIT. These bytes are records (u8 type, u32 length, body). A
- * tree is a LINK, or a DIR or FILE with its contents and END. A name is a single component, so a stream cannot choose
- * its destination. The side that sends a tree ends with DONE or FAIL. The side that receives the tree answers with
- * its own notes, and then DONE or FAIL.
+ * tree is a LINK, or it is a DIR or FILE, followed by its contents and END. A name is a single component, so a stream
+ * cannot choose its destination. The side that sends a tree ends with DONE or FAIL. The side that receives the tree
+ * answers with NOTE and MISS records of its own, and then DONE or FAIL.
  *
- * Hard links: if SHARED comes after FILE, the file gets a number, counted from 0. SAME gives the file with a number
- * another name. Only a client that asked for hard links (FILE_KEEP_SAME) gets these two records.
+ * Hard links: a file with several names is sent once, as a FILE with SHARED after it. Such files are numbered from 0,
+ * in their order in the stream. For each further name, SAME carries the number of the file and the name. Only a
+ * client that asked for hard links (FILE_KEEP_SAME) gets these two records.
  */
 #pragma once
 
@@ -18,7 +19,7 @@
 #define FILE_NAME_MAX_BYTES 255u    /* NAME_MAX */
 #define FILE_TARGET_MAX_BYTES 4095u /* target of a link: PATH_MAX without the terminator */
 #define FILE_TEXT_MAX_BYTES 1024u   /* text of a note */
-/* Shared files of one tree, bounded so that the receiver can remember them all. */
+/* The most SHARED files in one tree. The receiver must remember them all. */
 #define FILE_SHARED_MAX (256u << 10)
 #define FILE_SHARED_PATHS_MAX_BYTES (32u << 20) /* paths of shared files, with terminators */
 #define FILE_RECORD_HEADER_BYTES 5u
@@ -33,24 +34,23 @@ enum file_op {
 };
 
 enum file_flag {
-	/* The request is a change before the first command. It changes only the sandbox's own layer and crosses
-	 * no mount. It overwrites nothing, and makes missing directories above path. MKDIR and REMOVE imply this
-	 * flag. */
+	/* The client prepares the sandbox: no command has run yet. The request changes only the sandbox's own layer
+	 * and crosses no mount. It overwrites nothing, and makes missing directories above path. MKDIR and REMOVE
+	 * imply this flag. */
 	FILE_PATCH = 1 << 0,
 	FILE_EXACT = 1 << 1,     /* PUT: put the tree at path itself, even if path is a directory */
 	FILE_KEEP_SAME = 1 << 2, /* GET: the client understands SHARED and SAME */
 	FILE_FOLLOW = 1 << 3,    /* GET: if path is a link, send what the link leads to */
-	FILE_TOP =
-		1
-		<< 4, /* GET: send only an empty DIR if path is or leads to a directory, otherwise an empty FILE */
+	/* GET: only tell the kind: send an empty DIR if path is or leads to a directory, else an empty FILE */
+	FILE_TOP = 1 << 4,
 };
 
 struct file_message {
 	enum file_op op;
 	unsigned flags;
 	const char *path; /* absolute; after decoding, borrowed from the frame */
-	const char *
-		name; /* PUT: name for the outermost entry, instead of the stream's name; or NULL */
+	/* PUT: name for the outermost entry, instead of the name in the stream; or NULL */
+	const char *name;
 };
 void file_encode(struct buf *b, const struct file_message *m);
 MUST_USE int file_decode(struct str body, struct file_message *ret); /* -EPROTO */

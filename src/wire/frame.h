@@ -7,8 +7,8 @@
  * bytes. This code only encodes and decodes: it uses no descriptors and no clock, and does not trust
  * its input.
  *
- * Versions: each side begins with HELLO {version, oldest}. Both sides then speak the smaller of the two versions. If
- * a side no longer speaks that version, it refuses the connection with a message that names both versions.
+ * Versions: each side begins with HELLO {version, oldest}. Both sides then speak the smaller of their two versions.
+ * If that version is too old for one side, this side refuses the connection, and its message names both versions.
  */
 #pragma once
 
@@ -33,7 +33,8 @@
 
 enum frame_type {
 	FRAME_HELLO = 1,
-	FRAME_EXEC = 2,    /* client: a command; comes with descriptors unless TTY or DETACHED */
+	/* client: a command; descriptors come with it, unless its flags have TTY or DETACHED */
+	FRAME_EXEC = 2,
 	FRAME_STARTED = 3, /* guest: the command runs under this session number */
 	FRAME_EXIT = 4,    /* guest: the command's own process ended, or never started */
 	FRAME_STDIN = 5,   /* client: data for a framed stream; an empty body is the end of input */
@@ -42,14 +43,15 @@ enum frame_type {
 	FRAME_RESIZE = 8,  /* client: terminal size */
 	FRAME_DETACH = 9,  /* client: the client leaves, the session goes on */
 	FRAME_ATTACH = 10, /* client: attach to a detached session */
-	FRAME_LEAVE = 11,  /* client: the client ends; its pipes that are not at EOF come along */
+	/* client: the client ends; its pipes that are not at EOF come with this frame */
+	FRAME_LEAVE = 11,
 	FRAME_PING = 12,
 	FRAME_PONG = 13,
 	FRAME_TOUCH = 14, /* client: only counts as activity */
 	FRAME_ERROR = 15, /* guest or supervisor: the request failed; fields code, text */
 	FRAME_FILE = 16,  /* client: a file operation on a framed stream; see wire/file.h */
-	FRAME_QUIT =
-		17, /* client: end the sandbox after its commands; PONG has the number of commands */
+	/* client: end the sandbox when its commands have ended; PONG says how many there are */
+	FRAME_QUIT = 17,
 	FRAME_SIGNAL =
 		18, /* client: a signal for the stream's command, or for all that it started */
 	FRAME_STATE_GET = 19, /* client: asks for the bytes that an earlier client left */
@@ -92,10 +94,11 @@ enum frame_flag {
 	FRAME_FLAG_STDERR = 1 << 0, /* OUTPUT, LOG: from stderr, not stdout */
 	FRAME_FLAG_JOINED = 1 << 1, /* OUTPUT, LOG: stdout and stderr are one (a terminal, 2>&1) */
 	FRAME_FLAG_BUSY = 1 << 2,   /* ACTIVITY: commands are running */
-	/* 1 << 3 and 1 << 4 are taken: clients before version 0.1 read them in an ERROR that answers EXEC */
+	/* do not use 1 << 3 and 1 << 4: clients older than version 0.1 give them a meaning in an ERROR that answers
+	 * EXEC */
 	FRAME_FLAG_KEPT = 1 << 5,  /* OUTPUT: already in the log, because no client was attached */
 	FRAME_FLAG_SCOPE = 1 << 6, /* SIGNAL: to everything that the command started */
-	/* SIGNAL by number: when the command ends, pid 1 kills the processes that it left behind */
+	/* SIGNAL by number: when the command ends, pid 1 kills the processes that the command left behind */
 	FRAME_FLAG_WHOLE = 1 << 7,
 };
 
@@ -110,15 +113,16 @@ struct frame {
  * never become valid. */
 MUST_USE int frame_next(struct str *in, struct frame *ret);
 
-/* Adds the N bytes at P to IN, calls FN for every complete frame, and keeps the rest in IN. FN returns 0 to go on.
- * Any result of FN but 0 and FRAME_PAUSE is returned at once, without touching IN, so FN may have freed IN. If FN
- * returns FRAME_PAUSE, frame_feed() returns 0 and keeps the frames after the current frame in IN. The next call goes
- * on with these frames; its N may be 0. Returns 0, or -EPROTO if IN can never become valid or grows too large. */
+/* Adds the N bytes at P to IN, calls FN for every complete frame, and keeps the rest in IN. FN returns 0 to go on. If
+ * FN returns anything except 0 and FRAME_PAUSE, frame_feed() returns the same value at once. It does not touch IN any
+ * more, so FN may have freed IN. If FN returns FRAME_PAUSE, frame_feed() returns 0 and keeps the frames after the
+ * current frame in IN. The next call goes on with these frames; its N may be 0. Returns 0, or -EPROTO if IN can never
+ * become valid or grows too large. */
 #define FRAME_PAUSE 256
 typedef int frame_fn(void *arg, const struct frame *f);
 MUST_USE int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg);
 
-/* Frames are built in place: begin, add fields or bytes, end. */
+/* To write a frame into B: call frame_begin(), append fields or bytes to B, and call frame_end(). */
 size_t frame_begin(struct buf *b, enum frame_type type, unsigned flags, uint32_t stream);
 void frame_end(struct buf *b, size_t at);
 void frame_put(struct buf *b, enum frame_type type, unsigned flags, uint32_t stream, const void *p,

@@ -31,8 +31,8 @@ struct stdio_reader {
 
 void stdio_reader_init(struct stdio_reader *r);
 void stdio_reader_done(struct stdio_reader *r);
-/* Cuts what it reads off the front of IN. Returns 1 with a message in *RET, which is valid until the next call or until
- * IN's memory is freed. Returns 0 if all of IN was read, or -EPROTO if the connection must be dropped. */
+/* Reads bytes and cuts them off the front of IN. Returns 1 with a message in *RET, 0 if all of IN was read, or
+ * -EPROTO if the connection must be dropped. *RET is valid until the next call, or until IN's memory is freed. */
 MUST_USE int stdio_next(struct stdio_reader *r, struct str *in, struct str *ret);
 /* Returns the bytes of memory that the reader holds now. */
 size_t stdio_held_bytes(const struct stdio_reader *r);

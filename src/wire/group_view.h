@@ -1,8 +1,8 @@
-/* The views that a sandbox may have of its own control groups, and where they are mounted. */
+/* The file systems that show a sandbox its own control groups, and where they are mounted. */
 #pragma once
 
 enum group_view {
-	GROUP_VIEW_UNIFIED, /* version 2; excludes the others */
+	GROUP_VIEW_UNIFIED, /* version 2; a sandbox with this view has no other view */
 	GROUP_VIEW_MEMORY,
 	GROUP_VIEW_CPU,
 	GROUP_VIEW_CPUACCT,

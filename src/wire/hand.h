@@ -1,7 +1,8 @@
 /*
- * Requests of a server to its hands (the program cordon-hand), and the answers: the bodies of FRAME_HAND_REQUEST and
- * FRAME_HAND_ANSWER. A hand handles one request at a time, so an answer needs no number. If HAND_CREATE or HAND_START
- * succeeded, two descriptors come with the answer: the sandbox's leash and a connection to its pid 1.
+ * Requests of a server to its hands (the program cordon-hand), and the answers of the hands. They are the bodies of
+ * FRAME_HAND_REQUEST and FRAME_HAND_ANSWER. A hand handles one request at a time, so an answer needs no number. If
+ * HAND_CREATE or HAND_START succeeded, two descriptors come with the answer: the sandbox's leash and a connection to
+ * its pid 1.
  *
  * Decoded strings are borrowed from the frame. Decoders return -EPROTO for bad bodies.
  */
@@ -27,19 +28,20 @@ struct hand_request {
 	enum hand_task task;
 	struct str spec;  /* CREATE: JSON, as spec/ writes it */
 	const char *name; /* START: the sandbox. MARKER: the file, without a directory */
-	/* SIZE, MARKER: absolute and canonical; no link in it is followed. WORKSPACE: absolute */
+	/* SIZE, MARKER: an absolute and canonical path, in which no link is followed. WORKSPACE: an absolute path */
 	const char *path;
 	/* SIZE: the count may stop when it exceeds one of these limits; 0 for no limit */
 	uint64_t max_bytes, max_entries;
-	/* CREATE: which paths of the host the sandbox may have (client/sources.h). WORKSPACE: the
-	 * roots are the directories in which the workspace may be made */
+	/* CREATE: these lists say which paths of the host may be mounted (client/sources.h). WORKSPACE: the workspace
+	 * may be made only in one of the roots */
 	const char *refused[HAND_PATHS_MAX], *root[HAND_PATHS_MAX];
 	size_t n_refused, n_roots;
 	uint64_t
 		makeable; /* missing sources of the first MAKEABLE mounts are made, as directories */
 	bool literal;     /* CREATE: no path of a mount may have a link in it */
 	bool erase;       /* MARKER: remove the file after reading it */
-	const char *judged; /* a path that is not mounted but must pass the rules; or NULL */
+	/* CREATE: a path that is not mounted but must obey the same rules; or NULL */
+	const char *judged;
 };
 void hand_request_encode(struct buf *b, const struct hand_request *m);
 MUST_USE int hand_request_decode(struct str body, struct hand_request *ret);

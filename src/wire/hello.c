@@ -164,7 +164,7 @@ static enum hello_kind read_records(const uint8_t *p, size_t n, struct hello *h)
 		len = take_int(&c, 2);
 		if (len == 0 || len > RECORD_MAX || len > sizeof(body) - used)
 			return HELLO_BAD;
-		/* if this is no hello, do not wait for more of it */
+		/* if the record is no hello, do not wait for the rest of it */
 		if (used == 0 && c.n > 0 && c.p[0] != CLIENT_HELLO)
 			return HELLO_BAD;
 		if (used > 0 || c.n > 0)
@@ -213,7 +213,8 @@ static enum hello_kind read_dtls_handshake(struct cursor record, struct hello *h
 	return read_client_hello(record, true, h);
 }
 
-/* Reads records up to a hello. The hello need not come first: servers skip some kinds of records. */
+/* Reads records until it finds a hello. The hello need not be the first record, because servers skip some kinds of
+ * records. */
 static enum hello_kind read_dtls(struct cursor c, struct hello *h)
 {
 	enum hello_kind kind = HELLO_OPAQUE;
@@ -286,7 +287,8 @@ static bool is_token(uint8_t c)
 	       (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-/* Cuts C at the first byte AT; *RET gets the part before it. Returns false if there is no such byte. */
+/* Cuts C at the first byte that equals the parameter AT. *RET gets the part before that byte. Returns false if there
+ * is no such byte. */
 static bool cut(struct cursor *c, uint8_t at, struct cursor *ret)
 {
 	const uint8_t *end = memchr(c->p, at, c->n);

@@ -1,6 +1,7 @@
 /*
- * Reads the name in the first bytes of a connection: the server name of a TLS or DTLS ClientHello, or the Host of an
- * HTTP/1 request. Bytes that do not parse, or that two servers could read in two ways, are reported as bad.
+ * Reads the name of the server that a client asks for in the first bytes of a connection. The name is in a TLS or
+ * DTLS ClientHello, or in the Host header of an HTTP/1 request. Bytes that do not parse, or that two servers could
+ * read in two ways, are reported as bad.
  */
 #pragma once
 
@@ -8,8 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most bytes that are held until the name is read. A ClientHello of 20 KB exists; no server that we know takes a
- * request head of 40 KB. All these bytes fit into the gateway's TCP window, which is 64 KiB. */
+/* The gateway holds at most this many bytes until it has read the name. Some clients send a ClientHello of 20 KB. No
+ * server that we know accepts a request head of 40 KB. All these bytes fit into the gateway's TCP window, which is 64
+ * KiB. */
 #define HELLO_MAX_BYTES (48u << 10)
 #define HELLO_NAME_BYTES 254
 
@@ -28,16 +30,17 @@ struct hello {
 	size_t n; /* length of the hello; for HELLO_MORE the least number of bytes that are needed */
 	char name
 		[HELLO_NAME_BYTES]; /* TLS, HTTP: lower case without trailing dot; Host may be an address */
-	bool early;                 /* TLS: data may follow before the server has answered */
-	bool chunked;               /* HTTP: the body is chunked; otherwise it has BODY bytes */
+	/* TLS: the client may send data before the server has answered */
+	bool early;
+	bool chunked; /* HTTP: the body is chunked; otherwise it has BODY bytes */
 	uint64_t body;
 };
 
 /* Returns true if FIRST can begin a TLS record. */
 bool hello_is_tls(uint8_t first);
-/* Looks at the first bytes of a connection. Returns HELLO_BAD for a TLS record with which no client begins: some
- * servers skip such a record and read the hello after it. Returns HELLO_MORE if one more byte is needed to decide,
- * otherwise HELLO_OPAQUE. */
+/* Looks at the first bytes of a connection. Returns HELLO_BAD if they are a TLS record that no honest client sends
+ * first: some servers skip such a record and read the hello after it. Returns HELLO_MORE if one more byte is needed
+ * to decide, otherwise HELLO_OPAQUE. */
 enum hello_kind hello_look_ahead(const uint8_t *p, size_t n);
 void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret);
 /* Reads the head of a request, with the empty line that ends it. */

@@ -202,9 +202,9 @@ static int check_framing(struct http_request *r, uint64_t body_max)
 	n = read_length(h, body_max, &r->body_bytes);
 	if (n < 0)
 		return n;
+	/* a length together with a transfer coding may hide a second request */
 	if (http_header_one(h, "transfer-encoding", &coding) != 0)
-		return n == 1 ? -400 /* a length and a coding together may hide a request */
-			      : -501;
+		return n == 1 ? -400 : -501;
 	return 0;
 }
 

@@ -1,7 +1,6 @@
 /*
- * HTTP/1.1 heads, as our servers and their clients need them. This code reads the head of a request
- * or of a response from a buffer, and writes heads into a buffer. It uses no descriptors and no
- * clock, and does not trust its input.
+ * The heads of HTTP/1.1 requests and responses. This code reads the head of a request or of a response from a buffer,
+ * and writes heads into a buffer. It uses no descriptors and no clock, and does not trust its input.
  *
  * Reading is strict, because it is dangerous if two programs read the same head differently. Lines end
  * in CR LF, no line continues the line before it, no space is in front of a colon, and Host and
@@ -53,15 +52,14 @@ struct http_response {
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* Cuts a head off the front of IN, which grows from call to call and always begins with the first
- * byte of the head. *SEEN counts the bytes that were looked at already; set it to 0 before the
- * first call.
- * Returns 1 and *RET, 0 when more bytes are needed, or minus the status to answer with before the
- * connection is closed: 400, 413 (a body of more than BODY_MAX bytes), 431 (the head is too large),
+/* Cuts a head off the front of IN, which grows from call to call and always begins with the first byte of the head.
+ * *SEEN counts the bytes that were looked at already. The caller sets it to 0 before the first call. Returns 1 and
+ * *RET, or 0 if more bytes are needed. For a bad head, returns an HTTP status with a minus sign. The caller sends
+ * this status and closes the connection: 400, 413 (a body of more than BODY_MAX bytes), 431 (the head is too large),
  * 501 (a transfer coding), 505. */
 MUST_USE int http_request_next(struct str *in, size_t *seen, uint64_t body_max,
 			       struct http_request *ret);
-/* Does the same as http_request_next() for a response. Returns 1, 0, or -EPROTO. */
+/* Works like http_request_next(), but for a response. Returns 1, 0, or -EPROTO for a bad head. */
 MUST_USE int http_response_next(struct str *in, size_t *seen, struct http_response *ret);
 
 /* Finds the only header called NAME, in upper or lower case. Returns 1 and *RET, 0 if there is none,

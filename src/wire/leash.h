@@ -1,18 +1,20 @@
 /*
  * The leash: a socket between a supervisor and the command that started it.
  *
- * The supervisor inherits the leash. It also inherits a connection for pid 1 if the command wants to send its first
- * request before the start is over. The command sends LEASH_RECORD with the descriptors of the record, and later
- * sends words of one byte. The supervisor answers OK or ERROR when the start is over, and again after LEASH_SETTLED
- * and after each LEASH_LIMITS. When the leash closes, the supervisor ends the sandbox if it is ephemeral, or if
- * LEASH_SETTLED has not come.
+ * The supervisor inherits the leash. If the command wants to send its first request before the start is over, the
+ * supervisor also inherits a connection to the command, which it passes to pid 1. The command first sends
+ * LEASH_RECORD with the descriptors of the record. Later it sends other words. Each word is one byte (enum
+ * leash_word). The supervisor answers OK or ERROR when the start is over, and again after LEASH_SETTLED and after
+ * each LEASH_LIMITS. When the leash closes, the supervisor ends the sandbox if it is ephemeral, or if LEASH_SETTLED
+ * has not come.
  *
  * The body of the first OK is lines of warnings. If the limits of the sandbox are soft, a NUL and four lines
  * follow: how memory, CPU time, the number of processes and the size of the layer are enforced, in the words of
  * `cordon inspect`.
  *
- * A command that was running during an upgrade may start the new supervisor. So the meaning of a word never changes,
- * and the supervisor ignores the byte that comes with the record, because older commands send another byte.
+ * If cordon is upgraded while a command runs, the older command may start the newer supervisor. So the meaning of a
+ * word never changes. The supervisor ignores which byte comes with the record, because older commands send another
+ * byte than LEASH_RECORD.
  */
 #pragma once
 
@@ -33,7 +35,7 @@ enum leash_held { LEASH_HELD_MEMORY, LEASH_HELD_CPUS, LEASH_HELD_PIDS, LEASH_HEL
 
 enum leash_word {
 	LEASH_RECORD = 'd',  /* the descriptors of the record come with this byte */
-	LEASH_SETTLED = 's', /* the changes before the first command are made */
+	LEASH_SETTLED = 's', /* the command has made all its changes to the new sandbox */
 	LEASH_RELEASE = 'r', /* the sandbox lives on when the command ends */
 	LEASH_LIMITS = 'l',  /* a LIMITS frame follows: set these limits, and answer OK or ERROR */
 };

@@ -328,12 +328,12 @@ void exit_encode(struct buf *b, const struct exit_message *m)
 	}
 }
 
-/* The characters of rules. A person may paste a rule into a shell, so no rule has a character that begins
- * another command. */
+/* The characters that a rule may have. A person may paste a rule into a shell, so no rule may have a character that
+ * begins another command. */
 #define RULE_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@.:_=+/[]-"
 
-/* Reads one field about refused connections. A rule belongs to the refusal before it, and is left out if it has other
- * characters than rules have. */
+/* Reads one field about refused connections. A rule belongs to the refusal before it. A rule with a character that
+ * rules may not have is left out. */
 static int refused_field(const struct field *f, struct refused *r)
 {
 	const char *text = field_str(f);

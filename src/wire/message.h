@@ -1,9 +1,8 @@
 /*
  * The bodies of control frames as structs.
  *
- * Decoded strings are borrowed from the frame. Decoders limit the length of every list. They return
- * -EPROTO for strings with NUL inside and numbers out of range. The caller decides what a field
- * means.
+ * Decoded strings are borrowed from the frame. Decoders limit the length of every list. They return -EPROTO for
+ * strings with NUL inside and numbers out of range. They do not check what a field means: their callers do.
  */
 #pragma once
 
@@ -27,7 +26,7 @@ enum exec_flag {
 	EXEC_DETACHED = 1 << 1, /* no client stays, and the output goes to the log */
 	EXEC_JOINED =
 		1 << 2,     /* stdout and stderr are one pipe; two descriptors travel, not three */
-	EXEC_MAIN = 1 << 3, /* the sandbox ends when this command does (run -d) */
+	EXEC_MAIN = 1 << 3, /* the sandbox ends when this command ends (run -d) */
 	/* no other request follows on this connection: pid 1 closes it after EXIT, if no process of
 	 * the command is left. So pid 1 need not wake up once more when the client closes the
 	 * connection. An older pid 1 does not know this flag and waits until the client closes the
@@ -40,14 +39,14 @@ enum exec_flag {
 	EXEC_PATIENT = 1 << 6,
 	/* pid 1 kills the processes that the command left behind before it sends EXIT (protocol 2) */
 	EXEC_WHOLE = 1 << 7,
-	/* pid 1 keeps the command's input, output and status for later clients (protocol 2). No client stays
-	 * with the command, and no descriptors come; STARTED has its number. See wire/background.h */
+	/* pid 1 keeps the command's input, output and status for later clients (protocol 2). No client stays with the
+	 * command, and EXEC has no descriptors. STARTED has the command's number. See wire/background.h */
 	EXEC_BACKGROUND = 1 << 8,
 	/* the command's own process may send a report before it ends (protocol 2); see FRAME_REPORT */
 	EXEC_REPORTS = 1 << 9,
-	/* there is no input: pid 1 gives the command /dev/null instead of the pipe that the client sent, or that pid 1
-	 * would hold open for a background command. Programs such as ripgrep read a pipe on stdin instead of the current
-	 * directory. An older pid 1 keeps the pipe: the client's pipe is at its end, pid 1's own pipe stays open */
+	/* the command gets no input: its stdin is /dev/null and not a pipe. Programs such as ripgrep read stdin
+	 * instead of the current directory if stdin is a pipe. An older pid 1 does not know this flag. It gives the
+	 * command a pipe: the client's, which is at its end, or for a background command one that stays open */
 	EXEC_NO_INPUT = 1 << 10,
 };
 
@@ -101,7 +100,8 @@ enum end_reason {
 	END_FILES, /* the writable layer has too many files */
 	END_SPACE, /* the file system below the layer is nearly full, and the sandbox writes */
 	END_INODES, /* the file system below the layer has nearly no inodes left, and the sandbox makes files */
-	/* The sandbox is being stopped. pid 1 does not kill its commands for these reasons: SHUTDOWN follows. */
+	/* For the reasons below, the sandbox is being stopped. pid 1 need not kill its commands, because SHUTDOWN
+	 * follows. */
 	END_DURATION, /* the sandbox has run as long as it may */
 	END_IDLE,     /* the sandbox had nothing to do for as long as it may */
 	END_REASON_COUNT
@@ -113,8 +113,9 @@ struct exit_message {
 	uint32_t code;   /* exit status, if the command exited */
 	uint32_t signal; /* the signal that ended the command, or 0 */
 	bool timed_out;
-	bool out_of_memory;    /* the kernel killed a process because of the memory limit */
-	bool swept;            /* everything in the sandbox was ended to stop this command */
+	bool out_of_memory; /* the kernel killed a process because of the memory limit */
+	/* pid 1 ended everything in the sandbox in order to end this command */
+	bool swept;
 	enum end_reason ended; /* why all commands of the sandbox were ended */
 	bool alone;            /* the command left no process, so its pipes hold all its output */
 	struct refused refused;
@@ -154,11 +155,12 @@ struct boot_message {
 	bool born_with_cgroup; /* GUEST_GROUP_FD is open; cgroup.procs of the parent group follows */
 	bool has_oom;          /* a file that counts memory kills follows */
 	bool has_refusals;     /* the memory of wire/refusals.h follows */
-	/* one bit for each enum group_view whose mount follows the files `tasks` */
+	/* one bit for each enum group_view; the mounts of these views follow the files `tasks` */
 	uint32_t group_views;
-	uint32_t n_group_joins; /* how many files `tasks` come last; pid 1 joins their groups */
+	/* how many files `tasks` follow last; pid 1 joins the groups of these files */
+	uint32_t n_group_joins;
 	uint64_t nofile_soft, nofile_hard; /* RLIMIT_NOFILE for commands */
-	/* limits for every command; a command's own limits override these, and pid 1 may add one limit */
+	/* limits for every command; limits in EXEC override these; one element is room for a limit that pid 1 adds */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX + 1];
 	size_t n_rlimits;
 	uint64_t data_limit;  /* RLIMIT_DATA for commands, or 0 */
@@ -218,8 +220,9 @@ MUST_USE int limits_decode(struct str body, struct limits_message *ret);
 void size_encode(struct buf *b, uint32_t rows, uint32_t cols);
 MUST_USE int size_decode(struct str body, uint32_t *ret_rows, uint32_t *ret_cols);
 
-/* UPDATE to a supervisor names the parts of the record's configuration that the supervisor must apply now. To pid 1,
- * UPDATE carries the environment and the directory of later commands, as BOOT does. */
+/* If a client sends UPDATE to a supervisor, it names the parts of the record's configuration that the supervisor must
+ * apply now. If a supervisor sends UPDATE to pid 1, it carries the environment and the directory of later commands,
+ * as BOOT does. */
 enum update_what {
 	UPDATE_CPUS = 1 << 0,
 	UPDATE_MEMORY = 1 << 1,
@@ -229,8 +232,8 @@ enum update_what {
 	UPDATE_ALL = (1 << 5) - 1
 };
 
-/* SIGNAL is for the command of the frame's stream, or for the command with the number ID. A client of protocol 1 sends
- * no ID. */
+/* SIGNAL is for the command of the frame's stream, or for the command whose number is `id`. A client of protocol 1
+ * sends no `id`. */
 struct signal_message {
 	uint64_t signal;
 	uint64_t id; /* 0 for the command of the stream */

@@ -1,9 +1,11 @@
 /*
- * The connections that a sandbox's gateway refused, in a piece of memory that the gateway writes and pid 1 reads.
+ * A list of the connections that a sandbox's gateway refused. The list is in shared memory that the gateway writes
+ * and pid 1 reads.
  *
- * The gateway adds a refusal before the sandbox gets the answer. So when a command ends, pid 1 finds every refusal that
- * the command can have seen, and a command without a refusal costs neither of them a system call. Each side treats the
- * memory as written by an attacker: texts are copied with their bounds, and numbers are only compared.
+ * The gateway adds a refusal before the sandbox gets the answer. So when a command ends, pid 1 finds every refusal
+ * that the command can have seen. If a command meets no refusal, neither the gateway nor pid 1 makes a system call
+ * for it. Each side treats the memory as written by an attacker: texts are copied with their bounds, and numbers are
+ * only compared.
  */
 #pragma once
 
@@ -13,15 +15,17 @@
 
 #include "base/err.h"
 
-#define REFUSALS_KEPT 8u       /* different refusals; older ones are forgotten */
-#define REFUSALS_SHOWN 3u      /* as many as a line for people can hold */
+/* the list holds this many different refusals; older ones are forgotten */
+#define REFUSALS_KEPT 8u
+#define REFUSALS_SHOWN 3u      /* a message to a person shows at most this many */
 #define REFUSAL_WHAT_BYTES 96u /* "[…]:65535" with an IPv6 address, and all but the longest names */
 #define REFUSAL_RULE_BYTES 144u /* a rule about such a name, with protocol and port */
 
 struct refusal {
 	uint32_t last;                 /* the number of its latest occurrence */
 	char what[REFUSAL_WHAT_BYTES]; /* "10.0.0.5:5432", or a name */
-	char rule[REFUSAL_RULE_BYTES]; /* the value of --net-rule that allows it, or "" */
+	/* the value of --net-rule that would allow the connection, or "" */
+	char rule[REFUSAL_RULE_BYTES];
 };
 
 struct refusals {
@@ -36,7 +40,7 @@ struct refused {
 	struct refusal item[REFUSALS_SHOWN];
 };
 
-/* Makes such a memory with a size that cannot change. Returns its descriptor or -errno. */
+/* Makes shared memory for such a list, with a size that cannot change. Returns its descriptor or -errno. */
 MUST_USE int refusals_new(void);
 /* Maps the memory behind FD. Returns NULL on failure. */
 struct refusals *refusals_map(int fd, bool writable);

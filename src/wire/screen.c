@@ -101,8 +101,8 @@ static void reset_softly(struct screen *s)
 	s->keypad = s->insert = s->region = s->coloured = false;
 }
 
-/* Attributes are on after the sequence unless its last number is 0. That is not exact: 39 also takes a colour back. If
- * `coloured` is set by mistake, screen_leave() only sends a reset that is not needed. */
+/* We take it that attributes are on after the sequence, unless its last number is 0. That is not exact: 39 also
+ * resets a colour. If `coloured` is set by mistake, screen_leave() only sends a reset that is not needed. */
 static enum screen_event set_colour(struct screen *s)
 {
 	s->coloured = s->n_numbers > 0 && s->number[s->n_numbers - 1] != 0;
@@ -287,7 +287,8 @@ static enum screen_event in_control(struct screen *s, unsigned char c)
 	} else if (c > 0x7f) {
 		s->state = GROUND;
 		return SCREEN_OTHER;
-	} else { /* a terminal obeys or ignores a control character inside, and then goes on with the sequence */
+	} else {
+		/* a terminal obeys or ignores a control character within a sequence, and then goes on with the sequence */
 		s->mixed = true;
 	}
 	return SCREEN_WITHIN;

@@ -1,11 +1,11 @@
 /*
- * What a program has asked of its terminal: the alternate screen, the kind of keys, pasted text and mouse events that it
- * wants, the shape of the cursor and so on. A client that attaches later asks the same of its own terminal, and undoes
- * it when the client leaves.
+ * Remembers which modes a program has set in its terminal: the alternate screen, the form of keys, pasted text and
+ * mouse events, the shape of the cursor and so on. A client that attaches later sets the same modes in its own
+ * terminal. When the client leaves, it resets them.
  *
- * The parser takes the output of the program, which is hostile, one byte after the other, and keeps no text: its state
- * has a fixed size, and every number in it is bounded. A sequence may be cut anywhere; the next call goes on with it.
- * Sequences that the parser does not know have no effect.
+ * The parser reads the output of the program byte by byte. The program may be hostile. The parser keeps no text: its
+ * state has a fixed size, and every number in the state is bounded. The output may be cut within a sequence: the next
+ * call goes on with that sequence. Sequences that the parser does not know have no effect.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 	32u /* numbers of a sequence that count; common terminals take 16 to 32 */
 #define SCREEN_NUMBER_MAX 65535u
 #define SCREEN_PUSHES_MAX 16u /* keyboard modes that a program can stack */
-/* The longest text of screen_enter() and screen_leave(). A test asks for every mode at once. */
+/* The longest text of screen_enter() and screen_leave(). A unit test that sets every mode at once proves it. */
 #define SCREEN_TEXT_MAX_BYTES 512u
 
 struct screen {
@@ -40,7 +40,7 @@ struct screen {
 	bool homed; /* the cursor was moved to the first place, and nothing was printed since */
 };
 
-/* What the byte just taken has completed. */
+/* What is complete after the byte that screen_take() was given. */
 enum screen_event {
 	SCREEN_WITHIN, /* nothing: a sequence goes on */
 	SCREEN_TEXT,   /* one byte of text, or a control character that belongs to text */
@@ -56,7 +56,9 @@ enum screen_event screen_take(struct screen *s, unsigned char c);
 /* Takes N bytes. Returns true if a mode may have changed. */
 bool screen_feed(struct screen *s, const char *p, size_t n);
 bool screen_is_alternate(const struct screen *s);
-/* Adds what brings a terminal with default modes into the modes of S. Adds nothing if these are the default modes. */
+/* Adds to OUT the sequences that bring a terminal from its default modes into the modes of S. Adds nothing if S has
+ * only default modes. */
 void screen_enter(const struct screen *s, struct buf *out);
-/* Adds what brings a terminal from the modes of S back to default modes. Adds nothing if it has them already. */
+/* Adds to OUT the sequences that bring a terminal from the modes of S back to its default modes. Adds nothing if S
+ * has only default modes. */
 void screen_leave(const struct screen *s, struct buf *out);

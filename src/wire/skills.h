@@ -1,7 +1,7 @@
 /*
  * The protocol between cordon-skills (the worker) and the process that owns it, on a stream socket.
  *
- * A message is its length (u32, little endian) and as many bytes of JSON. The owner sends requests, one at a time; the
+ * A message is a length N (u32, little endian) and N bytes of JSON. The owner sends requests, one at a time; the
  * worker answers each with one reply. Before the first request the worker sends one reply to say that it is ready.
  *
  *   request  {"op":"read","tenant":"ws-…","data":{…}}      tenant is null if the peer has no tenants; data is as the
@@ -31,7 +31,7 @@
 	(32u                   \
 	 << 20) /* a list of 16 MiB of text, half of it quotes and line ends, which are escaped */
 
-/* Leaves room for the length in the empty buffer B; append the JSON behind it. */
+/* Makes room for the length in the empty buffer B. The caller then appends the JSON. */
 void skills_message_begin(struct buf *b);
 /* Writes the length. */
 void skills_message_end(struct buf *b);

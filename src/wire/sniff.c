@@ -92,8 +92,8 @@ static enum sniff_step after_chunk(struct sniff *s, const uint8_t *p, size_t n, 
 
 /*
  * Returns true if a handshake record behind the first hello may begin with another hello: a client whose first hello
- * was rejected sends a second one. The last record of a handshake in TLS 1.2 is encrypted and looks random; we
- * mistake it for a hello once in 2^28 times.
+ * was rejected sends a second hello. The last record of a TLS 1.2 handshake is encrypted and looks random. One such
+ * record in 2^28 looks like a hello to us.
  */
 static bool may_be_hello(const uint8_t *body, size_t n)
 {
@@ -174,7 +174,8 @@ enum sniff_step sniff_next(struct sniff *s, const uint8_t *p, size_t n, size_t *
 	return SNIFF_PASS;
 }
 
-/* Bytes that cannot be parsed count as opaque, because the caller allows them only if no rule needs a name. */
+/* If the caller allows bytes that could not be parsed, they count as opaque: the caller allows such bytes only if no
+ * rule needs a name. */
 void sniff_allow(struct sniff *s, const struct hello *h)
 {
 	if (h->kind == HELLO_OPAQUE || h->kind == HELLO_BAD) {

@@ -1,9 +1,9 @@
 /*
- * Follows the names that a client shows on one connection, from its first byte to its last.
+ * Finds every server name that a client sends on one connection, from the first byte of the connection to the last.
  *
- * A name is valid for the bytes behind it, up to the next name: a second request on the same connection has a Host
- * of its own, and a client whose first TLS hello was rejected sends another hello. So the stream is followed as long
- * as it can show a name. No byte passes before the name in front of it is judged.
+ * A name is valid for the bytes after it, up to the next name. A second HTTP request on the same connection has its
+ * own Host. A client whose first TLS hello was rejected sends another hello. So this code reads the stream as long as
+ * another name can come. No byte passes before the caller has judged the name in front of it.
  *
  *   HEAD     the head of a request is held until it is whole; its body passes     (only if Host is judged)
  *   CHUNK    the line with a chunk's size, then the chunk, then AFTER: the end of line behind the chunk

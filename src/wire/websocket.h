@@ -1,11 +1,10 @@
 /*
- * WebSocket (RFC 6455) for servers and clients: the handshake on top of wire/http, a decoder that
- * takes bytes as they arrive and returns whole messages, and an encoder. This code uses no
- * descriptors, no clock and no random numbers (the owner of a client passes the key and the masks),
- * and does not trust its input.
+ * WebSocket (RFC 6455) for servers and clients: the handshake on top of wire/http, a decoder that takes bytes as they
+ * arrive and returns whole messages, and an encoder. This code uses no descriptors, no clock and no random numbers
+ * (the caller passes the key and the masks), and does not trust its input.
  *
- * The decoder never allocates memory for bytes that have not arrived. When the peer breaks a rule,
- * the decoder fails for good and names a close code; the owner sends that code and closes.
+ * The decoder never allocates memory for bytes that have not arrived. When the peer breaks a rule, the decoder fails
+ * for ever and sets a close code. The caller sends that code and closes the connection.
  */
 #pragma once
 
@@ -18,7 +17,7 @@
 #include "base/str.h"
 #include "wire/http.h"
 
-#define WEBSOCKET_MESSAGE_MAX_BYTES (16u << 20) /* what LangBot's peers agree on */
+#define WEBSOCKET_MESSAGE_MAX_BYTES (16u << 20) /* the limit that LangBot uses, too */
 #define WEBSOCKET_FRAGMENTS_MAX 4096u           /* frames of one message */
 #define WEBSOCKET_CONTROL_MAX_BYTES 125u        /* payload of ping, pong and close, by the RFC */
 #define WEBSOCKET_HEAD_MAX_BYTES 14u
@@ -62,12 +61,12 @@ bool websocket_offers(const struct http_request *r, const char *protocol);
 /* For servers: writes the answer that accepts. PROTOCOL is one that the client offers, or NULL. */
 void websocket_put_agreement(struct buf *b, struct str key, const char *protocol);
 
-/* For clients: writes the request without its end. NONCE is random. The owner may add headers with
+/* For clients: writes the request without its end. NONCE is random. The caller may add headers with
  * http_put_header(), and then calls http_put_end(). */
 void websocket_put_request(struct buf *b, struct str host, struct str target,
 			   const unsigned char nonce[WEBSOCKET_NONCE_BYTES]);
-/* For clients: checks the answer. Returns false unless the server agrees to exactly what was asked:
- * no extension, and no subprotocol other than PROTOCOL, which is NULL if none was offered. */
+/* For clients: checks the answer. Returns false unless the server agrees to exactly what was asked: no extension, and
+ * no subprotocol except PROTOCOL. PROTOCOL is NULL if the client offered none. */
 MUST_USE bool websocket_check_response(const struct http_response *r,
 				       const unsigned char nonce[WEBSOCKET_NONCE_BYTES],
 				       const char *protocol);
@@ -103,9 +102,9 @@ struct websocket_event {
 /* Initialises W. A message longer than MESSAGE_MAX bytes makes the decoder fail with 1009. */
 void websocket_init(struct websocket *w, enum websocket_role role, size_t message_max);
 void websocket_done(struct websocket *w);
-/* Reads bytes and cuts them off the front of IN. Returns 1 and *RET for an event, 0 when all of IN
- * was read, or -EPROTO when the peer broke a rule (w->failed is the close code). The owner calls it
- * until it does not return 1, or stops earlier and keeps the rest of IN for later. */
+/* Reads bytes and cuts them off the front of IN. Returns 1 and *RET for an event, 0 when all of IN was read, or
+ * -EPROTO when the peer broke a rule (w->failed is the close code). The caller repeats the call while the result is
+ * 1. It may also stop earlier and keep the rest of IN for later. */
 MUST_USE int websocket_next(struct websocket *w, struct str *in, struct websocket_event *ret);
 /* Returns how many bytes of memory the decoder holds. */
 size_t websocket_held_bytes(const struct websocket *w);
@@ -123,8 +122,9 @@ void websocket_put_fragment(struct buf *b, enum websocket_opcode type, bool firs
  * payload. Returns the length of the head. */
 size_t websocket_head(enum websocket_opcode type, uint64_t n,
 		      unsigned char out[WEBSOCKET_HEAD_MAX_BYTES]);
-/* Writes a close frame, an empty one if CODE is WEBSOCKET_NO_CODE. Cuts a reason that is too long. */
+/* Writes a close frame. If CODE is WEBSOCKET_NO_CODE, the frame is empty. A REASON that is too long is cut. */
 void websocket_put_close(struct buf *b, const unsigned char *mask, enum websocket_code code,
 			 const char *reason);
-/* Copies N bytes and applies the mask from its byte AT on. FROM and TO may be the same. */
+/* Copies N bytes and masks them. AT is the index of the mask's byte for the first of them. FROM and TO may be the
+ * same. */
 void websocket_mask(void *to, const void *from, size_t n, const unsigned char *mask, unsigned at);
