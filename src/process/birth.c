@@ -13,9 +13,10 @@
 
 #define CHILD_STACK_BYTES 65536
 
-/* Pid 1 gets no cgroup namespace, because the root of that namespace would be the supervisor's own group. Under
- * the mount option nsdelegate, which systemd uses, pid 1 could then not move a command into a group outside of
- * that root. Each command gets a cgroup namespace of its own (guest/exec.c). */
+/* Pid 1 gets no cgroup namespace. The root of that namespace would be the supervisor's own group.
+ * systemd mounts control groups with the option nsdelegate, and with this option pid 1 could not
+ * move a command into a group outside of that root. Each command gets its own cgroup namespace
+ * (guest/exec.c). */
 #define NAMESPACES_OF_CLONE (CLONE_NEWUSER | CLONE_NEWPID)
 
 void birth_prepare(struct process_instance *i, int parents_end, unsigned long namespaces, int go)
@@ -30,9 +31,10 @@ void birth_prepare(struct process_instance *i, int parents_end, unsigned long na
 	i->stack = plan_room(i->plan, CHILD_STACK_BYTES);
 }
 
-/* Clones the child under an id of the sandbox, if possible, and keeps our capabilities. The kernel charges what
- * is used in a user namespace (queued signals, inotify instances, POSIX queues …) also to the user that made the
- * namespace. If root made it, a sandbox could use up what the whole machine has. */
+/* Clones the child. If possible, we have an id of the sandbox during the clone, and we keep our
+ * capabilities. The reason: what processes use in a user namespace (queued signals, inotify
+ * instances, POSIX queues …) is also charged to the user who made the namespace. If root made it, a
+ * sandbox could use up what the whole machine has. */
 static long clone_as_owner(const struct process_instance *i, struct clone_args *args)
 {
 	int bits = i->owner ? prctl(PR_GET_SECUREBITS) : -1;
@@ -43,7 +45,8 @@ static long clone_as_owner(const struct process_instance *i, struct clone_args *
 	if (other)
 		IGNORE(setresuid((uid_t)-1, i->owner, (uid_t)-1));
 	pid = raw_clone_on_stack(args, child_run, i->child);
-	/* if this fails, the supervisor ends, and the child ends because its channel closes */
+	/* If this fails, the supervisor ends. Then the child's channel closes, so the child ends
+	 * too. */
 	if (other &&
 	    (setresuid((uid_t)-1, self, (uid_t)-1) < 0 || prctl(PR_SET_SECUREBITS, bits) < 0))
 		return pid < 0 ? pid : -errno;
@@ -86,11 +89,12 @@ static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e
 
 	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) == 0)
 		return 0;
-	/* if a submount cannot be mapped, map the top of the tree alone */
+	/* if the ids of a mount below the tree cannot be mapped, map only those of the topmost
+	 * mount */
 	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) == 0)
 		return 0;
-	/* the overlay of a container, and squashfs before Linux 6.2, cannot map ids; the files then belong
-	 * to nobody */
+	/* An overlay (of a container, for example) and squashfs before Linux 6.2 cannot map ids.
+	 * Then the files belong to nobody. */
 	if (errno == EINVAL && kind == MAP_FIXTURES)
 		return 0;
 	err_sys(e, errno, "map the ids of a %s", kind == MAP_LAYER ? "layer" : "mount source");
@@ -106,8 +110,8 @@ static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e
 		   "(tmpfs from Linux 6.3 on)");
 }
 
-/* Returns true if A and B can share a user namespace. With a user namespace for each volume, a start
- * with hundreds of volumes would take long. */
+/* Returns true if the trees *A and *B can be mapped with the same user namespace. If each volume
+ * had its own user namespace, a start with hundreds of volumes would take long. */
 static bool same_owner(const struct tree_map *a, const struct tree_map *b)
 {
 	return a->uid == b->uid && a->gid == b->gid && a->inside_uid == b->inside_uid &&
@@ -117,7 +121,7 @@ static bool same_owner(const struct tree_map *a, const struct tree_map *b)
 int birth_map_trees(const struct plan *p, const struct ids *ids, int whole,
 		    const struct tree_map *maps, size_t n, struct err *e)
 {
-	const struct tree_map *last = NULL; /* the tree whose ids OWN maps */
+	const struct tree_map *last = NULL; /* the tree for which the namespace OWN was made */
 	AUTO_FD own = -1;
 
 	for (size_t k = 0; k < n; k++) {

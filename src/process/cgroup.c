@@ -21,12 +21,12 @@
 #define CGROUP_ROOT "/sys/fs/cgroup"
 #define CGROUP2_MAGIC 0x63677270
 #define CPU_PERIOD_US 100000u
-/* socket buffers get one part in 8 of the memory limit: 64 MiB of 512, enough for a
- * dozen connections at full speed */
+/* Socket buffers get an eighth of the memory limit. With a limit of 512 MiB this is 64 MiB, enough
+ * for a dozen connections at full speed. */
 #define BUFFERS_PART 8
-#define REMOVE_TRIES 400 /* killed processes take a moment to die on a busy machine */
+#define REMOVE_TRIES 400 /* on a busy machine killed processes need a moment to die */
 #define REMOVE_RETRY_MS 5
-#define REMOVE_DEPTH_MAX 8 /* the payload owns its subtree and can nest groups in it */
+#define REMOVE_DEPTH_MAX 8 /* the payload owns its group and can make groups below groups in it */
 #define CONTROL_FILE_MAX_BYTES 65536
 #define CONTROL_FILE_USUAL_BYTES 512
 #define WORDS_MAX_BYTES 512 /* the kernel has some fifteen controllers */
@@ -78,8 +78,8 @@ static int open_dir(int dirfd, const char *path)
 	return openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Makes the group NAME unless it exists, and opens it. If it cannot be opened, removes it again,
- * because no other code would. */
+/* Makes the group NAME unless it exists, and opens it. If the group cannot be opened, removes it,
+ * because no other code would remove it. */
 static int make_dir(int parent, const char *name)
 {
 	bool made = mkdirat(parent, name, 0755) == 0;
@@ -90,7 +90,8 @@ static int make_dir(int parent, const char *name)
 	return fd;
 }
 
-/* Adds to OUT the path of our own v2 group, relative to the mount. "/" or "" is the root. */
+/* Adds the path of our own v2 group to OUT. The path is relative to the root of the mount, for
+ * which it is "/" or "". */
 static void own_v2_path(struct buf *out)
 {
 	char room[CONTROL_FILE_USUAL_BYTES];
@@ -110,8 +111,8 @@ static void own_v2_path(struct buf *out)
 	}
 }
 
-/* Opens the v2 group in which we make the groups of sandboxes: the root of the mount for root,
- * the caller's own group for a user. */
+/* Opens the v2 group in which we make the groups of sandboxes. If root runs cordon, this is the
+ * root of the mount. If an ordinary user runs cordon, it is the user's own group. */
 static int open_v2_base(void)
 {
 	static const char *const mounts[] = { CGROUP_ROOT, CGROUP_ROOT "/unified" };
@@ -136,7 +137,7 @@ static void group_name(const char *id, char out[64])
 	snprintf(out, 64, "cordon-%s", id);
 }
 
-/* Reads the words of FILE in DIR; "" if the file does not exist. */
+/* Reads the text of FILE in DIR into OUT. If the file does not exist, OUT is "". */
 static void read_words(int dir, const char *file, char out[WORDS_MAX_BYTES])
 {
 	AUTO_FD fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
@@ -155,8 +156,8 @@ void cgroup_prepare(struct cgroup *c, const char *id)
 	snprintf(c->id, sizeof(c->id), "%s", id);
 	group_name(id, name);
 	base = open_v2_base();
-	/* a killed supervisor has left this group, and its members are dying: remove it before we
-	 * make a new one */
+	/* a killed supervisor has left this group, and its members are dying; we remove the group
+	 * before we make a new one */
 	if (base >= 0 && faccessat(base, name, F_OK, 0) == 0)
 		cgroup_remove(id);
 	if (base >= 0)
@@ -207,8 +208,8 @@ static bool set_cpu_v2(int dir, uint32_t milli)
 	return io_write_file(dir, "cpu.max", text) == 0;
 }
 
-/* Sets the memory limit, and a swap limit of 0: otherwise the payload could use swap beyond its memory limit. Kernels
- * without swap accounting lack memory.swap.max. */
+/* Sets the memory limit. Also forbids swap, because the payload could otherwise use swap beyond its
+ * memory limit. Kernels without swap accounting have no file memory.swap.max. */
 static bool set_memory_v2(int dir, uint64_t bytes)
 {
 	if (!set_number(dir, "memory.max", bytes))
@@ -217,16 +218,17 @@ static bool set_memory_v2(int dir, uint64_t bytes)
 	return true;
 }
 
-/* Limits the buffers of connections. Version 1 counts them apart from memory; version 2 counts them as memory. The
- * kernel counts a socket only if this limit was set before the socket was made. Newer kernels may be built without this
- * limit. */
+/* Limits the memory of socket buffers. Version 1 does not count this memory for the memory limit,
+ * as version 2 does. The kernel counts a socket only if this limit was set before the socket was
+ * made. Newer kernels may be built without this limit. */
 static void set_buffers_v1(int dir, uint64_t memory_bytes)
 {
 	IGNORE(set_number(dir, "memory.kmem.tcp.limit_in_bytes", memory_bytes / BUFFERS_PART));
 }
 
-/* Sets two limits in the right order: version 1 requires at every moment that memory is at most
- * memory + swap. To shrink, memory is set first; to grow, memory + swap is set first. */
+/* Version 1 has one limit for memory and one for memory + swap, and the first must never be larger
+ * than the second. So if the limits shrink, the limit for memory is set first. If they grow, the
+ * limit for memory + swap is set first. */
 static bool set_memory_v1(int dir, uint64_t bytes)
 {
 	if (!set_number(dir, "memory.limit_in_bytes", bytes)) {
@@ -247,7 +249,7 @@ static void apply_v2(struct cgroup *c, int dir, const struct cgroup_limits *l)
 		c->enforced[CGROUP_CPU] = true;
 }
 
-/* Sets the limit that the v1 hierarchy of KIND enforces. */
+/* Sets the limit KIND in the directory DIR of a v1 hierarchy. */
 static void apply_v1(struct cgroup *c, int dir, unsigned kind, const struct cgroup_limits *l)
 {
 	switch (kind) {
@@ -283,7 +285,7 @@ static void limit_v1(struct cgroup *c, unsigned kind, const struct cgroup_limits
 		return;
 	tasks = openat(dir, "tasks", O_WRONLY | O_CLOEXEC);
 	if (tasks < 0) {
-		/* remove the group, as if it could not be made */
+		/* remove the group, so that all is as if it could not be made */
 		IGNORE(unlinkat(root, name, AT_REMOVEDIR));
 		return;
 	}
@@ -295,19 +297,21 @@ static void limit_v1(struct cgroup *c, unsigned kind, const struct cgroup_limits
 	c->tasks[c->n_v1++] = fd_take(&tasks);
 }
 
-/* Gives DIR to pid 1: it may make groups in it and move processes there, but not change the limits of DIR. */
+/* Gives the group DIR to pid 1. Pid 1 may make groups in DIR and move processes into them, but it
+ * may not change the limits of DIR. */
 static void delegate(int dir, uid_t owner, gid_t group)
 {
 	static const char *const files[] = { "cgroup.procs", "cgroup.threads",
 					     "cgroup.subtree_control" };
 
-	/* if this fails, pid 1 marks the processes of a command instead */
+	/* if this fails, pid 1 cannot make groups, and marks the processes of a command instead */
 	IGNORE(fchown(dir, owner, group));
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		IGNORE(fchownat(dir, files[i], owner, group, 0));
 }
 
-/* Moves every member of the group BASE into a child of BASE. Returns 0, or -errno if one cannot be moved. */
+/* Moves every member of the group BASE into a child group of BASE. Returns 0, or -errno if a member
+ * cannot be moved. */
 static int move_members(int base)
 {
 	AUTO_FD callers = make_dir(base, HIERARCHY_CALLERS);
@@ -340,18 +344,19 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* Makes BASE hand CONTROLLER ("+memory") down to its children. A group with members cannot do
- * that, so we move the members first: the members of a user's own group, or all processes of a
- * container, whose top group is not the machine's top group. A process that enters the container
- * later (docker exec) cannot join the top group any more: runc then puts it into the group of the
- * container's first process, which is the child group. */
+/* Enables CONTROLLER ("+memory") for the children of the group BASE. A group with members cannot do
+ * that, so we move the members into a child group first. BASE has members if it is a user's own
+ * group, or if we are in a container: the top group of a container is not the top group of the
+ * machine. After that, a process that enters the container later (docker exec) cannot join the top
+ * group any more. runc then puts this process into the group of the container's first process,
+ * which is the child group. */
 static void hand_down(int base, const char *controller)
 {
 	int r = io_write_file(base, "cgroup.subtree_control", controller);
 
 	if (r == -EBUSY && move_members(base) == 0)
 		r = io_write_file(base, "cgroup.subtree_control", controller);
-	IGNORE(r); /* if it failed, the limit is shown as not enforced */
+	IGNORE(r); /* if it failed, users see that the limit is not enforced */
 }
 
 /* Enables the controllers that we want. Returns false if none of them is available. */
@@ -397,7 +402,8 @@ void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, 
 			limit_v1(c, i, l);
 }
 
-/* Gives the cpuset GROUP the CPUs and memory nodes of its parent. Without them it takes no member. */
+/* Gives the cpuset GROUP the CPUs and memory nodes of its parent. Without CPUs and memory nodes the
+ * kernel lets no process join the group. */
 static bool fill_cpuset(int parent, int group)
 {
 	static const char *const files[] = { "cpuset.cpus", "cpuset.mems" };
@@ -412,7 +418,8 @@ static bool fill_cpuset(int parent, int group)
 	return true;
 }
 
-/* Returns true if a group of C is in the hierarchy of DIR, because several controllers are mounted together. */
+/* Returns true if a group of *C is in the hierarchy of DIR. This happens if several controllers are
+ * mounted together. */
 static bool is_in_hierarchy(const struct cgroup *c, int dir)
 {
 	struct stat a, b;
@@ -448,8 +455,8 @@ void cgroup_make_seen(struct cgroup *c)
 	}
 }
 
-/* Makes a group for helper processes, beside the groups of commands. The payload's group cannot take
- * a process, because it has groups in it. */
+/* Makes a group for helper processes, beside the groups of commands. The payload's group itself
+ * cannot have members, because it has groups below it. */
 void cgroup_make_helpers(struct cgroup *c)
 {
 	AUTO_FD dir = c->v2_payload < 0 ? -1 : make_dir(c->v2_payload, "server");
@@ -486,8 +493,8 @@ int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l)
 	return 0;
 }
 
-/* Lifts the CPU limit before a kill, because a process needs CPU time to die: a thousand throttled
- * members would take minutes. */
+/* A process needs CPU time to die. A thousand throttled processes would take minutes, so the CPU
+ * limit is removed before a kill. */
 void cgroup_lift_cpu(const struct cgroup *c)
 {
 	if (!c->enforced[CGROUP_CPU])
@@ -500,8 +507,8 @@ void cgroup_lift_cpu(const struct cgroup *c)
 			IGNORE(io_write_file(c->v1[i], "cpu.cfs_quota_us", "-1"));
 }
 
-/* Removes the group NAME and all groups below it, depth first. The kernel removes their files. Returns
- * false while a member is still dying. */
+/* Removes the group NAME, after all groups below it. The kernel removes the files of these groups.
+ * Returns false while a member is still dying. */
 static bool remove_groups(int parent, const char *name, unsigned depth)
 {
 	AUTO_FD dir = -1;
@@ -509,7 +516,8 @@ static bool remove_groups(int parent, const char *name, unsigned depth)
 	DIR *list;
 
 	if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
-		return true; /* most groups have no groups below them: we are done */
+		/* the group had no groups below it, so we are done; this is the usual case */
+		return true;
 	dir = open_dir(parent, name);
 	if (dir < 0 || depth == 0)
 		return true;
@@ -528,13 +536,14 @@ static void remove_one(int base, const char *name)
 	char kill_file[96];
 
 	snprintf(kill_file, sizeof(kill_file), "%s/cgroup.kill", name);
-	/* fails in version 1, which has no such file */
+	/* this fails in version 1, which has no such file */
 	IGNORE(io_write_file(base, kill_file, "1"));
 	for (unsigned i = 0; i < REMOVE_TRIES && !remove_groups(base, name, REMOVE_DEPTH_MAX); i++)
 		IGNORE(poll(NULL, 0, REMOVE_RETRY_MS));
 }
 
-/* Removes a group that a killed supervisor left. Lifts its CPU limit first: throttled members die slowly. */
+/* Removes a group that a killed supervisor left. Removes the group's CPU limit first, because
+ * throttled members die slowly. */
 static void remove_left(int base, const char *name)
 {
 	AUTO_FD group = -1;

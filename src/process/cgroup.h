@@ -1,11 +1,13 @@
 /*
- * The control groups of one sandbox: limits, kill, usage.
+ * The control groups of one sandbox. They limit resources, kill all members and count the usage.
  *
- * Works with version 2, version 1 and the hybrid of both, for every caller that may create groups. The groups are
- * called `cordon-ID`. Groups of root are at the root of each hierarchy. Groups of an ordinary user are below the user's
- * own group, if that is delegated to the user, as a scope of the user's systemd is. These places are fixed, so a later
- * command of the same caller finds and removes the groups that a killed supervisor left. Pid 1 stays outside the
- * limited group, so that a kill for memory hits the payload and never pid 1.
+ * This works with control groups of version 2, of version 1 and on hosts with both, for every user
+ * who may create groups. The groups are called `cordon-ID`. If root runs cordon, the groups are at
+ * the root of each hierarchy. If an ordinary user runs cordon, they are below the user's own group,
+ * provided that this group is delegated to the user, as a scope of the user's systemd is. These
+ * places are fixed, so a later command of the same user finds and removes the groups that a killed
+ * supervisor left. Pid 1 stays outside the limited group. So if the memory is used up, the kernel
+ * kills a process of the payload and never pid 1.
  */
 #pragma once
 
@@ -29,24 +31,29 @@ struct cgroup_limits {
 struct cgroup {
 	char id[CGROUP_ID_BYTES];
 	int v2_home; /* the directory of cordon-ID in v2; or -1 */
-	/* v2_home has controllers. On a hybrid host v1 has the controllers, and v2 is used only
-	 * for killing */
+	/* v2_home has controllers. On a host with both versions, version 1 has the controllers, and
+	 * version 2 is used only for killing. */
 	bool v2_limits;
-	/* the group that pid 1 is born in: a child of v2_home, or v2_home itself if that has no
+	/* the group in which pid 1 is born: a child of v2_home, or v2_home itself if v2_home has no
 	 * controllers; or -1 */
 	int v2_init;
-	int v2_helpers; /* cgroup.procs of the group for processes that work for the payload; or -1 */
-	int v2_payload; /* the limited group, delegated to pid 1, which makes a group per exec in it; or -1 */
-	/* v2_payload as a mount of its own for pid 1, so that `..` does not lead out of it; or
+	/* cgroup.procs of the group of helpers, our processes that work for the payload; or -1 */
+	int v2_helpers;
+	/* the limited group, or -1. It is delegated to pid 1, which makes a group in it for each
+	 * command. */
+	int v2_payload;
+	/* a mount of v2_payload alone, for pid 1, so that `..` does not lead out of the group; or
 	 * -1 */
 	int v2_enclosed;
 	int v1[CGROUP_V1_MAX]; /* directories of cordon-ID in v1 hierarchies */
 	/* for each directory of v1, the enum cgroup_limit that it enforces */
 	unsigned kind[CGROUP_V1_MAX];
-	int tasks[CGROUP_V1_MAX]; /* `tasks` files of v1, by which commands join the groups */
+	/* the files `tasks` of the v1 groups; commands join a group by such a file */
+	int tasks[CGROUP_V1_MAX];
 	unsigned n_v1;
-	/* Directories of cordon-ID in the v1 hierarchies cpuacct and cpuset. They limit nothing; pid 1 joins them, so that
-	 * Java finds all groups that it wants (process/group_view.h). Or -1. */
+	/* Directories of cordon-ID in the v1 hierarchies `cpuacct` and `cpuset`, or -1. These
+	 * groups limit nothing. Pid 1 joins them so that Java finds all groups that it looks for
+	 * (process/group_view.h). */
 	int seen[CGROUP_SEEN_COUNT];
 	int oom; /* memory.events or memory.oom_control, open for reading; or -1 */
 	bool enforced[CGROUP_LIMIT_COUNT];
@@ -54,30 +61,35 @@ struct cgroup {
 
 void cgroup_init(struct cgroup *c);
 void cgroup_done(struct cgroup *c); /* closes the descriptors; removes no group */
-/* Call this before the clone. Makes the v2 group in which pid 1 is born. If that is impossible, C
+/* Call this before the clone. Makes the v2 group in which pid 1 is born. If that is impossible, *C
  * has no v2 group. */
 void cgroup_prepare(struct cgroup *c, const char *id);
-/* Returns v2_payload, and makes it first if necessary; or -1. */
+/* Returns v2_payload, or -1. Makes the group first if necessary. */
 int cgroup_payload(struct cgroup *c);
-/* Call this after the clone. Sets the limits and gives groups to OWNER, the id of pid 1 outside. */
+/* Call this after the clone. Sets the limits and gives groups to OWNER, the id that pid 1 has on
+ * the host. */
 void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, gid_t owner_gid);
-/* Makes the group for processes that work for the payload, before it is needed: a confined supervisor
+/* Makes the group for helpers (v2_helpers). Call this early: once the supervisor is confined, it
  * cannot make groups. */
 void cgroup_make_helpers(struct cgroup *c);
-/* Makes the groups in SEEN, if v1 groups limit memory or CPU time. */
+/* Makes the groups in C->seen, if v1 groups limit memory or CPU time. */
 void cgroup_make_seen(struct cgroup *c);
-/* Opens v2_enclosed, after cgroup_limit() and if we may mount. Returns 0 or -errno. */
+/* Opens v2_enclosed. Call this after cgroup_limit(), and only if we may mount. Returns 0 or
+ * -errno. */
 MUST_USE int cgroup_enclose(struct cgroup *c);
-/* Charges the resources of PID, a helper process, to the payload. Does nothing without groups. */
+/* Charges the resources of the helper process PID to the payload. Does nothing if there are no
+ * groups. */
 void cgroup_join(const struct cgroup *c, pid_t pid);
 /* Changes limits of a live sandbox. Returns 0, or -errno of the first change that failed. */
 MUST_USE int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l);
-/* Lets the members use all CPUs. Call it before they are killed: throttled processes die slowly. */
+/* Removes the CPU limit. Call this before the members are killed, because throttled processes die
+ * slowly. */
 void cgroup_lift_cpu(const struct cgroup *c);
-/* Kills all members (version 2 only) and removes the groups of the sandbox ID in every hierarchy.
- * Does nothing if ID has no group. */
+/* Removes the groups of the sandbox ID in every hierarchy. In version 2, kills all members first.
+ * Does nothing if the sandbox has no group. */
 void cgroup_remove(const char *id);
-/* Works like cgroup_remove(), for the groups that C has open. Uses no paths, so a confined supervisor can call it. */
+/* Does the same as cgroup_remove() for the groups that *C has open. Uses no paths, so a confined
+ * supervisor can call this function. */
 void cgroup_clear(const struct cgroup *c);
 
 struct cgroup_usage {

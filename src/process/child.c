@@ -1,10 +1,10 @@
 /*
  * This code runs between clone and exec and shares memory with its parent. So it makes only system
- * calls: no allocation, no formatting, no locks, no errno. A test checks that this object calls only
- * functions of netif.c, which obeys the same rule.
+ * calls: it allocates no memory, formats no text, and uses no locks and no errno. A test checks
+ * that this object file calls only functions of netif.c, which obeys the same rule.
  *
- * The kernel resolves targets below the new root (RESOLVE_IN_ROOT). The code never joins paths,
- * because an image may contain any link.
+ * An image may contain any symbolic link. So this code never joins paths: the kernel resolves each
+ * target below the new root (RESOLVE_IN_ROOT).
  */
 #include "process/plan.h"
 
@@ -31,11 +31,14 @@
 
 struct walker {
 	const struct plan *plan;
-	int tree[PLAN_TREES_MAX]; /* a copy, because our descriptors are not the parent's */
-	int root;                 /* O_PATH of the new root */
-	int target;               /* O_PATH of the current mount target */
-	int device_report;        /* socket to which /dev/fuse is sent */
-	int parent; /* the directory that STEP_DIR found last, in which it makes the next one */
+	/* the child's own copy, because the child's descriptors are not the parent's */
+	int tree[PLAN_TREES_MAX];
+	int root;          /* O_PATH of the new root */
+	int target;        /* O_PATH of the current mount target */
+	int device_report; /* socket to which /dev/fuse is sent */
+	/* the directory that the last STEP_DIR found; the next STEP_DIR makes its directory in
+	 * it */
+	int parent;
 };
 
 static void close_fd(int *fd)
@@ -59,8 +62,8 @@ static long in_root(const struct walker *w, const char *path, unsigned long flag
 
 static long set_attr(int fd, unsigned long set, unsigned recursive)
 {
-	/* private: a mount that the host later makes below this tree would lack these attributes, so it must not appear
-	 * here */
+	/* The tree is private: if the host later makes a mount below the source of this tree, that
+	 * mount must not appear in the tree, because it would lack these attributes. */
 	struct mount_attr attr = { .attr_set = set, .propagation = MS_PRIVATE };
 
 	return RAW5(SYS_mount_setattr, fd, "", AT_EMPTY_PATH_ | recursive, &attr, sizeof(attr));
@@ -95,7 +98,7 @@ static long stage(const struct step *s)
 	return r < 0 ? r : RAW1(SYS_chdir, "/proc");
 }
 
-/* Makes an empty file or directory. If an earlier step has made it, it stays. */
+/* Makes an empty file or directory, unless an earlier step has already made it. */
 static long make_stub(const struct step *s)
 {
 	unsigned mode = s->mode & 07777;
@@ -120,8 +123,8 @@ static long make_dir(const struct walker *w, const struct step *s)
 
 	if (r < 0 || !(s->mode & S_ISVTX))
 		return r;
-	/* all users write to a sticky directory: set its mode again, because mkdirat() obeys the
-	 * umask */
+	/* all users must be able to write to a sticky directory; we set its mode again, because
+	 * mkdirat() obeys the umask */
 	return RAW3(SYS_fchmodat, w->parent, s->text, s->mode);
 }
 
@@ -145,7 +148,7 @@ static long ensure(struct walker *w, const struct step *s, int is_dir)
 			return r;
 		fd = in_root(w, s->path, how);
 		if (fd == -ENOENT && s->flags & WAY_REPLACE) {
-			/* replace a dangling link in our layer */
+			/* replace a dangling link in our writable layer */
 			RAW3(SYS_unlinkat, w->parent, s->text, 0);
 			r = RAW4(SYS_openat, w->parent, s->text,
 				 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, s->mode);
@@ -180,7 +183,8 @@ static int is_writable(long fd)
 	return RAW2(SYS_fstatfs, fd, &fs) >= 0 && !(fs.f_flags & ST_RDONLY);
 }
 
-/* Returns true if MOUNT is one of our own mounts. Pid 1 and the deputy trust these. */
+/* Returns true if MOUNT is the id of one of our own mounts. Pid 1 and the deputy trust our own
+ * mounts. */
 static int is_in_ours(const struct walker *w, uint64_t mount)
 {
 	static const char *const ours[] = { "/proc", "/dev", "/dev/pts", "/sys", "/.msb" };
@@ -190,7 +194,7 @@ static int is_in_ours(const struct walker *w, uint64_t mount)
 		long fd = in_root(w, ours[i], O_PATH);
 		struct statx st;
 
-		/* if we cannot compare, the answer is yes */
+		/* if we cannot compare the ids, we answer true, to be safe */
 		found |= fd < 0 || RAW5(SYS_statx, fd, "", AT_EMPTY_PATH_, STATX_MNT_ID, &st) < 0 ||
 			 st.stx_mnt_id == mount;
 		if (fd >= 0)
@@ -199,8 +203,8 @@ static int is_in_ours(const struct walker *w, uint64_t mount)
 	return found;
 }
 
-/* Opens a path below a volume. Another sandbox that can write to the volume may have made links there,
- * so none is followed. */
+/* Opens a path below a volume. No link is followed, because another sandbox that can write to the
+ * volume may have made it. */
 static long open_in_volume(const struct walker *w, const struct step *s)
 {
 	long volume = in_root(w, s->data, O_PATH | O_DIRECTORY);
@@ -213,8 +217,8 @@ static long open_in_volume(const struct walker *w, const struct step *s)
 	return fd;
 }
 
-/* A link in the image may lead to the root or to one of our own mounts. Refuses such a place, because a mount there
- * would cover what we need. */
+/* Checks whether a volume may be mounted at FD. A link in the image may lead to the root or to one
+ * of our own mounts. Such a place is refused, because a mount on it would cover what we need. */
 static long check_place(const struct walker *w, const struct step *s, long fd, int linked)
 {
 	const unsigned wanted = STATX_INO | STATX_MNT_ID;
@@ -231,7 +235,8 @@ static long check_place(const struct walker *w, const struct step *s, long fd, i
 	return s->flags && !is_writable(fd) ? -EROFS : 0;
 }
 
-/* Checks the place, and keeps it as the target by its descriptor: another sandbox may change the path at any time. */
+/* Checks the place and keeps its descriptor as the target. The path cannot be used again, because
+ * another sandbox may change it at any time. */
 static long take_place(struct walker *w, const struct step *s)
 {
 	long fd =
@@ -257,8 +262,9 @@ static long mount_fs(struct walker *w, const struct step *s)
 	return r < 0 ? r : retarget(w, s->path);
 }
 
-/* Mounts over a directory from its parent directory, because we may be allowed to list the directory but not to enter
- * it. If we cannot reach the directory, the payload cannot either: it has no more rights than we have. */
+/* Covers a directory with a mount, from its parent directory, because we may be allowed to list the
+ * directory but not to enter it. If we cannot reach the directory, we leave it uncovered: the
+ * payload has no more rights than we have, so it cannot reach the directory either. */
 static long cover(struct walker *w, const struct step *s)
 {
 	long r = retarget(w, s->path);
@@ -357,8 +363,9 @@ static long open_device(struct walker *w, const struct step *s)
 	return r < 0 ? r : 0;
 }
 
-/* Mounts the device, then sends it to fuse-overlayfs: before the mount it cannot be read. Closes our copy: while a copy
- * is open, the kernel does not notice that fuse-overlayfs has ended. */
+/* Mounts the device and then sends it to fuse-overlayfs, because the device cannot be read before
+ * the mount. Then closes our copy of the descriptor: while a copy is open, the kernel does not
+ * notice that fuse-overlayfs has ended. */
 static long mount_fuse(const struct walker *w, const struct step *s)
 {
 	long r = RAW5(SYS_mount, "fuse-overlayfs", s->path, "fuse", s->flags, s->data);
@@ -387,7 +394,7 @@ static long confine(const struct step *s)
 
 static long execute(const struct step *s)
 {
-	/* `ps` shows only this name, and no path or argument */
+	/* so `ps` shows only this name, without a path or arguments */
 	static const char *const guest[] = { "cordon-guest", NULL };
 	static const char *const none[] = { NULL };
 

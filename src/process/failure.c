@@ -11,7 +11,7 @@
 #include "process/fuse_overlay.h"
 #include "process/process.h"
 
-/* wait at most this long: if the file system hangs, its failure is reported later */
+/* we wait at most this long for the mount; if the file system hangs, a failure is reported later */
 #define OVERLAY_WAIT_S 10
 
 const char *process_failed_stage(const struct process_instance *i)
@@ -94,7 +94,8 @@ static const char *hint_for(const struct step *step, int errnum)
 		return container_advice(CONTAINER_PROC);
 	if ((step->op == STEP_STAGE || step->op == STEP_PIVOT) && errnum == EACCES)
 		return container_advice(CONTAINER_MOUNTS);
-	/* root of a new namespace may do every step, so EPERM comes from a filter */
+	/* the root of a new user namespace may do every step, so EPERM comes from a seccomp
+	 * filter */
 	if (errnum == EPERM && container_is_filtered())
 		return container_advice(CONTAINER_NAMESPACES);
 	if (step->op == STEP_NETIF)

@@ -15,7 +15,7 @@
 #include "wire/group_view.h"
 
 #define PARENT "/var/lib/cordon"
-#define PLACE PARENT "/fixtures-2" /* the number changes when the contents change */
+#define PLACE PARENT "/fixtures-2" /* we raise the number when we change the contents */
 
 const struct fixture_node fixture_nodes[FIXTURE_NODES] = {
 	{ "/dev/null", "null", 1, 3 },       { "/dev/zero", "zero", 1, 5 },
@@ -86,8 +86,9 @@ static int make_dev(int root)
 	return 0;
 }
 
-/* Makes the directory under a temporary name first, so others see all of it or nothing. If two
- * supervisors do this at once, the first rename wins, and the loser uses the same contents. */
+/* Makes the directory under a temporary name and then renames it, so that other processes see all
+ * of it or nothing. If two supervisors do this at once, the first rename succeeds. The other
+ * supervisor then uses the directory of the first, which has the same contents. */
 static void make_place(void)
 {
 	char temp[sizeof(PLACE) + 32];
@@ -105,7 +106,8 @@ static void make_place(void)
 		IGNORE(erase_tree(parent, temp + strlen(PARENT "/")));
 }
 
-/* Returns true if all nodes are the right devices, on a file system that is not mounted nodev. */
+/* Returns true if all nodes are the right devices and their file system is not mounted with
+ * `nodev`. */
 static bool nodes_work(int dev)
 {
 	struct statvfs fs;
@@ -126,7 +128,7 @@ bool fixtures_open(int *ret_sys, int *ret_dev)
 	AUTO_FD sys = -1;
 	AUTO_FD dev = open(PLACE "/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	/* with any other error the directory exists but cannot be used */
+	/* after any other error, the directory exists but cannot be used */
 	if (dev < 0 && errno == ENOENT) {
 		make_place();
 		dev = open(PLACE "/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /*
- * Directories that are the same in every sandbox of root: /dev, and /sys with its mount points. They are made
- * once per machine and shown read-only. Their path names no sandbox and no user, because /proc/self/mountinfo
- * shows it inside.
+ * Directories that are the same in every sandbox of root: /dev, and /sys with its mount points.
+ * They are made once per machine and are read-only in sandboxes. /proc/self/mountinfo shows the
+ * path of each directory in the sandbox, so the path names no sandbox and no user.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct fixture_link {
 extern const struct fixture_link fixture_links[];
 #define FIXTURE_LINKS 5
 
-/* Opens both directories, and makes them if they are missing. Returns false if device nodes cannot be made
- * or used there: the sandbox's /dev then shows the nodes of the host one by one, and its /sys is a new file
- * system. */
+/* Opens both directories, and makes them if they are missing. Returns false if device nodes cannot
+ * be made or used in them. In that case the nodes of the host are mounted one by one in the
+ * sandbox's /dev, and the sandbox's /sys is a new file system. */
 bool fixtures_open(int *ret_sys, int *ret_dev);

@@ -25,13 +25,13 @@
 #define DEVICE_FD 3
 #define DEVICE_NAME "/dev/fd/3" /* libfuse takes such a name as an open descriptor of /dev/fuse */
 #define STDERR_FD 2
-#define OPTIONS_MAX_BYTES 8192u /* enough for 500 layers, whose names have five bytes each */
+#define OPTIONS_MAX_BYTES 8192u /* enough for 500 layers; the name of a layer has five bytes */
 #define WORDS_MAX_BYTES 4096u   /* how much text fuse-overlayfs may print before it ends */
 /* how long fuse-overlayfs gets to write back files that commands had mapped */
 #define END_WAIT_MS 5000
 
-/* These capabilities are valid only for files whose owners are mapped in the reader's user
- * namespace. */
+/* The kernel honours these capabilities only for files whose owners are mapped in the user
+ * namespace of the process. */
 #define READER_CAPABILITIES (1ul << CAP_DAC_READ_SEARCH)
 #define WRITER_CAPABILITIES                                                        \
 	(1ul << CAP_CHOWN | 1ul << CAP_DAC_OVERRIDE | 1ul << CAP_DAC_READ_SEARCH | \
@@ -99,7 +99,7 @@ static int make_plan(struct fuse_overlay *v, const struct job *j, int words, str
 	s->plan = plan_new();
 	if (ids->mode != IDS_SINGLE)
 		plan_add(s->plan, STEP_GROUPS);
-	/* take on the same id as pid 1, so that files that the writer makes in memory belong to the
+	/* the writer takes the same id as pid 1; so files that it makes in memory belong to the
 	 * payload's root */
 	plan_ids(s->plan, j->writes ? ids_shift(ids) : 0, j->writes ? ids_shift(ids) : 0);
 	if (rootfs_plan_fuse_overlay(j->rootfs, j->writes, s->plan, maps, ret_n_maps, e) < 0)
@@ -114,8 +114,8 @@ static int make_plan(struct fuse_overlay *v, const struct job *j, int words, str
 	return plan_check(s->plan, e);
 }
 
-/* Makes the OOM killer spare fuse-overlayfs, which counts against the payload's memory limit: at the
- * limit, the OOM killer should end a command. */
+/* The memory of fuse-overlayfs counts for the payload's memory limit. Makes the OOM killer spare
+ * it, so that a command is killed at the limit instead. */
 static void spare_from_oom(pid_t pid)
 {
 	char path[64];
@@ -125,8 +125,8 @@ static void spare_from_oom(pid_t pid)
 	IGNORE(io_write_file(AT_FDCWD, path, OOM_SCORE));
 }
 
-/* Maps the ids of the clone and lets it run. Waits until the clone has executed the program: the exec closes the other
- * end of HOLD. */
+/* Maps the ids of the child and lets it run. Then waits until the child has executed the program:
+ * we see this because the exec closes the other end of HOLD. */
 static int release(struct process_instance *s, const struct job *j, int hold, struct err *e)
 {
 	const struct ids *ids = j->rootfs->ids;
@@ -141,12 +141,14 @@ static int release(struct process_instance *s, const struct job *j, int hold, st
 		;
 	if (s->child->report.err)
 		return process_failure(s, e);
-	spare_from_oom(s->pid); /* before the exec this call would change our own score, too */
+	/* not before the exec: until then the child shares our memory, so this call would change
+	 * our own score, too */
+	spare_from_oom(s->pid);
 	return 0;
 }
 
-/* Maps the ids of the sandbox, and the id of pid 1, under which the writer runs: the writer makes files
- * under this id before it gives them to their owners. */
+/* Maps the ids of the sandbox, and also the id of pid 1. The writer runs under the id of pid 1, and
+ * makes files under this id before it gives them to their owners. */
 static int map_trees(const struct plan *p, const struct ids *ids, const struct tree_map *maps,
 		     size_t n, struct err *e)
 {
@@ -161,8 +163,8 @@ static int map_trees(const struct plan *p, const struct ids *ids, const struct t
 	return birth_map_trees(p, ids, whole, maps, n, e);
 }
 
-/* Starts one fuse-overlayfs. Its messages go into a pipe that we read only when it has ended.
- * Writing to the full pipe does not block. */
+/* Starts one fuse-overlayfs. Its messages go into a pipe, which we read only after it has ended. If
+ * the pipe is full, a write to it fails and does not block. */
 static int begin(struct fuse_overlay *v, const struct job *j, struct err *e)
 {
 	AUTO_FREE struct tree_map *maps = xcalloc(TREE_MAPS_MAX, sizeof(*maps));
@@ -195,7 +197,8 @@ static int start(const struct job *j, struct process_instance **ret, struct err 
 {
 	struct fuse_overlay *v = xcalloc(1, sizeof(*v));
 
-	*ret = &v->instance; /* the instance is the first member of V, so freeing it frees V */
+	/* the instance is the first member of *V, so whoever frees the instance frees *V */
+	*ret = &v->instance;
 	process_init(*ret);
 	return begin(v, j, e) < 0 ? err_wrap(e, "start '" PROGRAM "'") : 0;
 }
@@ -223,8 +226,8 @@ static int mount_device(int device, int *ret_mount, struct err *e)
 	return *ret_mount < 0 ? err_sys(e, errno, "mount what '" PROGRAM "' serves") : 0;
 }
 
-/* Starts the reader, which shows the layers of R with the ids of the range. R then has the reader's mount
- * instead of the layers. */
+/* Starts the reader, which shows the layers of *R with the ids of the range. Puts the reader's
+ * mount into *R instead of the layers. */
 static int show_layers(struct rootfs *r, int program, struct process_instance **ret, int *ret_mount,
 		       struct err *e)
 {
@@ -254,7 +257,8 @@ int fuse_overlay_start(const struct process_request *q, int device, struct proce
 	rc = start(&j, ret, e);
 	if (rc == 0 || e->code != ERR_UNSUPPORTED)
 		return rc;
-	*e = (struct err){ 0 }; /* clear the old error: the reader can show the layers */
+	/* clear the error of the first try, because the reader can show the layers */
+	*e = (struct err){ 0 };
 	fuse_overlay_end(TAKE(*ret));
 	rc = show_layers(r, q->fuse_overlay_program, &reader, &mount, e);
 	if (rc == 0)

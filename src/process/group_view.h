@@ -1,10 +1,12 @@
 /*
- * Read-only mounts of a sandbox's own control groups, for programs inside that ask for their limits, as Java, Node, .NET
- * and Go do. Pid 1 mounts them below /sys/fs/cgroup. Each is a mount of its own, so that `..` does not lead out of it.
+ * Read-only mounts of the sandbox's control groups. Programs in the sandbox read their limits from
+ * these mounts, as Java, Node, .NET and Go do. Pid 1 attaches the mounts below /sys/fs/cgroup. Each
+ * group is a separate mount, so that `..` does not lead out of the group.
  *
- * With version 1, programs look for the hierarchies memory, cpu, cpuacct and cpuset, and expect that their own process
- * is in the group that they see. Commands join the groups of memory and cpu anyway. Pid 1 joins the other two groups,
- * and commands inherit them at no cost.
+ * With control groups of version 1, programs look for the hierarchies `memory`, `cpu`, `cpuacct`
+ * and `cpuset`. They expect that their own process is in the group that they see. Commands join the
+ * groups in `memory` and `cpu` anyway, for their limits. Pid 1 joins the groups in `cpuacct` and
+ * `cpuset`, and commands inherit these two from pid 1 at no cost.
  */
 #pragma once
 
@@ -15,11 +17,11 @@ struct group_views {
 	unsigned kinds;           /* one bit for each enum group_view */
 	int fd[GROUP_VIEW_COUNT]; /* the mounts, in the order of the bits */
 	unsigned n;
-	int join[CGROUP_SEEN_COUNT]; /* files `tasks` of the groups that pid 1 joins */
+	int join[CGROUP_SEEN_COUNT]; /* the files `tasks` of the groups that pid 1 joins */
 	unsigned n_joins;
 };
 
-/* Makes the mounts for C, after cgroup_limit() and if we may mount. If no group limits anything, makes no mount. A
- * mount that fails is left out. */
+/* Makes the mounts for the groups *C. Call this after cgroup_limit(), and only if we may mount. If
+ * no group limits anything, no mount is made. A mount that fails is left out. */
 void group_views_open(const struct cgroup *c, struct group_views *ret);
 void group_views_close(struct group_views *v);

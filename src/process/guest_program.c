@@ -1,4 +1,4 @@
-/* Opens the program of pid 1 so that no process inside can change it. */
+/* Opens the program of pid 1 in such a way that no process in the sandbox can change it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -30,8 +30,8 @@ static int sealed_copy(int from, off_t size, const char *path, int *ret_fd, stru
 	return 0;
 }
 
-/* Opens root's file through a read-only mount of its own. All sandboxes share its pages, and the
- * file's owner appears as nobody inside. */
+/* Makes a read-only mount of root's file and opens the file through it. All sandboxes share the
+ * file's pages. In the sandbox the file belongs to nobody. */
 static int readonly_mount(const char *path, int *ret_fd)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
@@ -44,7 +44,8 @@ static int readonly_mount(const char *path, int *ret_fd)
 	return 0;
 }
 
-/* Returns true if only root can write to the file. If an access list lets others write, the group's bits show it. */
+/* Returns true if only root can write to the file. An access list cannot hide that others may
+ * write: the file's group bits then include write permission. */
 static bool is_roots_alone(const struct stat *st)
 {
 	return st->st_uid == 0 && (st->st_mode & S_IXOTH) && !(st->st_mode & (S_IWGRP | S_IWOTH));

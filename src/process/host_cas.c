@@ -9,8 +9,8 @@
 #include "base/io.h"
 #include "process/image_file.h"
 
-/* limit of a file of certificates: Mozilla's list takes 0.25 MiB, and two files of this size fit into the 16 MiB of
- * /.msb */
+/* The largest file of certificates that we take. Mozilla's list has 0.25 MiB. Two files of the
+ * largest size fit into the 16 MiB of /.msb. */
 #define BUNDLE_MAX_BYTES (4u << 20)
 
 const char *const host_cas_places[] = { "etc/ssl/certs/ca-certificates.crt",
@@ -33,8 +33,8 @@ static int read_host(struct buf *out, struct err *e)
 	return err_hint(e, "install the package 'ca-certificates'");
 }
 
-/* Adds the certificates of the image to OUT. They come before the host's. Programs trust every
- * certificate in the file. */
+/* Adds the certificates of the image to OUT, before those of the host. The order does not matter:
+ * programs trust every certificate in the file. */
 static void read_image(const struct rootfs *r, struct buf *out, const char **ret_place)
 {
 	*ret_place = host_cas_places[0];

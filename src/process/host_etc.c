@@ -1,7 +1,7 @@
 /*
- * Two walks fill the copy: one through /etc for the names in `wanted`, and one through /usr and /etc/alternatives for
- * links that lead to /etc. Both walks end in copy_path(), which copies one path with the directories above it, and
- * checks the permissions of each.
+ * Two walks fill the copy: one through /etc for the names in `wanted`, and one through /usr and
+ * /etc/alternatives for links that lead to /etc. Both walks call copy_path(), which copies one path
+ * and the directories above it, and checks the permissions of each.
  */
 #include "process/host_etc.h"
 
@@ -22,14 +22,17 @@
 
 /* the largest file that we copy is ld.so.cache or a catalogue of fonts */
 #define FILE_MAX_BYTES (8u << 20)
-#define TOTAL_MAX_BYTES (32u << 20) /* of all files; Debian with Java, Maven and TeX has 3 MiB */
-#define ENTRIES_MAX 8192            /* of files, links and directories in the copy */
-#define DEPTH_MAX 12                /* of directories below /etc, and of links that lead to links */
-/* Directories below /usr are searched for links down to this depth, as in /usr/share/maven/bin. To search the whole of
- * /usr would take a second of the first start. `wanted` lists the targets of deeper links, such as those of Java. */
+/* for all files together; Debian with Java, Maven and TeX has 3 MiB */
+#define TOTAL_MAX_BYTES (32u << 20)
+#define ENTRIES_MAX 8192 /* for files, links and directories in the copy */
+#define DEPTH_MAX 12     /* for directories below /etc, and for links that lead to links */
+/* We look for links in directories that are at most this deep below /usr, such as
+ * /usr/share/maven/bin. To look through the whole of /usr would make the first start a second
+ * slower. The targets of deeper links, such as those of Java, are in the list `wanted`. */
 #define USR_DEPTH_MAX 3
 
-/* Names and patterns in /etc that programs know without a link in /usr. None is a secret. */
+/* Names and patterns of files in /etc that programs open by their own path, not through a link in
+ * /usr. None of these files is secret. */
 static const char *const wanted[] = {
 	"ld.so.cache",
 	"ld.so.conf",
@@ -85,7 +88,8 @@ static const char *const wanted[] = {
 	"gnucobol",
 };
 
-/* Directories with many entries and no configuration of programs. */
+/* Directories in which we do not look for links: they have many entries and no configuration of
+ * programs. */
 static const char *const unsearched[] = {
 	"/usr/include",   "/usr/src",         "/usr/share/doc",    "/usr/share/man",
 	"/usr/local/etc", "/usr/share/icons", "/usr/share/locale", "/usr/share/zoneinfo",
@@ -93,7 +97,7 @@ static const char *const unsearched[] = {
 
 /* Patterns below /etc that are never copied. `*` also matches slashes. */
 static const char *const unwanted[] = {
-	/* the base has its own of these, or mounts them */
+	/* the base has its own files of these names, or they are mounted */
 	"alternatives",
 	"alternatives/*",
 	"ssl/certs",
@@ -107,7 +111,7 @@ static const char *const unwanted[] = {
 	"hosts",
 	"hostname",
 	"resolv.conf",
-	/* these name the users, their passwords, the machine or its disks */
+	/* these files have names of users, passwords, or names of the machine and its disks */
 	"passwd*",
 	"group*",
 	"shadow*",
@@ -120,19 +124,20 @@ static const char *const unwanted[] = {
 	"environment",
 	"fstab",
 	"crypttab",
-	/* these hold keys, or passwords of services */
+	/* these files hold keys, or passwords of services */
 	"ssl/private*",
 	"pki/*/private*",
 	"ssh*",
 	"krb5*",
 	"*.key",
 	"*password*",
-	/* editors and package managers leave these */
+	/* editors and package managers leave these files behind */
 	"*.dpkg-*",
 	"*~",
 };
 
-/* The names whose time of change host_etc_key() adds. A package that brings programs changes one of them. */
+/* host_etc_key() adds the time of the last change of each of these files. A package that installs
+ * programs changes at least one of them. */
 static const char *const telling[] = {
 	"ld.so.cache", "alternatives", "fonts/conf.d", "maven", "manpath.config", "perl", "python3",
 };
@@ -152,8 +157,8 @@ static bool matches(const char *name, const char *const list[], size_t n)
 	return false;
 }
 
-/* Resolves TEXT, the contents of a link in the directory DIR, without looking at the disk. Returns false if the result
- * is too long, or is the root. */
+/* TEXT is the contents of a link in the directory DIR. Resolves it by its text alone, without
+ * looking at the disk. Returns false if the result is too long or is the root. */
 static bool resolve(const char *dir, const char *text, char ret[PATH_MAX])
 {
 	char whole[2 * PATH_MAX];
@@ -204,8 +209,8 @@ static bool is_open_to_all(const struct stat *st)
 
 static void copy_path(struct copy *c, const char *path, unsigned depth);
 
-/* Copies the link NAME from the directory FROM to the directory TO, and what it leads to in /etc. PATH is its path
- * below /etc. */
+/* Copies the link NAME from the directory FROM to the directory TO. Also copies the file in /etc to
+ * which the link leads. PATH is the link's path below /etc. */
 static void copy_link(struct copy *c, int from, int to, const char *name, const char *path,
 		      unsigned depth)
 {
@@ -241,14 +246,14 @@ static void copy_file(struct copy *c, int from, int to, const char *name, const 
 		return;
 	out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (out < 0)
-		return; /* the base has a file of its own */
+		return; /* the base already has this file */
 	c->bytes += b.n;
 	if (io_write_all(out, buf_str(&b), b.n) == 0)
 		IGNORE(fchmod(out, st.st_mode & S_IXOTH ? 0755 : 0644));
 }
 
-/* Opens the directory NAME in FROM and in TO, and makes it in TO if it is missing. Returns false if not all users may
- * read it. */
+/* Opens the directory NAME in FROM and in TO. If TO lacks the directory, makes it. Returns false if
+ * not all users may read the directory in FROM. */
 static bool open_both(int from, int to, const char *name, int *ret_from, int *ret_to)
 {
 	AUTO_FD in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -317,7 +322,8 @@ static void copy_path(struct copy *c, const char *path, unsigned depth)
 		int in, out;
 
 		if (!slash) {
-			/* a second link to a directory finds the copy that the first one made */
+			/* if a file exists already, an earlier link has led to it and it was
+			 * copied; a directory may be incomplete */
 			if (fstatat(to, at, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode))
 				copy_entry(c, from, to, at, path, depth);
 			return;
@@ -347,7 +353,8 @@ static void copy_wanted(struct copy *c)
 	copy_path(c, "ssl/openssl.cnf", 0);
 }
 
-/* Copies what the links below PATH lead to. DIR is the directory PATH; this function closes it. */
+/* Copies the files to which the links below the directory PATH lead. DIR is a descriptor of PATH,
+ * which this function closes. */
 static void copy_linked(struct copy *c, int dir, const char *path, unsigned depth)
 {
 	DIR *list = fdopendir(dir);
@@ -382,7 +389,8 @@ static void copy_linked(struct copy *c, int dir, const char *path, unsigned dept
 		    matches(below, unsearched, ARRAY_SIZE(unsearched)))
 			continue;
 		fd = openat(dir, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		/* another file system may be slow, and belong to somebody else */
+		/* we stay on the file system of /usr: another one may be slow, and may belong to
+		 * somebody else */
 		if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == c->usr_dev)
 			copy_linked(c, fd_take(&fd), below, depth + 1);
 		fd_closep(&fd);

@@ -1,17 +1,19 @@
 /*
  * The part of the host's /etc that the image `host` shows: configuration without which the programs in /usr do not work.
  *
- * It consists of a fixed list of names, and of what symbolic links near the top of /usr lead to. A file is copied
- * only if every user of the host may read it and may enter every directory above it. A link is copied only if it leads
- * to /usr or to another place in /etc. Files that name the users or the machine, and keys, are never copied, also if a link
+ * It consists of the files on a fixed list, and of the files to which symbolic links near the top
+ * of /usr lead. A file is copied only if every user of the host may read it and may enter every
+ * directory above it. A link is copied only if it leads to /usr or to another place in /etc. Files
+ * with names of users or of the machine are never copied, and keys are never copied, even if a link
  * leads to them.
  */
 #pragma once
 
 #include "base/buf.h"
 
-/* Copies into TO, the new /etc. What TO has already stays as it is. A file that cannot be copied is left out. */
+/* Copies the files into the directory TO, the new /etc. Files that TO already has stay as they are.
+ * A file that cannot be copied is left out. */
 void host_etc_copy(int to);
-/* Adds to OUT what tells an old copy from a current one. This function looks at a few files only, because every start
- * calls it. */
+/* Adds a text to OUT that changes when the host's files change, so that an old copy can be
+ * recognised. Every start calls this function, so it looks at only a few files. */
 void host_etc_key(struct buf *out);

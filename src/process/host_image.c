@@ -18,8 +18,9 @@
 #include "spec/host_users.h"
 
 #define HOST_IMAGE_VERSION 6
-#define PLACES "places-2" /* the number changes when the list of places changes */
-#define MAKE_TRIES_MAX 3  /* a prune may remove what was just made, but not every time */
+#define PLACES "places-2" /* we raise the number when we change the list of places */
+/* `image prune` may remove the directory that was just made, but not every time */
+#define MAKE_TRIES_MAX 3
 
 static const char *const program_dirs[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
 
@@ -37,7 +38,8 @@ static bool is_reachable(const char *path)
 	return true;
 }
 
-/* Resolves /usr/local/etc, which may be a link. The result is "" if it is in none of the directories of D. */
+/* Sets D->local_etc to the real path of /usr/local/etc, which may be a link. The result is "" if
+ * this path is in none of the directories of *D. */
 static void find_local_etc(struct host_dirs *d)
 {
 	struct stat st;
@@ -63,8 +65,8 @@ void host_dirs_find(struct host_dirs *ret)
 		"/lib32",
 		"/lib64",
 		"/libx32",
-		/* each holds hundreds of links that all users may read, so we mount them instead
-		 * of copying */
+		/* each of these holds hundreds of links that all users may read, so we mount the
+		 * directory instead of copying it */
 		"/etc/alternatives",
 		"/etc/ssl/certs",
 	};
@@ -151,7 +153,7 @@ static const struct {
 	  "# <<< sandbox scripts\n"
 	  "export PATH\n"
 	  "if [ -n \"$BASH\" ] && [ \"$BASH\" != /bin/sh ]; then . /etc/bash.bashrc; fi\n", 0644 },
-	/* the host name is the name of the sandbox */
+	/* the prompt shows \\h, the host name, which is the name of the sandbox */
 	{ "etc/bash.bashrc", "if [ -n \"$PS1\" ]; then PS1='\\u@\\h:\\w\\$ '; fi\n", 0644 },
 	// clang-format on
 };
@@ -185,7 +187,7 @@ static int build(int root)
 			return r;
 		}
 	}
-	/* files that differ between sandboxes are in the runtime directory of each */
+	/* each sandbox has its own version of these files, in its /.msb */
 	if (symlinkat("/.msb/hosts", root, "etc/hosts") < 0 ||
 	    symlinkat("/.msb/hostname", root, "etc/hostname") < 0 ||
 	    symlinkat("/.msb/resolv.conf", root, "etc/resolv.conf") < 0)
@@ -201,7 +203,7 @@ static int build(int root)
 	return 0;
 }
 
-/* Makes the mount points that every sandbox needs and an image may lack. */
+/* Makes the mount points that every sandbox needs and that an image may lack. */
 static int build_places(int root)
 {
 	static const char *const places[] = {
@@ -222,7 +224,8 @@ static int open_directory(int dirfd, const char *path)
 	return openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* Makes HOST/NAME under another name and renames it, so others see all of it or nothing. The caller holds the lock. */
+/* Makes the directory NAME under another name and then renames it, so that other processes see all
+ * of it or nothing. The caller holds the lock. */
 static int make_alone(int host, const char *name, int (*build_it)(int root), int *ret_fd)
 {
 	char temp[64];
@@ -230,7 +233,7 @@ static int make_alone(int host, const char *name, int (*build_it)(int root), int
 	int r;
 
 	snprintf(temp, sizeof(temp), "new-%s", name);
-	r = erase_tree(host, temp); /* a killed process may have left it */
+	r = erase_tree(host, temp); /* a killed process may have left this directory */
 	if (r == 0 && mkdirat(host, temp, 0755) < 0)
 		r = -errno;
 	if (r < 0)
@@ -259,11 +262,12 @@ static int make_once(int cache_fd, const char *name, int (*build_it)(int root), 
 	while (r == -EINTR);
 	if (r < 0)
 		return r;
-	*ret_fd = open_directory(host, name); /* another command may have made it meanwhile */
+	/* another command may have made the directory meanwhile */
+	*ret_fd = open_directory(host, name);
 	return *ret_fd >= 0 ? 0 : make_alone(host, name, build_it, ret_fd);
 }
 
-/* A directory that is made by another process with the ids of root inside. */
+/* What a process needs that makes a directory with the id of the sandbox's root. */
 struct job {
 	int cache_fd;
 	const char *name;
@@ -283,8 +287,9 @@ static int make_as_root(void *arg)
 	return make_once(j->cache_fd, j->name, j->build_it, &made);
 }
 
-/* Makes CACHE_FD/host/NAME. If root inside is not the caller, a process in a namespace with the sandbox's ids does it,
- * because the caller cannot give files away. */
+/* Makes the directory CACHE_FD/host/NAME. If the sandbox's root is not the user who runs cordon, a
+ * process in a namespace with the sandbox's ids makes it, because this user cannot give files to
+ * other ids. */
 static int make_for(const struct job *j, int *ret_fd, struct err *e)
 {
 	int r;
@@ -293,7 +298,7 @@ static int make_for(const struct job *j, int *ret_fd, struct err *e)
 		r = make_once(j->cache_fd, j->name, j->build_it, ret_fd);
 		return r < 0 ? err_sys(e, -r, "make 'host/%s'", j->name) : 0;
 	}
-	/* the directory above belongs to the caller */
+	/* the directory above it belongs to the user who runs cordon */
 	if (mkdirat(j->cache_fd, "host", 0755) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "make 'host'");
 	if (ids_run(j->ids, make_as_root, (void *)j, e) < 0)
@@ -301,8 +306,9 @@ static int make_for(const struct job *j, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* Opens CACHE_FD/host/NAME. The caller cannot remove a base whose files have other ids, so `image prune` does that. The
- * descriptor holds a lock that keeps `image prune` away. Fails with -ENOENT if the directory was removed meanwhile. */
+/* Opens the directory PATH. If LOCK is true, the descriptor holds a lock, so that `image prune`
+ * does not remove the directory. Such a directory has files with other ids than the user's, so only
+ * `image prune` can remove it. Fails with -ENOENT if the directory was removed meanwhile. */
 static int open_locked(int cache_fd, const char *path, bool lock)
 {
 	struct stat ours, theirs;
@@ -324,14 +330,15 @@ static int open_locked(int cache_fd, const char *path, bool lock)
 	return fd_take(&fd);
 }
 
-/* Opens CACHE_FD/host/NAME, or makes it. */
+/* Opens the directory CACHE_FD/host/NAME, and makes it if it is missing. */
 static int open_made_once(int cache_fd, const char *base, const struct ids *i,
 			  int (*build_it)(int root), int *ret_fd, struct err *e)
 {
 	char name[32], path[64];
 	const struct job job = { cache_fd, name, build_it, i };
 
-	/* the forms of a base differ only in the id of root, which is the caller or the first id of the sub-range */
+	/* the forms of a base differ only in the id of its root: the id of the user who runs
+	 * cordon, or the first id of the user's range */
 	snprintf(name, sizeof(name), "%s%s%s", base, i->rotation.uid ? "-u" : "",
 		 i->rotation.gid ? "-g" : "");
 	snprintf(path, sizeof(path), "host/%s", name);

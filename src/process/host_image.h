@@ -1,32 +1,35 @@
 /*
- * The image `host`: the programs of this machine, read-only, over a base of our own.
+ * The image `host`: it shows the programs of this machine, read-only, on top of a base that we
+ * make.
  *
- * The base is a small directory tree with a synthetic /etc, an empty /root and mount points. It is made
- * once per home and is the lowest layer of the overlay. When programs were installed on the host, a new
- * base is made under another name. process/host_etc.h says what of the host's /etc is copied.
+ * The base is a small directory tree with an /etc of our own, an empty /root and mount points. It
+ * is made once per home and is the lowest layer of the overlay. After programs were installed on
+ * the host, the next start makes a new base under another name. process/host_etc.h says which files
+ * of the host's /etc are copied.
  */
 #pragma once
 
 #include "base/err.h"
 #include "process/ids.h"
 
-/* Opens the current base below CACHE_FD, and makes it if necessary. Its files belong to root inside: if the ids I are
- * rotated, root is another id on disk, and needs another base. `image prune` removes such a base unless a process holds
- * *RET_FD or a copy of it. */
+/* Opens the current base below CACHE_FD, and makes the base if necessary. The files of the base
+ * belong to the root of the sandbox. If the sandbox's ids are rotated, this root has another id on
+ * disk, so such a sandbox gets another base. `image prune` removes a base unless a process holds
+ * *RET_FD or a duplicate of it. */
 MUST_USE int host_image_open_base(int cache_fd, const struct ids *i, int *ret_fd, struct err *e);
-/* Opens the lowest layer of all other images, which has only the mount points that every sandbox
- * needs. If the image lacks such a mount point, this layer shows it, so that no sandbox makes it in
- * its writable layer. */
+/* Opens the layer that lies below the layers of all other images. This layer has only the mount
+ * points that every sandbox needs. If an image lacks such a mount point, this layer provides it, so
+ * that no sandbox must make it in its writable layer. */
 MUST_USE int host_image_open_places(int cache_fd, const struct ids *i, int *ret_fd, struct err *e);
 
-/* Directories of the host that are shown read-only: /usr, /bin if it is a real directory, and so on.
- * Directories that users of the host cannot reach are left out. */
+/* Directories of the host that the image `host` shows read-only: /usr, also /bin if it is no link,
+ * and so on. A directory that not all users of the host can reach is left out. */
 #define HOST_DIRS_MAX 10
 struct host_dirs {
 	const char *path[HOST_DIRS_MAX]; /* "/usr", "/bin" … */
 	unsigned n;
-	/* the path of /usr/local/etc if it is in one of these directories, else ""; it holds
-	 * configuration, so it is covered */
+	/* The real path of /usr/local/etc if that is in one of these directories, else "". The
+	 * directory holds configuration of the host, so an empty directory is mounted over it. */
 	char local_etc[4096];
 };
 void host_dirs_find(struct host_dirs *ret);

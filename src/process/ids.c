@@ -22,7 +22,8 @@ const char *ids_mode_name(enum ids_mode m)
 	return m == IDS_RANGE ? "own range" : m == IDS_SUBID ? "subuid range" : "single id";
 }
 
-/* Writes the inner map in which the caller has the id N. No line of it may span two lines of the outer map. */
+/* Writes the inner map in which the user who runs cordon has the id N. No line of the inner map may
+ * span two lines of the outer map. */
 static void inner_map(enum ids_mode mode, uint32_t n, char out[IDS_MAP_BYTES])
 {
 	const uint32_t last = IDS_PER_SANDBOX - 2; /* the largest id of a user's sandbox */
@@ -117,7 +118,7 @@ static int range_refused(unsigned k, struct err *e)
 			   "/etc/subgid give you 65536 ids");
 }
 
-/* Starts newuidmap and newgidmap at the same time, because each takes the time to start a dynamic program. */
+/* Starts newuidmap and newgidmap at the same time, because each needs some time to start. */
 static int begin_subid(const struct ids *i, pid_t pid, struct ids_writing *w, struct err *e)
 {
 	const uint32_t own[] = { i->caller_uid, i->caller_gid };
@@ -135,7 +136,7 @@ static int begin_subid(const struct ids *i, pid_t pid, struct ids_writing *w, st
 		if (spawn_path(argv, &w->helper[k], e) < 0) {
 			struct err ignored;
 
-			IGNORE(ids_end_maps(w, &ignored)); /* wait for the other program too */
+			IGNORE(ids_end_maps(w, &ignored)); /* wait for newuidmap too */
 			return range_refused(k, e);
 		}
 	}
@@ -152,7 +153,7 @@ int ids_end_maps(struct ids_writing *w, struct err *e)
 	return bad < 0 ? 0 : range_refused((unsigned)bad, e);
 }
 
-/* Writes the three lines that newuidmap and newgidmap would write, without these programs. */
+/* Writes the three lines of each map directly, without newuidmap and newgidmap. */
 static int write_sub_direct(const struct ids *i, pid_t pid, struct err *e)
 {
 	const struct id_line uid[] = { { 0, i->uid_base + IDS_PER_SANDBOX - 1, 1 },
@@ -205,8 +206,9 @@ int ids_write_reader_maps(const struct ids *i, pid_t pid, struct err *e)
 	return write_both(pid, uid, gid, ARRAY_SIZE(uid), e);
 }
 
-/* Forks a child into a new user namespace. The child waits for a byte, which comes when its maps are written, and
- * ends if the pipe closes first. Returns 0 in the child, and the pid or -1 in the parent. */
+/* Forks a child into a new user namespace. The child waits for a byte from the pipe HOLD, which
+ * comes when its maps are written. If the pipe closes before that, the child ends. Returns 0 in the
+ * child, and the pid or -1 in the parent. */
 static pid_t fork_into_namespace(int hold[2])
 {
 	struct clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };

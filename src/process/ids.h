@@ -1,11 +1,12 @@
 /*
- * Maps the ids of a sandbox in its two nested user namespaces to ids outside.
+ * Maps the ids in the two nested user namespaces of a sandbox to ids of the host.
  *
- * The outer namespace owns mounts, network and everything else; the payload is in the inner namespace.
- * Only pid 1 has the outer id 0. The kernel gives some objects to the root of the outer namespace, such
- * as /proc/1 and the sysctls of its network and ipc namespaces: the payload cannot reach these, and
- * cannot reach pid 1. With a single id, pid 1 and the payload have the same id; a payload that attacks
- * its pid 1 then hurts only its own sandbox.
+ * The outer namespace owns the sandbox's mounts, its network and all its other namespaces. The
+ * payload is in the inner namespace. Only pid 1 has the outer id 0. The kernel gives some objects
+ * to the root of the outer namespace, such as /proc/1 and the sysctls of its network and ipc
+ * namespaces. The payload is not this root, so it cannot reach these objects or pid 1. In the mode
+ * `single`, pid 1 and the payload have the same id, so the payload can attack pid 1. That hurts
+ * only its own sandbox.
  *
  *            outer                                        inner
  *   range    0 = BASE+65536, 1..65536 = BASE..            0..65535 = 1..65536
@@ -28,27 +29,30 @@
 #define IDS_STRIDE (IDS_PER_SANDBOX + 1) /* each range has one more id, for pid 1 */
 
 enum ids_mode {
-	IDS_RANGE,  /* root: each sandbox has a range of its own */
-	IDS_SUBID,  /* a user in /etc/subuid: the caller is root inside */
-	IDS_SINGLE, /* a user without a range: one id, no other users inside */
+	IDS_RANGE, /* if root runs cordon: each sandbox has its own range of ids */
+	/* if a user with a range in /etc/subuid runs cordon: this user is root inside */
+	IDS_SUBID,
+	IDS_SINGLE, /* if a user without a range runs cordon: one id, no other users inside */
 };
 
 struct ids {
 	enum ids_mode mode;
-	uint32_t uid_base, gid_base; /* first id of the range or sub-range */
+	uint32_t uid_base, gid_base; /* the first id of the range */
 	uid_t caller_uid;
 	gid_t caller_gid;
-	bool direct;              /* SUBID: we may write the maps ourselves, without newuidmap */
-	struct rotation rotation; /* SUBID: the user who works inside; 0 in the other modes */
+	/* IDS_SUBID: we may write the maps ourselves, without newuidmap */
+	bool direct;
+	struct rotation rotation; /* IDS_SUBID: the user who works inside; 0 in the other modes */
 };
 
-/* Returns the distance between inner and outer ids, without rotation. With SUBID it is the outer id of the caller. */
+/* Returns the distance between inner and outer ids, if they are not rotated. With IDS_SUBID the
+ * result is also the outer id of the user who runs cordon. */
 static inline uint32_t ids_shift(const struct ids *i)
 {
 	return i->mode == IDS_SINGLE ? 0 : 1;
 }
 
-/* Return the outer ids of the payload's user UID and group GID. */
+/* These two return the outer id of the payload's user UID and of its group GID. */
 static inline uint32_t ids_outer_uid(const struct ids *i, uint32_t uid)
 {
 	return ids_shift(i) + rotation_place(i->rotation.uid, uid);
@@ -70,29 +74,31 @@ void ids_inner_uid_map(const struct ids *i, char out[IDS_MAP_BYTES]);
 void ids_inner_gid_map(const struct ids *i, char out[IDS_MAP_BYTES]);
 
 const char *ids_mode_name(enum ids_mode m);
-/* Fills E after the kernel refused a namespace with ERRNUM, with a hint what to change on the host.
- * Always returns -1. */
+/* Call this after the kernel refused to make a namespace, with the error ERRNUM. Fills *E, with a
+ * hint that says what to change on the host. Always returns -1. */
 int ids_refused(int errnum, struct err *e);
 /* Writes both maps of the user namespace of our child PID. Fails with ERR_DENIED and a hint. */
 MUST_USE int ids_write_maps(const struct ids *i, pid_t pid, struct err *e);
-/* ids_begin_maps() and ids_end_maps() do the same in two calls. newuidmap, if needed, runs in between. */
+/* ids_begin_maps() and ids_end_maps() together do the same as ids_write_maps(). If newuidmap is
+ * needed, it runs between the two calls. */
 struct ids_writing {
 	struct child helper[2];
 };
 MUST_USE int ids_begin_maps(const struct ids *i, pid_t pid, struct ids_writing *ret, struct err *e);
 MUST_USE int ids_end_maps(struct ids_writing *w, struct err *e);
-/* Writes the maps of the reader (fuse_overlay.h). Files that have the ids 0 to 65535 on disk then appear with the ids
- * of the range I. */
+/* Writes the maps of the reader (process/fuse_overlay.h), whose pid is PID. The reader then shows
+ * the ids 0 to 65535 on disk as the ids of the range *I. */
 MUST_USE int ids_write_reader_maps(const struct ids *i, pid_t pid, struct err *e);
-/* One line of an id map for mounts, of COUNT ids. The id INSIDE + N of a file on disk appears as OUTSIDE + N. */
+/* One line of an id map for mounts. It maps `count` ids: the id `inside` + N of a file on disk
+ * appears as the id `outside` + N. */
 struct id_line {
 	uint32_t inside, outside, count;
 };
 MUST_USE int ids_map_namespace(const struct id_line *uid, const struct id_line *gid, int *ret_fd,
 			       struct err *e);
-/* Writes the maps of the user namespace that H holds, and opens the namespace. */
+/* Writes the maps of the user namespace that the holder *H holds, and opens this namespace. */
 MUST_USE int ids_map_held(const struct holder *h, const struct id_line *uid,
 			  const struct id_line *gid, int *ret_fd, struct err *e);
-/* Runs FN in a forked child that is root of a user namespace with the ids of I. Returns 0 if FN
- * returned 0. */
+/* Runs FN in a forked child. The child is root of a user namespace that has the ids *I. Returns 0
+ * if FN returned 0. */
 MUST_USE int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e);

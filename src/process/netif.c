@@ -1,4 +1,5 @@
-/* The half of netlink.h that runs between clone and exec. It makes only system calls. */
+/* The functions of process/netlink.h that run between clone and exec. They make only system
+ * calls. */
 #include "process/netlink.h"
 
 #include <errno.h>
@@ -69,8 +70,9 @@ static long set_option(long fd, int option, int value)
 	return RAW5(SYS_setsockopt, fd, SOL_PACKET, option, &value, sizeof(value));
 }
 
-/* Opens the packet socket on gw0 that the gateway reads and writes. With TRAINS the socket passes large segments whole,
- * each behind a virtio header. Returns the descriptor or -errno. */
+/* Opens a packet socket on gw0, which the gateway reads and writes. If TRAINS is true, the socket
+ * does not divide large segments, and puts a virtio header before each packet. Returns the
+ * descriptor or -errno. */
 static long open_packet(bool trains)
 {
 	struct sockaddr_ll to = { .sll_family = AF_PACKET,
@@ -78,7 +80,7 @@ static long open_packet(bool trains)
 				  .sll_ifindex = NETIF_PEER_INDEX };
 	long fd, r;
 
-	/* protocol 0, so that the socket receives nothing before it is bound to the interface */
+	/* with protocol 0 the socket receives nothing before it is bound to the interface */
 	fd = RAW3(SYS_socket, AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return fd;
@@ -138,8 +140,8 @@ static long make_netns(struct netns *n)
 	long r;
 
 	n->failed = NETNS_MAKE;
-	/* unshare() instead of a flag of clone(), so that the parent does not wait until the
-	 * namespace is made */
+	/* The task calls unshare(). With a flag of clone() the parent would wait until the
+	 * namespace is made. */
 	r = RAW1(SYS_unshare, CLONE_NEWNET);
 	if (r < 0)
 		return r;
@@ -163,7 +165,7 @@ static long make_interface(struct netns *n)
 	return r < 0 ? r : netlink_run(&n->job->configure);
 }
 
-/* Makes the interfaces and settings in the namespace. */
+/* Makes the interface in the namespace, and writes the settings. */
 static long furnish(struct netns *n)
 {
 	int order;

@@ -1,7 +1,7 @@
 /*
- * A batch is a row of messages, each with NLM_F_ACK, sent by one sendto. The kernel handles them in order and
- * acknowledges each. A message that fails if the host has no IPv6 has a mark in its sequence number: its failure is no
- * error.
+ * A batch holds several messages, each with NLM_F_ACK. One sendto() sends them all. The kernel
+ * handles them in order and acknowledges each. Some messages fail if the host has no IPv6. These
+ * have a mark in their sequence number, and their failure is no error.
  */
 #include "process/netlink.h"
 
@@ -15,8 +15,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* The longest prefixes that hold both gateway and guest. With a shorter prefix the payload could fill the table of
- * neighbours, which all network namespaces of the machine share, by sending to more addresses on the link. */
+/* The longest prefixes that hold both gateway and guest. With a shorter prefix the payload could
+ * send to many addresses on the link. This would fill the table of neighbours, which all network
+ * namespaces of the machine share. */
 #define GUEST_V4_LEN 30u
 #define GUEST_V6_LEN 126u
 
@@ -34,7 +35,7 @@ static uint8_t *reserve(struct netlink_batch *b, uint32_t n)
 	return p;
 }
 
-/* Starts a request. Returns its offset, which end() needs. */
+/* Starts a request. Returns the offset of the request, which end() needs. */
 static uint32_t begin(struct netlink_batch *b, unsigned type, unsigned flags, bool optional,
 		      const void *body, uint32_t body_n)
 {
@@ -57,10 +58,12 @@ static void end(struct netlink_batch *b, uint32_t at)
 	uint32_t len = b->n - at;
 
 	if (!b->full)
-		memcpy(b->b + at, &len, sizeof(len)); /* nlmsg_len comes first */
+		/* nlmsg_len is the first member of the header */
+		memcpy(b->b + at, &len, sizeof(len));
 }
 
-/* Adds an attribute. Returns its offset, for attributes that hold others. */
+/* Adds an attribute. Returns its offset, which is needed if the attribute holds other
+ * attributes. */
 static uint32_t attr(struct netlink_batch *b, unsigned type, const void *data, uint32_t n)
 {
 	struct rtattr a = { .rta_len = (uint16_t)RTA_LENGTH(n), .rta_type = (uint16_t)type };
@@ -80,7 +83,8 @@ static void attr_end(struct netlink_batch *b, uint32_t at)
 	uint16_t len = (uint16_t)(b->n - at);
 
 	if (!b->full)
-		memcpy(b->b + at, &len, sizeof(len)); /* rta_len comes first */
+		/* rta_len is the first member of the header */
+		memcpy(b->b + at, &len, sizeof(len));
 }
 
 void netlink_add_veth(struct netlink_batch *b)
@@ -106,8 +110,8 @@ void netlink_add_veth(struct netlink_batch *b)
 	end(b, at);
 }
 
-/* Gives the interface no link-local address, so that the kernel does not solicit routers or detect duplicates by
- * itself. */
+/* Forbids a link-local address on the interface, so that the kernel sends nothing by itself: it
+ * does not ask for routers and does not look for duplicate addresses. */
 static void add_quiet_v6(struct netlink_batch *b, int index)
 {
 	struct ifinfomsg link = { .ifi_index = index };
@@ -123,7 +127,7 @@ static void add_quiet_v6(struct netlink_batch *b, int index)
 	end(b, at);
 }
 
-/* Brings the interface up. If MAC is NULL, the address stays as it is. */
+/* Brings the interface up. If MAC is NULL, the interface keeps its MAC address. */
 static void add_up(struct netlink_batch *b, int index, const uint8_t *mac)
 {
 	struct ifinfomsg link = { .ifi_index = index,
@@ -190,7 +194,7 @@ static void add_default_route(struct netlink_batch *b, int family, const uint8_t
 
 void netlink_add_interface(struct netlink_batch *b, const struct netif *n)
 {
-	add_quiet_v6(b, NETIF_INDEX); /* must come before the interface is up */
+	add_quiet_v6(b, NETIF_INDEX); /* this must be done before the interface is up */
 	add_up(b, NETIF_INDEX, n->guest_mac);
 	add_address(b, AF_INET, n->guest_v4, GUEST_V4_LEN);
 	add_neighbour(b, AF_INET, n->gateway_v4, n->gateway_mac);

@@ -1,9 +1,9 @@
 /*
- * rtnetlink by hand: the few requests that give a sandbox its interface.
+ * Our own rtnetlink code, for the few requests that give a sandbox its network interface.
  *
- * The parent builds requests as plain bytes, and the task in the right network namespace sends them.
- * netlink_run() makes only system calls, so code between clone and exec can call it. We choose the
- * indexes of interfaces, so that every request is known beforehand.
+ * The parent builds requests as plain bytes, and the task in the right network namespace sends
+ * them. netlink_run() makes only system calls, so code between clone and exec can call it. We
+ * choose the indexes of the interfaces ourselves, so that every request can be built beforehand.
  */
 #pragma once
 
@@ -14,9 +14,10 @@
 #include "base/err.h"
 
 #define NETLINK_BATCH_BYTES 2048u
-/* this bit in its sequence number marks a request that may fail */
+/* a request that may fail has this bit in its sequence number */
 #define NETLINK_SEQ_OPTIONAL 0x80000000u
-/* the index of eth0; in a new namespace tunnel devices may take the low numbers */
+/* the index of eth0; it is not low, because tunnel devices may have the low indexes in a new
+ * namespace */
 #define NETIF_INDEX 64
 #define NETIF_PEER_INDEX 65
 #define NETIF_NAME "eth0"
@@ -32,7 +33,7 @@ struct netlink_batch {
 	uint8_t b[NETLINK_BATCH_BYTES] __attribute__((aligned(4)));
 };
 
-/* The two ends of a sandbox's link, as bytes: policy/lease.h makes them. */
+/* The addresses of both ends of a sandbox's link, as bytes. policy/lease.h chooses them. */
 struct netif {
 	uint8_t guest_mac[NETIF_MAC_BYTES], gateway_mac[NETIF_MAC_BYTES];
 	uint8_t guest_v4[4], gateway_v4[4];
@@ -41,12 +42,14 @@ struct netif {
 
 /* --- building ---------------------------------------------------------------------------------- */
 
-/* Adds eth0 and its other end gw0, both in the current namespace and down. */
+/* Adds the requests that make eth0 and its other end gw0. Both are in the current namespace, and
+ * both are down. */
 void netlink_add_veth(struct netlink_batch *b);
-/* Brings up gw0, without ARP and IPv6. */
+/* Adds the requests that bring gw0 up, without ARP and IPv6. */
 void netlink_add_peer(struct netlink_batch *b);
-/* Configures eth0 for the payload: silent (no ARP, no link-local address, no duplicate detection), with addresses,
- * permanent neighbours and default routes. IPv6 is left out if the kernel has none. */
+/* Adds the requests that configure eth0 for the payload: addresses, permanent neighbours and
+ * default routes. eth0 sends nothing by itself: it has no ARP, no link-local address and no
+ * duplicate detection. If the kernel has no IPv6, the IPv6 addresses are left out. */
 void netlink_add_interface(struct netlink_batch *b, const struct netif *n);
 
 /* --- running: netif.c, system calls only ------------------------------------------------------- */
@@ -57,15 +60,16 @@ MUST_USE long netlink_run(const struct netlink_batch *b);
 
 /* Brings lo up. Returns 0 or -errno. */
 MUST_USE long netif_loopback(void);
-/* Writes TEXT to PATH below /proc/sys/net, which shows the network namespace of the caller. If PATH is read-only, the
- * setting stays as it is. */
+/* Writes TEXT to PATH, a file below /proc/sys/net. These files belong to the network namespace of
+ * the calling process. If PATH is read-only, the setting stays as it is. */
 void netif_sysctl(const char *path, const char *text, size_t n);
 
 /* --- the two ways to a link --------------------------------------------------------------------- */
 
-/* If the caller may open /dev/net/tun, the task of netns.h makes a tap device in the child's network namespace, which
- * the task has made. Otherwise, for an ordinary user, the child makes a veth and sends the packet socket to the
- * parent (netif_run_child). This needs no privilege outside of the child's own namespaces. */
+/* If we may open /dev/net/tun, the task of process/netns.h makes the child's network namespace and
+ * a tap device in it. Otherwise, for an ordinary user, the child makes a veth pair and sends a
+ * packet socket of it to the parent (netif_run_child). This needs no privilege outside of the
+ * child's own namespaces. */
 struct netif_job {
 	struct netlink_batch make;      /* the veth pair eth0 and gw0 */
 	struct netlink_batch configure; /* eth0 */
@@ -75,5 +79,6 @@ struct netif_job {
 void netif_job_init(struct netif_job *job, const struct netif *n, bool trains, int report);
 /* In the child: sends FD over the socket TO. Returns the number of bytes sent, or -errno. */
 MUST_USE long netif_send_descriptor(int to, int fd);
-/* In the child: makes the veth and sends the packet socket. Returns 0 or -errno. */
+/* In the child: makes the veth pair and sends the packet socket to the parent. Returns 0 or
+ * -errno. */
 MUST_USE long netif_run_child(const struct netif_job *job);

@@ -60,8 +60,9 @@ int netns_begin(struct netns *n, struct err *e)
 	return 0;
 }
 
-/* Moves the task PID to another CPU if it waits for ours. The kernel often puts a new task on the CPU of its maker, even
- * if another CPU is idle; some kernels do that on purpose in a virtual machine. */
+/* Moves the task PID to another CPU if it waits for our CPU. The kernel often puts a new task on
+ * the CPU of its parent, even if another CPU is idle. In a virtual machine some kernels do that on
+ * purpose. */
 static void go_elsewhere(pid_t pid)
 {
 	int here = sched_getcpu();
@@ -71,7 +72,8 @@ static void go_elsewhere(pid_t pid)
 		return;
 	others = all;
 	CPU_CLR((unsigned)here, &others);
-	/* the task moves at once, and may then run on any CPU again; fails if it has ended */
+	/* The first call moves the task at once. After the second call it may run on any CPU again.
+	 * Both fail if the task has ended. */
 	if (CPU_COUNT(&others) > 0 && sched_setaffinity(pid, sizeof(others), &others) == 0)
 		IGNORE(sched_setaffinity(pid, sizeof(all), &all));
 }
@@ -88,7 +90,7 @@ void netns_order(struct netns *n, const struct netif_job *job, unsigned first_gr
 	n->job = job;
 	netns_sysctls(n->sysctl, first_group, last_group);
 	tell(n, NETNS_GO);
-	/* not earlier: while we waited for the record, the task could run on our CPU */
+	/* we do this only now: while we waited for the record, the task could run on our CPU */
 	go_elsewhere(n->pid);
 }
 
@@ -135,7 +137,7 @@ int netns_enter(struct netns *n, struct err *e)
 void netns_leave(const struct netns *n)
 {
 	if (setns(n->home, CLONE_NEWNET) < 0)
-		abort(); /* otherwise all later calls would act on the wrong network */
+		abort(); /* otherwise all later system calls would use the wrong network */
 }
 
 int netns_finish(struct netns *n, struct err *e)

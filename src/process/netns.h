@@ -1,8 +1,9 @@
 /*
- * A network namespace that a separate task makes before we have read the record, because the kernel
- * needs more time for it than for all other namespaces together. Only root does this. The namespace
- * belongs to the host's user namespace, so even pid 1 has no privilege over it, and the task makes
- * everything in it.
+ * A network namespace that is made early, by a separate task, while we still read the sandbox's
+ * record. The kernel needs more time for a network namespace than for all other namespaces
+ * together. This is done only if root runs cordon. The namespace belongs to the host's user
+ * namespace, so even pid 1 has no privilege over it. So the task also makes everything in the
+ * namespace.
  */
 #pragma once
 
@@ -29,8 +30,9 @@ struct netns {
 	int home;     /* our own network namespace */
 	int fd;       /* the new network namespace */
 	int link;     /* the gateway's end of the interface, or -1 */
-	int coming;   /* a futex: the id of the task until it has set fd or has ended; then 0 */
-	int order;    /* enum netns_order; if it is GO, the members below are set */
+	int coming;   /* a futex: the id of the task; 0 after the task has set `fd` or has ended */
+	/* a value of enum netns_order; if it is NETNS_GO, the members below are set */
+	int order;
 	const struct netif_job *job; /* the interface to make, or NULL for loopback only */
 	struct netns_sysctl sysctl[NETNS_SYSCTLS];
 	enum netns_failure failed; /* what failed, if err is not 0 */
@@ -38,25 +40,28 @@ struct netns {
 	_Alignas(16) char stack[NETNS_STACK_BYTES];
 };
 
-/* Starts the task. N must not move until netns_done(). */
+/* Starts the task. *N must stay at its address until netns_done(). */
 MUST_USE int netns_begin(struct netns *n, struct err *e);
-/* Tells the task what to make in the namespace. For the groups see netns_sysctls(). */
+/* Tells the task what to make in the namespace. netns_sysctls() explains the two groups. */
 void netns_order(struct netns *n, const struct netif_job *job, unsigned first_group,
 		 unsigned last_group);
-/* netns_enter() waits until the namespace exists and enters it, so that the next clone is born
- * in it; netns_leave() leaves it again. We have no threads that this would affect. */
+/* netns_enter() waits until the namespace exists and enters it, so that the next child is born in
+ * it. netns_leave() returns to our own namespace. Other threads would be affected, but we have
+ * none. */
 MUST_USE int netns_enter(struct netns *n, struct err *e);
 void netns_leave(const struct netns *n);
-/* Waits until the task has done its order. Fails with ERR_DENIED and a hint if /dev/net/tun cannot be opened. */
+/* Waits until the task has done what netns_order() told it. Fails with ERR_DENIED and a hint if
+ * /dev/net/tun cannot be opened. */
 MUST_USE int netns_finish(struct netns *n, struct err *e);
 void netns_done(struct netns *n);
 
-/* Makes the settings that let all users inside listen on port 80 and ping. Root inside expects both, but the payload
- * has no privilege over its network namespace. The groups are ids in the user namespace of the process that writes the
- * setting. */
+/* Fills OUT with the settings that let all users in the sandbox use ping and listen on low ports
+ * such as 80. Root in the sandbox expects both, but the payload has no privilege over its network
+ * namespace. FIRST_GROUP and LAST_GROUP are ids in the user namespace of the process that writes
+ * the settings. */
 void netns_sysctls(struct netns_sysctl out[NETNS_SYSCTLS], unsigned first_group,
 		   unsigned last_group);
 
-/* The task, in netif.c: it makes system calls only. ARG is a struct netns; the task shares our memory and
- * descriptors. */
+/* The code of the task, in process/netif.c. It makes only system calls. ARG is a struct netns. The
+ * task shares our memory and our descriptors. */
 void netns_task(void *arg);

@@ -1,6 +1,6 @@
 /*
  * The parent's half of a start, in this order:
- *   1. if we are root, a task begins to make the network namespace, before we have the request
+ *  1. if we are root, a task begins to make the network namespace, before we have the request
  *   2. the plan is made: we open all sources, clone all trees and map their ids, which needs our privileges and our
  *      view of the file system
  *   3. the v2 group of pid 1 is made, so that the clone is born in it: joining a group later would wait for an RCU
@@ -32,7 +32,7 @@
 #include "process/shares.h"
 #include "wire/guest_fd.h"
 
-/* The child makes these itself, while its ids are being mapped. */
+/* The child makes these namespaces itself, while we map its ids. */
 #define NAMESPACES_OF_CHILD (CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 
 void process_init(struct process_instance *i)
@@ -60,7 +60,7 @@ static int clone_in_network(struct process_instance *i, struct err *e)
 	return r;
 }
 
-/* Maps the ids of the trees: a layer shows all ids of the sandbox, a volume one owner. */
+/* Maps the ids of the trees. A layer has all ids of the sandbox; a volume has one owner. */
 static int map_trees(struct process_instance *i, const struct ids *ids, const struct tree_map *maps,
 		     size_t n, struct err *e)
 {
@@ -94,8 +94,9 @@ static int prepare_netif(struct process_instance *i, const struct process_reques
 	return 0;
 }
 
-/* Returns the groups of the payload that may ping, in outer ids (see ids.h). The kernel takes only one
- * range of host ids. If the groups are not one range, only the caller's group may ping. */
+/* Returns the groups of the payload that may ping, as outer ids (process/ids.h). The kernel takes
+ * only one range of host ids. If the payload's groups are not one range, only the group of the user
+ * who runs cordon may ping. */
 static void ping_groups(const struct ids *ids, unsigned *ret_first, unsigned *ret_last)
 {
 	*ret_first = *ret_last = ids_shift(ids);
@@ -105,7 +106,7 @@ static void ping_groups(const struct ids *ids, unsigned *ret_first, unsigned *re
 		*ret_last = IDS_PER_SANDBOX - 1;
 }
 
-/* Adds the steps that make the network, if no task has made it early. */
+/* Adds the steps that make the network, if no task of process/netns.h makes it. */
 static void add_network(struct process_instance *i, const struct ids *ids)
 {
 	struct netns_sysctl sysctl[NETNS_SYSCTLS];
@@ -125,7 +126,8 @@ static bool may_make_ahead(const struct process_request *r)
 	return r->rootfs.parent_mounts && r->rootfs.ids->mode == IDS_RANGE && (!r->netif || r->tap);
 }
 
-/* Starts a task that holds the user namespace which maps layers. ids_map_held() writes its maps later. */
+/* Starts a task that holds the user namespace with which the ids of layers are mapped.
+ * ids_map_held() writes the maps of this namespace later. */
 static int begin_mapping(struct process_instance *i, struct err *e)
 {
 	struct holder *h;
@@ -214,13 +216,13 @@ static int serve(struct process_instance *i, const struct process_request *r, st
 	char byte;
 	ssize_t n;
 
-	fd_closep(&v->theirs); /* close our copy, so that we see when the child closes its end */
+	fd_closep(&v->theirs); /* close our copy, so that we notice when the child closes its own */
 	fd_closep(&v->device);
 	n = fdpass_recv(v->home, &byte, 1, &device, 1, &n_fds);
 	if (n < 0)
 		return err_sys(e, (int)-n, "receive '" FUSE_DEVICE "'");
 	if (n == 0 || n_fds == 0)
-		return 0; /* the child has failed: its report says why */
+		return 0; /* the child has failed, and its report says why */
 	if (fuse_overlay_start(r, device, &i->fuse, e) < 0)
 		return -1;
 	for (struct process_instance *s = i->fuse; s; s = s->fuse)
@@ -228,8 +230,8 @@ static int serve(struct process_instance *i, const struct process_request *r, st
 	return 0;
 }
 
-/* Gives pid 1 the group of its commands as a mount of its own, so that `..` does not lead out of the group. If we may
- * not mount, the child makes that mount in its own mount namespace. */
+/* Gives pid 1 a separate mount of the group of its commands, so that `..` does not lead out of the
+ * group. If we may not mount, the child makes this mount in its own mount namespace. */
 static int add_group(struct process_instance *i, int *ret_tree, struct err *e)
 {
 	int payload = cgroup_payload(&i->cgroup);
@@ -241,7 +243,8 @@ static int add_group(struct process_instance *i, int *ret_tree, struct err *e)
 	return 0;
 }
 
-/* Returns true if an id of the sandbox can make its outer user namespace: see clone_as_owner() in birth.c. */
+/* Returns true if an id of the sandbox can make the sandbox's outer user namespace: see
+ * clone_as_owner() in process/birth.c. */
 static bool has_own_share(const struct process_request *r)
 {
 	return r->rootfs.ids->mode == IDS_RANGE && !r->rootfs.served;
@@ -256,27 +259,29 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 
 	if (r->rootfs.ids->mode != IDS_SINGLE)
 		plan_add(i->plan, STEP_GROUPS);
-	if (serving->device >= 0) { /* the caller may open /dev/fuse */
+	if (serving->device >= 0) { /* we may open /dev/fuse */
 		s = plan_add(i->plan, STEP_DEVICE);
 		s->path = plan_str(i->plan, FUSE_DEVICE);
 		s->fd = serving->device;
 		s->mode = (unsigned)serving->theirs;
 	}
-	/* until this step the child has an id that its namespace does not map, and can make no file */
+	/* until this step the child has an id that its namespace does not map, so it cannot make
+	 * files */
 	plan_ids(i->plan, ids_shift(r->rootfs.ids), ids_shift(r->rootfs.ids));
 	shares_plan(i->plan, has_own_share(r));
 	if (!i->netns)
 		add_network(i, r->rootfs.ids);
 	if (!r->rootfs.parent_mounts && add_group(i, &group, e) < 0)
 		return -1;
-	/* otherwise pid 1 mounts the views, because the groups do not exist yet */
+	/* if we may mount, pid 1 mounts the views later, because the groups do not exist yet */
 	if (!r->rootfs.parent_mounts && i->cgroup.v2_limits)
 		view = cgroup_payload(&i->cgroup);
 	if (rootfs_plan(&r->rootfs, serving->device, view, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
 	plan_ids(
 		i->plan, 0,
-		0); /* only the root of the namespace keeps its capabilities when it executes pid 1 */
+		/* only the root of a namespace keeps its capabilities when it executes a program */
+		0);
 	plan_keep(i->plan, guest_end, GUEST_CHANNEL_FD);
 	if (group >= 0)
 		plan_keep(i->plan, -1, GUEST_GROUP_FD)->tree = group;
@@ -308,14 +313,16 @@ static int make_child(struct process_instance *i, const struct process_request *
 	return clone_in_network(i, e);
 }
 
-/* Explains why the ids of the child could not be mapped. If the child has died, reports why it died. */
+/* Fills *E with the reason why the ids of the child could not be mapped. If the child has died,
+ * says why it died. */
 static int namespaces_refused(const struct process_instance *i, struct err *e)
 {
 	return i->child->report.err ? ids_refused(i->child->report.err, e) : -1;
 }
 
-/* If we clone the trees, we make the child after that, and it inherits their descriptors. If the child clones the
- * trees, we make it first, and plan while newuidmap runs, because newuidmap takes as long as everything else. */
+/* If we clone the trees, we make the child after that, so that it inherits the trees' descriptors.
+ * If the child clones the trees, we make the child first, and make the plan while newuidmap runs:
+ * newuidmap takes as long as everything else together. */
 static int make_child_and_plan(struct process_instance *i, const struct process_request *r,
 			       int guest_end, const struct serving *serving, struct err *e)
 {
@@ -380,7 +387,8 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 		     ids->mode == IDS_RANGE ? ids->gid_base + IDS_PER_SANDBOX : getegid());
 	if (r->rootfs.parent_mounts)
 		cgroup_make_seen(&ret->cgroup);
-	/* if v2 has no controllers, a gateway needs no group: it ends with its supervisor */
+	/* if v2 has no controllers, a gateway needs no group, because a gateway ends with its
+	 * supervisor anyway */
 	if (r->rootfs.served || (r->netif && ret->cgroup.v2_limits))
 		cgroup_make_helpers(&ret->cgroup);
 	k = r->rootfs.parent_mounts ? cgroup_enclose(&ret->cgroup) : 0;
@@ -397,7 +405,7 @@ void process_started(struct process_instance *i)
 		holder_end(i->mapping);
 	if (i->netns)
 		netns_done(i->netns);
-	plan_free(TAKE(i->plan)); /* the objects below were in the plan's memory */
+	plan_free(TAKE(i->plan)); /* the objects that are cleared below were in the plan's memory */
 	i->mapping = NULL;
 	i->netns = NULL;
 	i->netif = NULL;
@@ -420,7 +428,8 @@ int process_take_link(struct process_instance *i, int *ret_link, struct err *e)
 
 void process_kill(struct process_instance *i)
 {
-	/* the signal 0 fails if pid 1 has ended, and with pid 1 every process inside */
+	/* sending the signal 0 fails if pid 1 has ended; then every other process in the sandbox
+	 * has ended too */
 	if (i->pidfd < 0 || sys_pidfd_send_signal(i->pidfd, 0) < 0)
 		return;
 	cgroup_lift_cpu(&i->cgroup);
@@ -439,7 +448,8 @@ void process_done(struct process_instance *i)
 			;
 		i->pid = -1;
 	}
-	process_started(i); /* closes detached mounts: fuse-overlayfs ends with its last mount */
+	/* this closes detached mounts; fuse-overlayfs ends when its last mount is gone */
+	process_started(i);
 	if (i->fuse)
 		fuse_overlay_end(TAKE(i->fuse));
 	fd_closep(&i->pidfd);

@@ -83,7 +83,9 @@ struct step *plan_add(struct plan *p, enum step_op op)
 
 	if (p->n_steps == PLAN_STEPS_MAX) {
 		p->full = true;
-		p->n_steps--; /* the caller overwrites the last step: plan_check() refuses the whole plan */
+		/* the caller overwrites the last step, which does no harm: plan_check() refuses
+		 * the whole plan */
+		p->n_steps--;
 	}
 	s = &p->step[p->n_steps++];
 	*s = (struct step){ .op = op, .tree = -1, .fd = -1 };

@@ -1,9 +1,11 @@
 /*
- * The plan lists all steps between clone and exec. It is made before the clone.
+ * The plan is a list of all steps that a child does between clone and exec. The plan is made before
+ * the clone.
  *
- * process/rootfs.c turns a spec into an array of steps; process/child.c walks it with system calls only. Comments
- * beside the steps name members of struct step. Strings in steps are in the plan's arena. Trees are mounts that a step
- * attaches. A privileged parent clones the trees; otherwise the child clones them by path in its mount namespace.
+ * process/rootfs.c turns a spec into an array of steps. process/child.c carries out the steps with
+ * system calls only. The strings of the steps are in the plan's arena. A tree is a mount that a
+ * step attaches. If the parent may mount, it clones the trees. Otherwise the child clones them by
+ * their paths, in its own mount namespace.
  */
 #pragma once
 
@@ -14,7 +16,8 @@
 
 #include "base/err.h"
 
-#define PLAN_STEPS_MAX 8192 /* enough for 512 volumes at depth 10; unused steps cost nothing */
+/* enough for 512 volumes that are 10 directories deep; unused steps cost nothing */
+#define PLAN_STEPS_MAX 8192
 /* enough for 500 layers (the kernel's limit), 512 volumes, stubs and our own trees */
 #define PLAN_TREES_MAX 1536
 #define PLAN_FIRST_BYTES (192u << 10) /* room for three stacks and the strings of a usual plan */
@@ -22,49 +25,67 @@
 struct netif_job;  /* process/netlink.h */
 struct sock_fprog; /* linux/filter.h */
 
+/* What a step does. Words in backticks are members of struct step. "The root" is the new root, "the
+ * target" is the file or directory that a step has chosen for a mount, and "here" is the working
+ * directory. */
 enum step_op {
-	STEP_CLONE_TREE, /* tree = open_tree(path), which must be dev:ino unless ino is 0; set flags */
-	STEP_STAGE,      /* mount a tmpfs (options data) over /proc, and go there */
-	STEP_MKDIR,      /* path (below the working directory), mode */
-	STEP_ATTACH,     /* tree at path below the working directory */
-	STEP_OVERLAY,    /* overlay on path with data, flags */
-	STEP_STUB,       /* empty directory or file (mode) at path, below the working directory */
-	STEP_UNITE,      /* STEP_OVERLAY for a volume with stubs; text is its path in the sandbox */
-	STEP_DEVICE,     /* open path as descriptor fd, which STEP_FUSE sends to the socket mode */
-	STEP_FUSE,       /* fuse on path with data, flags; then fd is closed */
-	STEP_ROOT,       /* path becomes root, in which all targets are resolved */
-	STEP_DIR,  /* make sure directory path exists in root; text is its last component; flags */
-	STEP_FILE, /* same for an empty file */
-	STEP_PLACE, /* path in root becomes the target, if a mount may be there; flags: must be writable;
-		     * text: the part of path below the volume at data; no link in it is followed */
-	STEP_TARGET, /* path in root becomes the target */
-	STEP_MOUNT, /* file system text with data and flags on the target; then path is the target */
-	STEP_COVER, /* empty read-only directory over text in directory path of root, if we can reach it */
-	STEP_MOVE,   /* tree onto the target */
-	STEP_NODE,   /* empty file path in the target, tree onto it */
-	STEP_LINK,   /* symbolic link path -> text in the target */
-	STEP_SUBDIR, /* directory path in the target, mode */
-	STEP_WRITE,  /* file path in the target with text, mode */
-	STEP_SOURCE, /* tree: clone of path in the target; flags AT_RECURSIVE: with the mounts below */
-	STEP_ATTR,     /* mount attributes (flags) on the target */
-	STEP_OWNER,    /* directory path in root, if it exists, gets uid, gid, mode */
-	STEP_HOSTNAME, /* text */
-	STEP_LOOPBACK, /* lo up */
-	STEP_SYSCTL,   /* text is written to path of the old root, if that is possible */
-	STEP_NETIF,    /* eth0 as netif says; the gateway's end goes to the parent */
-	STEP_PIVOT,    /* root becomes /, the old root is unmounted */
-	STEP_GROUPS,   /* drop supplementary groups */
-	STEP_IDS,      /* take on uid and gid, which are ids in the new user namespace */
-	STEP_KEEP,     /* fd, or tree, gets the descriptor number mode and survives the exec */
-	STEP_CONFINE, /* die with the parent; keep only the capabilities flags; set the seccomp filter */
-	STEP_EXEC, /* execute fd with argv (NULL for pid 1's name alone) and envp */
+	/* opens `tree` as a clone of the mount at `path`, which must be the file `dev`, `ino` unless `ino`
+	 * is 0; sets the mount attributes `flags` */
+	STEP_CLONE_TREE,
+	STEP_STAGE,   /* mounts a tmpfs with the options `data` over /proc, and goes there */
+	STEP_MKDIR,   /* makes the directory `path` here, with `mode` */
+	STEP_ATTACH,  /* attaches `tree` at `path` here */
+	STEP_OVERLAY, /* mounts an overlay on `path`, with the options `data` and with `flags` */
+	STEP_STUB,    /* makes an empty directory or file (as `mode` says) at `path` here */
+	STEP_UNITE, /* like STEP_OVERLAY, for the volume with stubs that the sandbox has at `text` */
+	STEP_DEVICE, /* opens `path` as descriptor `fd`; STEP_FUSE sends it to the socket `mode` */
+	STEP_FUSE,   /* mounts a fuse file system on `path` with `data` and `flags`; closes `fd` */
+	STEP_ROOT,   /* `path` becomes the root, below which all targets are resolved */
+	/* makes the directory `path` in the root if it is missing; `text` is its last component, and
+	 * `flags` are WAY_* */
+	STEP_DIR,
+	STEP_FILE, /* the same for an empty file */
+	/* `path` in the root becomes the target, if a mount may be there. If `flags` is set, it must be
+	 * writable. `text` is the part of `path` below the volume at `data`; no link in that part is
+	 * followed. */
+	STEP_PLACE,
+	STEP_TARGET, /* `path` in the root becomes the target */
+	/* mounts a file system of type `text` on the target, with `data` and `flags`; then `path` becomes
+	 * the target */
+	STEP_MOUNT,
+	/* mounts an empty read-only directory over `text` in the directory `path` of the root, if we can
+	 * reach it */
+	STEP_COVER,
+	STEP_MOVE,   /* attaches `tree` on the target */
+	STEP_NODE,   /* makes the empty file `path` in the target and attaches `tree` on it */
+	STEP_LINK,   /* makes the symbolic link `path` in the target, which leads to `text` */
+	STEP_SUBDIR, /* makes the directory `path` in the target, with `mode` */
+	STEP_WRITE, /* makes the file `path` in the target, with the content `text` and with `mode` */
+	/* opens `tree` as a clone of `path` in the target; if `flags` is AT_RECURSIVE, with the mounts
+	 * below `path` */
+	STEP_SOURCE,
+	STEP_ATTR, /* sets the mount attributes `flags` on the target */
+	STEP_OWNER, /* gives `uid`, `gid` and `mode` to the directory `path` in the root, if it exists */
+	STEP_HOSTNAME, /* sets the host name `text` */
+	STEP_LOOPBACK, /* brings the interface lo up */
+	STEP_SYSCTL,   /* writes `text` to `path` of the old root, if that is possible */
+	STEP_NETIF,    /* makes eth0 as `netif` says; sends the gateway's end to the parent */
+	STEP_PIVOT,    /* the root becomes /, and the old root is unmounted */
+	STEP_GROUPS,   /* drops all supplementary groups */
+	STEP_IDS,      /* takes the ids `uid` and `gid` of the new user namespace */
+	STEP_KEEP,     /* `fd` or `tree` gets the descriptor number `mode` and survives the exec */
+	/* from now on the child dies with its parent, has only the capabilities `flags`, and is under the
+	 * seccomp filter `filter` */
+	STEP_CONFINE,
+	/* executes `fd` with `argv` and `envp`; if `argv` is NULL, the only argument is the name of pid 1 */
+	STEP_EXEC,
 	STEP_OP_COUNT
 };
 
 /* Flags of STEP_DIR and STEP_FILE. */
 enum {
-	WAY_REPLACE = 1, /* a dangling link in our layer is replaced */
-	WAY_NO_LINK = 2, /* a link is refused, because the payload could replace it later */
+	WAY_REPLACE = 1, /* a dangling link in our writable layer is replaced */
+	WAY_NO_LINK = 2, /* a link is refused, because the payload could change it later */
 };
 
 struct step {
@@ -92,7 +113,7 @@ struct plan {
 	size_t n_steps;
 	int tree[PLAN_TREES_MAX]; /* the descriptor of each tree; -1 until the child clones it */
 	size_t n_trees;
-	bool full;                 /* the plan did not fit: plan_check() fails */
+	bool full;                 /* the plan did not fit, so plan_check() fails */
 	struct arena_block *arena; /* blocks after first[] */
 	size_t used;               /* bytes of first[] */
 	_Alignas(16) char first[PLAN_FIRST_BYTES];
@@ -100,8 +121,9 @@ struct plan {
 
 struct plan *plan_new(void);
 void plan_free(struct plan *p); /* closes the trees too */
-/* Returns N zeroed bytes that live as long as the plan, for data that only the start needs. Mapping and unmapping
- * each piece of memory would cost about 10 µs, and more while a child shares our memory. */
+/* Returns N zeroed bytes that live as long as the plan, for data that only the start needs. This is
+ * cheaper than separate pieces of memory: to map and unmap one costs about 10 µs, and more while a
+ * child shares our memory. */
 void *plan_room(struct plan *p, size_t n);
 /* Copies S (N bytes and a terminator) into the plan. */
 const char *plan_text(struct plan *p, const char *s, size_t n);
@@ -111,10 +133,12 @@ struct step *plan_add(struct plan *p, enum step_op op);
 void plan_ids(struct plan *p, uint32_t uid, uint32_t gid);
 struct step *plan_keep(struct plan *p, int fd, unsigned number);
 void plan_sysctl(struct plan *p, const char *path, const char *text);
-/* Adds a tree and returns its number. The plan owns FD; FD is -1 if a step fills the tree. */
+/* Adds a tree and returns its number. FD is the tree's descriptor, which the plan then owns. FD is
+ * -1 if a step opens the tree. */
 int plan_tree(struct plan *p, int fd);
-/* Adds a tree, and the step with which the child fills it: a clone of the mount that FD is in, from FD down, with
- * ATTRS. The child opens the path of FD and fails if another file is there by then. */
+/* Adds a tree, and the step with which the child opens it. The tree is a clone of the mount that
+ * holds FD, from FD down, with the mount attributes ATTRS. The child opens the path of FD, and
+ * fails if another file is at this path by then. */
 MUST_USE int plan_clone_tree(struct plan *p, int fd, unsigned long attrs, int *ret, struct err *e);
 /* Fails with ERR_LIMIT if the plan did not fit. */
 MUST_USE int plan_check(const struct plan *p, struct err *e);
@@ -122,13 +146,15 @@ const char *step_name(enum step_op op);
 
 /* --- the child's side ------------------------------------------------------------------------ */
 
-/* Where the child failed. The parent reads it, because both share memory (CLONE_VM). */
-#define CHILD_NAMESPACES (-1) /* before the plan: the child could not make its namespaces */
-/* before the plan: the child could not read the byte that lets it go on */
+/* The place at which the child failed. The parent can read it, because parent and child share
+ * memory (CLONE_VM). */
+#define CHILD_NAMESPACES (-1) /* the child could not make its namespaces, before the first step */
+/* the child could not read the byte that lets it go on, before the first step */
 #define CHILD_WAIT (-2)
 struct child_report {
-	volatile int step; /* index of the failing step, or one of the above */
-	volatile int err;  /* errno, or 0 */
+	/* the index of the step that failed, or CHILD_NAMESPACES or CHILD_WAIT */
+	volatile int step;
+	volatile int err; /* errno, or 0 */
 };
 
 struct child_args {
@@ -136,13 +162,14 @@ struct child_args {
 	 * parent dies */
 	int parents_end;
 	unsigned long namespaces;
-	/* the child reads a byte from here, which comes when ids and plan are ready; only then it
-	 * reads the plan */
+	/* the child reads a byte from this descriptor; the byte comes when the ids and the plan are
+	 * ready, and the child reads the plan only after it */
 	int go;
 	struct plan *plan;
-	int overlay_pending; /* a futex: the child's id; 0 when it has mounted the overlay, or has ended */
+	/* a futex: the child's id; 0 after the child has mounted the overlay or has ended */
+	int overlay_pending;
 	struct child_report report;
 };
 
-/* The child runs this on its own stack. Never returns. ARG is a struct child_args. */
+/* The code of the child, which runs on its own stack. Never returns. ARG is a struct child_args. */
 void child_run(void *arg);

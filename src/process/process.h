@@ -1,9 +1,10 @@
 /*
- * The process engine: an instance is a pid 1 of ours in namespaces of its own.
+ * The process engine. An instance is one running sandbox: our pid 1 in its own namespaces.
  *
- * The caller calls process_init(), process_begin() and process_start(), which returns when the child is cloned and runs.
- * The instance is up when pid 1 says READY on the channel. If the channel closes before, process_failure() says why. The
- * caller owns the instance and ends it with process_kill() and process_done().
+ * The supervisor calls process_init(), process_begin() and process_start(). process_start() returns
+ * when the child is cloned and runs. The instance is up when pid 1 sends READY on the channel. If
+ * the channel closes before READY, process_failure() says why. The supervisor owns the instance and
+ * ends it with process_kill() and process_done().
  */
 #pragma once
 
@@ -22,7 +23,8 @@ struct process_request {
 	struct cgroup_limits limits;
 	int guest_program;         /* the result of process_guest_program() */
 	const struct netif *netif; /* the addresses of eth0, or NULL for loopback only */
-	bool tap; /* our task makes the interface (needs root and a range), not the child */
+	/* our task makes the interface, not the child; this needs root and a range of ids */
+	bool tap;
 };
 
 struct process_instance {
@@ -30,35 +32,40 @@ struct process_instance {
 	int pidfd;
 	int channel; /* frames to and from pid 1 */
 	struct cgroup cgroup;
-	/* kept until READY, because the child reads it. The members below are in the plan's
-	 * memory: */
+	/* The plan is kept until READY, because the child reads it. The members below are in the
+	 * plan's memory. */
 	struct plan *plan;
 	struct child_args *child;
 	void *stack;
 	struct netif_job *netif;
 	struct netns *netns;    /* the network namespace that was made early, or NULL */
 	struct holder *mapping; /* holds the user namespace that maps the ids of layers, or NULL */
-	uid_t owner;            /* the id that makes the child's user namespace; 0 for our own id */
-	int link_from;          /* pid 1 sends the link here, or -1 */
-	int link_report;        /* the other end of link_from, until the child is born */
-	int link;               /* the gateway's end of eth0, once it is known, or -1 */
-	/* the fuse-overlayfs that serves its root (fuse_overlay.h), or NULL */
+	/* the id of the user who makes the child's user namespace; 0 means our own id */
+	uid_t owner;
+	int link_from;   /* the socket on which pid 1 sends the link, or -1 */
+	int link_report; /* the other end of link_from, until the child is born */
+	int link;        /* the gateway's end of eth0, or -1 as long as it is unknown */
+	/* the fuse-overlayfs that serves the root of this instance (process/fuse_overlay.h), or
+	 * NULL */
 	struct process_instance *fuse;
-	bool unmappable; /* the ids of the layers cannot be mapped: rootfs.served may help */
+	/* the ids of the layers cannot be mapped; a new start with rootfs.served may help */
+	bool unmappable;
 };
 
 void process_init(struct process_instance *i);
-/* Begins the work that needs no request. Called after process_init(), if the sandbox will have a range of ids. */
+/* Begins the work for which no request is needed. Call this after process_init(), if the sandbox
+ * will have a range of ids. */
 void process_begin_early(struct process_instance *i);
-/* Begins work that takes the kernel long, while the caller opens layers and volumes. Uses only ids, netif, tap and
- * parent_mounts of the request. */
+/* Begins work for which the kernel needs long. Meanwhile the caller can open layers and volumes. Of
+ * the request, only the members ids, netif, tap and parent_mounts must be set. */
 MUST_USE int process_begin(const struct process_request *r, struct process_instance *ret,
 			   struct err *e);
-/* Does the rest of the start. R must be complete now. */
+/* Does the rest of the start. All members of the request *R must be set now. */
 MUST_USE int process_start(const struct process_request *r, struct process_instance *ret,
 			   struct err *e);
-/* Call this after process_start(). Waits until the child has mounted the overlay or has failed. Returns true if the
- * kernel refuses this overlay: the caller ends the instance and may start it again with rootfs.served. */
+/* Call this after process_start(). Waits until the child has mounted the overlay or has failed.
+ * Returns true if the kernel refused this overlay. Then the caller ends the instance, and may start
+ * it again with rootfs.served. */
 bool process_overlay_refused(const struct process_request *r, const struct process_instance *i);
 /* Fills E with the reason why the channel closed before READY. Always returns -1. */
 int process_failure(struct process_instance *i, struct err *e);
@@ -66,16 +73,18 @@ int process_failure(struct process_instance *i, struct err *e);
 const char *process_failed_stage(const struct process_instance *i);
 /* Call this after READY. Frees the memory that only the start needed. */
 void process_started(struct process_instance *i);
-/* Call this after READY. Gives the caller the gateway's end of the interface that the request asked for. */
+/* Call this after READY. Sets *RET_LINK to the gateway's end of the interface that the request
+ * asked for. The caller owns it. */
 MUST_USE int process_take_link(struct process_instance *i, int *ret_link, struct err *e);
 void process_kill(struct process_instance *i);
 /* Kills and reaps pid 1, removes the control groups and frees everything. fuse-overlayfs gets time to write what it
  * still has. */
 void process_done(struct process_instance *i);
 
-/* Opens the program of pid 1 so that no process inside can ever write to it. If the program belongs to the host's
- * root, all sandboxes share its pages: root opens it through a read-only mount; an ordinary user opens it directly,
- * because the host's root is nobody inside. A program that belongs to an ordinary caller would belong to root inside,
- * so it is copied and sealed. */
+/* Opens the program of pid 1 in such a way that no process in the sandbox can ever write to it. If
+ * the file belongs to the host's root, all sandboxes share its pages. In this case root opens the
+ * file through a read-only mount, and an ordinary user opens it directly, because the host's root
+ * is nobody in that user's sandbox. If the file belongs to an ordinary user, it would belong to
+ * root in the sandbox, so it is copied and sealed. */
 MUST_USE int process_guest_program(const char *path, bool parent_mounts, int *ret_fd,
 				   struct err *e);

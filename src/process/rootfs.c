@@ -17,24 +17,26 @@
 #include "process/stub_layer.h"
 #include "wire/group_view.h"
 
-#define MSB_AREA_MIB 16     /* the size of /.msb; scripts and our files take far less */
-#define INODES_PER_MIB 256u /* a file system in memory may have one inode for each page … */
-#define INODES_BASE 1024u   /* … and these for our own mount points, such as one for each layer */
-/* Spare directories in a layer with a size. The next start removes them, which frees the inodes
- * and blocks that mounting the overlay needs. Without them a payload could fill its layer so
- * that the sandbox never starts again. */
+#define MSB_AREA_MIB 16 /* the size of /.msb; scripts and our own files need far less */
+/* a file system in memory may have one inode per page, and also INODES_BASE inodes */
+#define INODES_PER_MIB 256u
+#define INODES_BASE 1024u /* for our own mount points: each layer needs one, for example */
+/* The number of spare directories in a writable layer that has a limit. The next start removes
+ * them. This frees the inodes and blocks that the mount of the overlay needs. Without spare
+ * directories a payload could fill its layer, and then the sandbox would never start again. */
 #define SPARE_DIRS 4
 #define WORK_AREA "u/work" /* work directory of the overlay, below the stage */
 #define WRITABLE_LAYER ",upperdir=u/upper,workdir=" WORK_AREA ",volatile"
-#define TTY_GROUP 5u /* the same in every distribution */
-/* A sandbox may have this many terminals. The machine has 4096, of which 1024 are kept for the
- * host, so two dozen sandboxes can each take their share. */
+#define TTY_GROUP 5u /* the id of the group `tty`, which is the same in every distribution */
+/* How many terminals a sandbox may have. The machine has 4096 terminals, of which the kernel keeps
+ * 1024 for the host. So two dozen sandboxes can use all the terminals that they may have. */
 #define TERMINALS_MAX 128
 #define PTS_OPTIONS "newinstance,ptmxmode=0666,mode=0620,max=%d"
 #define DEV_OPTIONS "mode=755,size=64k,nr_inodes=64"
 #define SYS_OPTIONS "mode=555,size=4k,nr_inodes=16"
-/* Trees with programs of the host get no id map, so their files belong to nobody inside. Root inside then has only
- * the rights that the permission bits give to others: CAP_DAC_OVERRIDE counts only for files whose owner is mapped. */
+/* Trees with programs of the host get no id map, so in the sandbox their files belong to nobody.
+ * The sandbox's root then has only the rights that the permission bits give to `others`, because
+ * CAP_DAC_OVERRIDE counts only for files whose owner is mapped. */
 #define HOST_PROGRAMS_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID)
 
 #define GROUP_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
@@ -45,17 +47,18 @@ struct builder {
 	struct tree_map *maps;
 	size_t n_maps;
 	int pin;      /* the tree of pin_target(), or -1 */
-	bool as_root; /* the child has taken on the ids of the payload's root: see be_root() */
+	bool as_root; /* the child has already taken the ids of the payload's root: see be_root() */
 	struct err *e;
 };
 
 /* --- trees ----------------------------------------------------------------------------------- */
 
-/* Adds MOUNT, which is attached nowhere else. The plan owns it from now on. */
+/* Adds the mount MOUNT, which is attached nowhere. The plan owns MOUNT from now on. */
 static int add_mount_of_ours(struct builder *b, int mount, unsigned long attrs, struct tree_map map,
 			     int *ret)
 {
-	/* private: mounts that the host later makes below this tree must not appear, as they lack these attributes */
+	/* The tree is private: if the host later makes a mount below the source, that mount must
+	 * not appear in the tree, because it would lack these attributes. */
 	struct mount_attr attr = { .attr_set = attrs, .propagation = MS_PRIVATE };
 	AUTO_FD tree = mount;
 
@@ -112,10 +115,11 @@ static int add_path_tree(struct builder *b, const char *path, unsigned long attr
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
-/* Lets the child make files of the payload's root from now on. In a user's sandbox the child begins with the ids of
- * the caller, who is root inside unless the ids are rotated. The child opens what the caller shares, and mounts the
- * overlay, with the caller's ids: they give access to directories of groups that the sandbox does not have, and the
- * caller can later remove the work area. */
+/* From now on the child makes files that belong to the payload's root. In a user's sandbox the
+ * child begins with the ids of the user who runs cordon. This user is root in the sandbox unless
+ * the ids are rotated. The child needs the user's ids to open what the user shares, because that
+ * may be in directories of groups that the sandbox does not have. The child also mounts the overlay
+ * with the user's ids, so that the user can later remove the work area. */
 static void be_root(struct builder *b)
 {
 	const struct ids *i = b->r->ids;
@@ -140,7 +144,8 @@ static struct step *add_path(struct builder *b, enum step_op op, const char *pat
 	return s;
 }
 
-/* Makes every directory above PATH, then PATH itself as a directory or a file. */
+/* Adds the steps that make every directory above PATH, and then PATH itself as a directory or a
+ * file. */
 static void add_way(struct builder *b, const char *path, bool is_dir, bool may_replace)
 {
 	const char *slash = path;
@@ -159,9 +164,9 @@ static void add_way(struct builder *b, const char *path, bool is_dir, bool may_r
 	}
 }
 
-/* Makes a mount point of ours if necessary. The base of the image `host` has all of them, other images may lack
- * some. A link there is refused: the payload could replace it by a directory of its own, which pid 1 would then
- * take for ours. */
+/* Makes one of our own mount points if it is missing. The base of the image `host` has all of them,
+ * but other images may lack some. If a link is at this path, it is refused. The payload could make
+ * the link lead to a directory of its own, and pid 1 would take that directory for ours. */
 static void add_own_place(struct builder *b, const char *path)
 {
 	if (b->r->spec->image.kind == IMAGE_HOST)
@@ -238,7 +243,7 @@ static int open_nodes(struct builder *b, int trees[FIXTURE_NODES])
 	return 0;
 }
 
-/* Shows the device nodes of the host, one by one, because none can be made. */
+/* Mounts the device nodes of the host one by one, because we cannot make device nodes. */
 static void add_host_nodes(struct builder *b, const int trees[FIXTURE_NODES])
 {
 	add_mount(b, "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, DEV_OPTIONS);
@@ -261,7 +266,7 @@ static void add_dev(struct builder *b, int whole, const int trees[FIXTURE_NODES]
 		add_move(b, "/dev", whole);
 	else
 		add_host_nodes(b, trees);
-	/* the tty group exists only if the map has it */
+	/* with a single id, the group `tty` does not exist in the sandbox */
 	snprintf(pts, sizeof(pts), PTS_OPTIONS, TERMINALS_MAX);
 	if (b->r->ids->mode != IDS_SINGLE)
 		snprintf(pts, sizeof(pts), PTS_OPTIONS ",gid=%u", TERMINALS_MAX,
@@ -279,7 +284,8 @@ static int open_group(struct builder *b, int group, int *ret)
 	return 0;
 }
 
-/* Makes the directories at which control groups are shown: by us, or by pid 1 if the supervisor may mount. */
+/* Makes the directories on which control groups are mounted. We mount them, or pid 1 does if the
+ * supervisor may mount. */
 static void add_group_places(struct builder *b, int group)
 {
 	if (group < 0 && !b->r->parent_mounts)
@@ -331,7 +337,7 @@ static void add_msb(struct builder *b, int shell)
 	char options[48];
 
 	snprintf(options, sizeof(options), "mode=755,size=%um,nr_inodes=4096", MSB_AREA_MIB);
-	/* other roots have this mount point in their lowest layer */
+	/* every other root has this mount point in its lowest layer */
 	if (b->r->spec->image.root_disk.kind == ROOT_DISK_FLAT)
 		add_way(b, "/run/microsandbox", true, false);
 	add_own_place(b, "/.msb");
@@ -363,13 +369,15 @@ static void add_msb(struct builder *b, int shell)
 		add_path(b, STEP_SUBDIR, "bin")->mode = 0755;
 		add_path(b, STEP_NODE, "bin/bash")->tree = shell;
 	}
-	/* mounts that later steps clone from this mount become read-only too */
+	/* later steps clone mounts from this mount, and these become read-only too */
 	if (b->r->spec->read_only) {
 		add_path(b, STEP_TARGET, "/.msb");
 		plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
 	}
 	if (b->r->spec->image.kind == IMAGE_HOST)
-		return; /* this /etc has links to these files, and its certificates are the host's */
+		/* the /etc of the image `host` has links to these files, and the certificates of
+		 * the host */
+		return;
 	if (b->r->ca_bundle) {
 		add_write(b, "tls/bundle.pem", b->r->ca_bundle, 0644);
 		add_over(b, "tls/bundle.pem", b->r->ca_place);
@@ -400,15 +408,16 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 		return err_sys(b->e, errno, "look at volume source '%s'", m->source);
 	*ret_is_dir = S_ISDIR(st.st_mode);
 	if (m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk)) {
-		/* a disk holds all ids of the sandbox */
+		/* the files on a disk have all ids of the sandbox */
 		if (add_mount_taken(b, b->r->volume_fd[i],
 				    rootfs_volume_attrs(m, b->r->spec->restricted), MAP_SANDBOX,
 				    ret_tree) < 0)
 			return err_wrap(b->e, "volume '%s'", m->source);
 		return 0;
 	}
-	/* One user inside, who works there, is mapped to the owner of the source. The kernel maps one id to one id, so
-	 * no other user, not even root, can store files there. */
+	/* The user who works in the sandbox is mapped to the owner of the source. The kernel maps
+	 * one id to one id. So no other user of the sandbox, not even root, can store files in the
+	 * volume. */
 	if (m->stat_virt != STAT_VIRT_OFF)
 		map = (struct tree_map){
 			.kind = MAP_OWNER,
@@ -423,19 +432,21 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 	return 0;
 }
 
-/* Makes the target a mount of its own, so that no process inside can rename it. */
+/* Makes the target a separate mount, so that no process in the sandbox can rename it. */
 static void pin_target(struct builder *b)
 {
 	struct step *s = add_path(b, STEP_SOURCE, ".");
 
 	if (b->pin < 0)
 		b->pin = plan_tree(b->p, -1);
-	s->tree = b->pin; /* each pin is attached at once, so all of them can use one tree */
+	/* each pin is attached before the next one is cloned, so all pins can use one tree */
+	s->tree = b->pin;
 	s->flags = AT_RECURSIVE;
 	plan_add(b->p, STEP_MOVE)->tree = b->pin;
 }
 
-/* Adds a step that opens the path in the first N bytes of GUEST, below the volume mounted at OUTER. */
+/* Adds a step that opens a path below the volume at OUTER. The path is the first N bytes of
+ * GUEST. */
 static void add_place_in_volume(struct builder *b, const char *guest, size_t n, const char *outer)
 {
 	struct step *s = plan_add(b->p, STEP_PLACE);
@@ -445,9 +456,10 @@ static void add_place_in_volume(struct builder *b, const char *guest, size_t n, 
 	s->text = s->path + strlen(outer) + 1;
 }
 
-/* Pins the directories between the writable volume at OUTER and the mount at GUEST. Otherwise a command could
- * rename one of them, and the host would find files of the command at the path of the mount. BEFORE is the path of the
- * mount before this one, in the order of paths: its directories are pinned already. */
+/* Pins the directories between the writable volume at OUTER and the mount at GUEST: see
+ * pin_target(). Otherwise a command could rename one of them, and processes of the host would find
+ * files of the command at the path of the mount. BEFORE is the path of the preceding mount, in the
+ * order of paths. The directories above BEFORE are pinned already. */
 static void pin_way(struct builder *b, const char *guest, const char *outer, const char *before)
 {
 	for (const char *slash = strchr(guest + strlen(outer) + 1, '/'); slash;
@@ -478,7 +490,7 @@ static void add_place_of_mount(struct builder *b, size_t mount, bool is_dir, con
 		be_root(b);
 	add_way(b, m->guest, is_dir, false);
 	if (!outer || outer->kind == MOUNT_TMPFS) {
-		/* no other sandbox writes to the directories above the place */
+		/* no other sandbox can write to the directories above this place */
 		add_path(b, STEP_PLACE, m->guest);
 		return;
 	}
@@ -497,20 +509,23 @@ static void add_tmpfs(struct builder *b, size_t mount, const char *before)
 	char data[96];
 	size_t n;
 
-	/* the kernel's default is half of the host's memory; the default here is half of the sandbox's */
+	/* the kernel's default would be half of the host's memory; our default is half of the
+	 * sandbox's memory */
 	memory_options(data, shared ? 01777 : 0755,
 		       m->size_mib ? m->size_mib : (b->r->spec->memory_mib + 1) / 2);
 	n = strlen(data);
-	if (ids_rotated(b->r->ids)) /* the child may have the caller's ids here */
+	/* at this step the child may have the ids of the user who runs cordon */
+	if (ids_rotated(b->r->ids))
 		snprintf(data + n, sizeof(data) - n, ",uid=%u,gid=%u", ids_outer_uid(b->r->ids, 0),
 			 ids_outer_gid(b->r->ids, 0));
 	add_place_of_mount(b, mount, true, before);
 	mount_on_target(b, m->guest, "tmpfs", flags, data);
 }
 
-/* Covers our own state in a volume, because a payload that can write our state controls other sandboxes. Pins the
- * directories above the state: if the payload could move one of them, it could put a forged state in the place of ours,
- * and the caller's next command would use the forged one. */
+/* Covers our own state in a volume, because a payload that can write to our state controls other
+ * sandboxes. Also pins the directories above the state. If the payload could rename one of them, it
+ * could put a forged state in the place of ours, and the user's next command would use the forged
+ * state. */
 static void hide_state(struct builder *b, size_t mount)
 {
 	const struct spec_mount *m = &b->r->spec->mount[mount];
@@ -536,8 +551,9 @@ static void hide_state(struct builder *b, size_t mount)
 	}
 }
 
-/* Makes the writable directories if they are missing. If the root is read-only, each becomes a separate mount of the
- * same file system, which stays writable. */
+/* Makes the directories that must be writable, if they are missing. If the root is read-only, each
+ * of these directories becomes a separate mount of the same file system, and this mount stays
+ * writable. */
 static void add_writable_places(struct builder *b)
 {
 	const struct strv *l = &b->r->spec->writable;
@@ -748,7 +764,8 @@ static void add_host_dirs(struct builder *b, const struct trees *t)
 {
 	for (unsigned i = 0; i < t->dirs.n; i++)
 		add_move(b, t->dirs.path[i], t->host[i]);
-	/* cover the host's /usr/local/etc: like /etc, it holds configuration */
+	/* mount an empty directory over the host's /usr/local/etc: like /etc, it holds
+	 * configuration of the host */
 	if (t->dirs.local_etc[0])
 		add_cover(b, t->dirs.local_etc);
 }
@@ -776,7 +793,8 @@ static void add_volumes(struct builder *b, const struct trees *t)
 	}
 }
 
-/* Makes /proc/sys read-only. With a single id the root of the payload owns the sysctls of its namespaces. */
+/* Makes /proc/sys read-only. This matters if the sandbox has a single id: then the payload's root
+ * owns the sysctls of the sandbox's namespaces. */
 static void close_sysctls(struct builder *b)
 {
 	int tree = plan_tree(b->p, -1);
@@ -788,13 +806,15 @@ static void close_sysctls(struct builder *b)
 	plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
 }
 
-/* Covers /proc/keys: if the caller has an id inside, the kernel lists the names of the caller's keys there. */
+/* Mounts something over /proc/keys. If the user who runs cordon has an id in the sandbox, this file
+ * lists the names of the user's keys. */
 static void cover_keys(struct builder *b)
 {
 	int tree;
 
 	if (b->r->ids->mode == IDS_RANGE || access("/proc/keys", F_OK) < 0)
-		return; /* the caller has no id inside, or the kernel has no keys */
+		/* the user who runs cordon has no id in the sandbox, or the kernel has no keys */
+		return;
 	tree = plan_tree(b->p, -1);
 	add_path(b, STEP_TARGET, "/dev");
 	add_path(b, STEP_SOURCE, "null")->tree = tree;
@@ -806,7 +826,7 @@ int rootfs_plan(const struct rootfs *r, int device, int group, struct plan *p,
 {
 	struct builder b = { .r = r, .p = p, .maps = maps, .pin = -1, .e = e };
 	struct trees *t = plan_room(p, sizeof(*t));
-	char stage[64] = "mode=755,size=1m"; /* the stage has only mount points */
+	char stage[64] = "mode=755,size=1m"; /* the stage holds nothing but mount points */
 	bool whole = r->one_disk || spec_image_in_place(&r->spec->image);
 
 	if (r->spec->n_mounts > SPEC_MOUNTS_MAX)
@@ -884,7 +904,7 @@ static void add_libraries(struct builder *b, const int tree[ARRAY_SIZE(libraries
 			continue;
 		}
 		n = readlink(libraries[i], target, sizeof(target));
-		if (n > 0) /* /lib is a link on most machines: make the same link */
+		if (n > 0) /* /lib is a link on most machines, so we make the same link */
 			add_path(b, STEP_LINK, name)->text = plan_text(b->p, target, (size_t)n);
 	}
 }
@@ -892,7 +912,7 @@ static void add_libraries(struct builder *b, const int tree[ARRAY_SIZE(libraries
 void rootfs_fuse_overlay_options(const struct rootfs *r, bool writes, struct buf *out)
 {
 	name_layers(r, out);
-	/* if fuse-overlayfs is killed, what commands have written must not be lost */
+	/* what commands have written must not be lost if fuse-overlayfs is killed */
 	if (writes)
 		buf_add_str(out, WRITABLE_LAYER ",writeback=0");
 }

@@ -1,9 +1,10 @@
 /*
  * Turns a spec into the steps that build its root file system.
  *
- * The caller has opened every source before the clone. Sources are descriptors, so nothing can be swapped between the
- * check and the mount. A parent that may mount (CAP_SYS_ADMIN) clones the trees itself and maps their ids. Otherwise the
- * child clones them by canonical path, and checks that it got the inode that the parent saw.
+ * Every source is opened before the clone. Sources are descriptors, so nobody can replace a source
+ * between the check and the mount. If the parent may mount (CAP_SYS_ADMIN), it clones the trees
+ * itself and maps their ids. Otherwise the child clones the trees by their canonical paths, and
+ * checks that each has the inode that the parent saw.
  */
 #pragma once
 
@@ -12,17 +13,17 @@
 #include "process/plan.h"
 #include "spec/spec.h"
 
-#define ROOTFS_LAYERS_MAX 500 /* the kernel's limit for overlay */
+#define ROOTFS_LAYERS_MAX 500 /* the kernel's limit for an overlay */
 
 /* How the ids of a tree are mapped. */
 enum tree_map_kind {
 	MAP_NONE,
 	MAP_SANDBOX,
 	MAP_OWNER,
-	/* like MAP_SANDBOX; if the file system cannot map ids, fuse-overlayfs can serve the
+	/* like MAP_SANDBOX; but if the file system cannot map ids, fuse-overlayfs can serve the
 	 * layer */
 	MAP_LAYER,
-	/* like MAP_SANDBOX; if the file system cannot map ids, the files belong to nobody */
+	/* like MAP_SANDBOX; but if the file system cannot map ids, the files belong to nobody */
 	MAP_FIXTURES,
 };
 struct tree_map {
@@ -36,7 +37,7 @@ struct tree_map {
 
 #define TREE_MAPS_MAX PLAN_TREES_MAX
 
-/* The owner and the mode of a directory in the new root, if it exists. */
+/* The owner and the mode that a directory in the new root gets, if the directory exists. */
 struct rootfs_owner {
 	char path[256];
 	unsigned mode;
@@ -55,24 +56,29 @@ struct rootfs {
 	bool parent_mounts;              /* we have CAP_SYS_ADMIN over our mount namespace */
 	int layer_fd[ROOTFS_LAYERS_MAX]; /* lowest first */
 	size_t n_layers;
-	bool layers_shown; /* layer_fd[0] is a mount that shows all layers, see fuse_overlay.h */
-	bool one_disk;     /* the only layer is the whole root, on a mount of this sandbox alone */
-	int upper_fd;      /* directory with upper/ and work/, or -1 for memory */
+	/* layer_fd[0] is a mount of the reader, which shows all layers (process/fuse_overlay.h) */
+	bool layers_shown;
+	bool one_disk; /* the only layer is the whole root, on a mount of this sandbox alone */
+	/* the directory with upper/ and work/, or -1 if the writable layer is in memory */
+	int upper_fd;
 	bool upper_is_mount; /* upper_fd is a mount of this sandbox alone */
-	bool upper_limited; /* the payload can fill the layer, so room is kept for the next start */
-	uint64_t memory_mib;         /* size of the in-memory upper */
+	/* the writable layer has a limit; the payload can fill it, so room is kept for the next
+	 * start */
+	bool upper_limited;
+	uint64_t memory_mib;         /* the size of a writable layer in memory */
 	struct rootfs_owner *owners; /* allocated, or NULL */
 	size_t n_owners;
-	int sys_fd, dev_fd;           /* see fixtures.h; or -1 */
-	bool served;                  /* fuse-overlayfs unites the layers, not the kernel */
-	int *volume_fd;               /* one per spec->mount; -1 for tmpfs, the mount for a disk */
-	struct rootfs_hidden *hidden; /* allocated; outer places come first */
+	int sys_fd, dev_fd; /* the directories of process/fixtures.h, or -1 */
+	bool served;        /* fuse-overlayfs unites the layers instead of the kernel */
+	/* one per spec->mount: -1 for a tmpfs; for a disk, the descriptor of its mount */
+	int *volume_fd;
+	struct rootfs_hidden *hidden; /* allocated; a place comes before the places below it */
 	size_t n_hidden;
-	/* the text of /etc/profile with our block; NULL if the file of the image stays */
+	/* the text of /etc/profile with our block; NULL if the image's own file is used */
 	char *profile;
-	char *host_cas;          /* root certificates of the host, or NULL if not asked for */
+	char *host_cas;          /* root certificates of the host; NULL if nobody asked for them */
 	char *ca_bundle;         /* the root certificates of the image and of the host together */
-	char *ca_place;          /* where the sandbox has the file with ca_bundle */
+	char *ca_place;          /* the path in the sandbox of the file with the text ca_bundle */
 	int fallback_shell;      /* a static bash for an image without one, or -1 */
 	const char *resolv_conf; /* text of /etc/resolv.conf, or NULL without a network */
 	const char *hosts_line;  /* a line for /etc/hosts, or NULL */
@@ -85,15 +91,17 @@ static inline bool rootfs_is_overlay(const struct rootfs *r)
 	return !r->served && !r->one_disk && !spec_image_in_place(&r->spec->image);
 }
 
-/* Returns the mount attributes for M. */
+/* Returns the mount attributes for the volume *M. */
 unsigned long rootfs_volume_attrs(const struct spec_mount *m, bool restricted);
-/* Adds everything from opening trees to changing root. MAPS gets the trees whose ids must be mapped. If R->served,
- * DEVICE is the number of /dev/fuse in the child. GROUP is the control group that is shown read-only at /sys/fs/cgroup; it is
- * -1 if there is none, or if pid 1 mounts it (process/group_view.h). */
+/* Adds all steps that build the root, from opening the trees to changing the root directory. MAPS
+ * gets the trees whose ids must be mapped. If R->served is true, DEVICE is the number that the
+ * descriptor of /dev/fuse has in the child. GROUP is the control group that the sandbox sees
+ * read-only at /sys/fs/cgroup. GROUP is -1 if there is no group, or if pid 1 mounts it
+ * (process/group_view.h). */
 MUST_USE int rootfs_plan(const struct rootfs *r, int device, int group, struct plan *p,
 			 struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e);
-/* Does the same for the fuse-overlayfs that serves R. Its root has only the layers (if WRITES, also the writable layer)
- * and the libraries of the host. */
+/* Adds the steps that build the root of the fuse-overlayfs that serves *R. That root has only the
+ * layers and the libraries of the host, and the writable layer if WRITES is true. */
 MUST_USE int rootfs_plan_fuse_overlay(const struct rootfs *r, bool writes, struct plan *p,
 				      struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps,
 				      struct err *e);

@@ -12,8 +12,9 @@
 #include "base/io.h"
 #include "base/str.h"
 
-/* Processes of ours that the kernel counts against the same limit: pid 1, its deputy, the deputy's child, a launcher, a
- * waiter and a command that is being started. The payload gets its full number besides these. */
+/* The number of our own processes that the kernel counts for the same limit: pid 1, its deputy, the
+ * deputy's child, a launcher, a waiter and commands that are being started. This number is added to
+ * the limit, so that the payload can have all of its own processes. */
 #define OWN_PROCESSES 8
 #define ENVIRONMENT_MAX_BYTES 256
 #define SETTING_MAX_BYTES 64
@@ -37,14 +38,16 @@ const char *const *shares_environment(struct plan *p, bool own, uint64_t pids)
 	if (!own) {
 		add_half_of(&text, RLIMIT_SIGPENDING, 1);
 		add_half_of(&text, RLIMIT_MSGQUEUE, 1);
-		/* the kernel compares this limit, which is in bytes, with the number of locked pages */
+		/* this limit is in bytes, but the kernel compares it with the number of locked
+		 * pages */
 		add_half_of(&text, RLIMIT_MEMLOCK, (unsigned)getpagesize());
 	}
 	list[0] = plan_str(p, buf_str(&text));
 	return list;
 }
 
-/* Adds a step that halves the setting at PATH, which limits all ids of the child's user namespace together. */
+/* Adds a step that halves the setting in the file PATH. The setting limits all ids of the child's
+ * user namespace together. */
 static void add_half(struct plan *p, const char *path)
 {
 	char room[SETTING_MAX_BYTES + 1], half[32];

@@ -1,10 +1,12 @@
 /*
- * Limits how much one sandbox may take of resources that the kernel counts per user of the machine.
+ * Limits how much one sandbox may use of the resources that the kernel counts per user of the
+ * machine.
  *
- * The kernel counts processes, queued signals, POSIX queues and locked memory in a user namespace and in all
- * namespaces above it. A user namespace has the limits of the process that made it. So pid 1 makes the payload's
- * namespace under the limits that shares_environment() names (base/holder.h), and they hold for all ids inside
- * together. Inotify has settings per user namespace instead, which the child writes.
+ * The kernel counts processes, queued signals, POSIX message queues and locked memory for a user
+ * namespace and for all namespaces above it. A user namespace gets its limits from the process that
+ * makes it. So pid 1 first takes the limits that shares_environment() names (base/holder.h), and
+ * then makes the payload's namespace. These limits hold for all ids of the payload together. For
+ * inotify, each user namespace has settings instead, and the child writes them.
  */
 #pragma once
 
@@ -13,10 +15,13 @@
 
 #include "process/plan.h"
 
-/* Parameter OWN: an id of the sandbox makes the outer user namespace, so the sandbox has the limits of that id for
- * itself. Without OWN the sandbox shares the limits of its caller and gets at most half of each. */
+/* The parameter OWN of both functions is true if an id of the sandbox makes the outer user
+ * namespace. Then the sandbox does not share the limits of that id with anyone. If OWN is false,
+ * the sandbox shares the limits of the user who runs cordon, and gets at most half of each
+ * limit. */
 
 /* Adds the steps that write settings. */
 void shares_plan(struct plan *p, bool own);
-/* Returns the environment of pid 1, with HOLDER_LIMITS for PIDS processes. It lives as long as the plan. */
+/* Returns the environment of pid 1. It has the variable HOLDER_LIMITS, which allows PIDS processes
+ * to the payload. The result lives as long as the plan. */
 const char *const *shares_environment(struct plan *p, bool own, uint64_t pids);

@@ -15,8 +15,9 @@
 #define NEW_DIR_MODE 0755
 #define NEW_FILE_MODE 0644
 
-/* Returns the mode of PATH in the volume, 0 if PATH does not exist, or -errno. Returns -ELOOP for a
- * link, because the child follows it in the root of the sandbox, where it may lead elsewhere. */
+/* Returns the mode of PATH in the volume, 0 if PATH does not exist, or -errno. Returns -ELOOP if
+ * PATH has a link: the child would follow the link in the root of the sandbox, where it may lead
+ * elsewhere. */
 static int mode_in(int volume, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -29,14 +30,16 @@ static int mode_in(int volume, const char *path)
 	return fstat(fd, &st) < 0 ? -errno : (int)st.st_mode;
 }
 
-/* Returns the part of mount I's path that is below its outer mount, without a leading slash. */
+/* Returns the part of the path of mount number I that is below the mount number OUTER, without a
+ * leading slash. */
 static const char *below(const struct spec *s, size_t i, size_t outer)
 {
 	return s->mount[i].guest + strlen(s->mount[outer].guest) + 1;
 }
 
-/* Returns true if the read-only volume OUTER lacks the mount point of mount I. A volume without a
- * descriptor is a file system in memory, in which the child makes the mount point. */
+/* Returns true if the read-only volume number OUTER lacks the mount point of mount number I. A
+ * volume without a descriptor lacks nothing: it is a file system in memory, and the child makes
+ * mount points in it. */
 static bool lacks(const struct rootfs *r, size_t i, size_t outer)
 {
 	return r->spec->mount[outer].readonly && r->volume_fd[outer] >= 0 &&
@@ -89,7 +92,8 @@ static int end(const struct rootfs *r, struct plan *p, size_t volume)
 	struct step *s = add(p, STEP_UNITE, "v%zu/%s", volume, "united");
 	char data[128];
 
-	/* extended attributes of files in the source must not redirect the overlay */
+	/* these options keep extended attributes of files in the source from redirecting the
+	 * overlay to other files */
 	snprintf(data, sizeof(data),
 		 "lowerdir=v%zu/stubs:v%zu/source,redirect_dir=nofollow,metacopy=off", volume,
 		 volume);
