@@ -1,5 +1,5 @@
 /* The tool `grep`: lines of files that match a regular expression. A confined program, cordon-search, does the
- * matching. If the workspace exists in the sandbox only, a script there reads the files, and we send them to
+ * matching. If the workspace exists in the sandbox only, a script in the sandbox reads the files, and we send them to
  * cordon-search. */
 #include <stdlib.h>
 
@@ -53,7 +53,8 @@ struct gathering {
 	uint64_t until_ns;
 	bool late; /* the time was over before the end of the listing */
 	size_t n;
-	struct session_want want[FILES_MAX + 1]; /* one more tells that there are too many */
+	/* one more element shows that there are too many files */
+	struct session_want want[FILES_MAX + 1];
 	struct searcher *searcher;
 };
 

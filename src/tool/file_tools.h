@@ -1,9 +1,10 @@
 /*
  * The tools that handle files of a session's workspace: read, write, edit, glob and grep.
  *
- * If the workspace is a directory of this machine, a tool opens it and reaches its files by descriptor. The tool
- * follows no link, because a command in the sandbox may change the tree at any moment. If the workspace exists in the
- * sandbox only, the tools run shell scripts there. Messages name files by their paths in the sandbox.
+ * If the workspace is a directory of this machine, a tool opens the workspace and reaches the files in it by
+ * descriptor. The tool follows no link, because a command in the sandbox may change the tree at any moment. If the
+ * workspace exists in the sandbox only, the tools run shell scripts there. Messages name files by their paths in the
+ * sandbox.
  */
 #pragma once
 
@@ -37,7 +38,8 @@ struct file_tool {
 /* Returns the tool of this name, or NULL. */
 const struct file_tool *file_tool_find(const char *name);
 
-/* Reads a pattern of file names. The pattern may begin with the path of the workspace, as paths in results do. */
+/* Reads TEXT as a pattern of file names. TEXT may begin with the path of the workspace, because paths in results
+ * begin with it, too. */
 MUST_USE int file_pattern(struct file_call *c, struct str text, struct pattern *ret,
 			  struct fault *f);
 

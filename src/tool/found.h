@@ -1,5 +1,5 @@
-/* The answer of cordon-search, which a file may have hijacked: it is checked, and written as the result of the tool
- * `grep`. */
+/* Checks the answer of cordon-search and writes it as the result of the tool `grep`. The answer may be hostile,
+ * because a file that cordon-search read may have hijacked it. */
 #pragma once
 
 #include "base/err.h"
@@ -7,6 +7,6 @@
 
 #define FOUND_ANSWER_MAX_BYTES (1u << 20)
 
-/* Writes the result. TOP is the path of the searched directory or file in the sandbox. CUT says that not all files were
- * searched. Returns -1 if the answer is not valid; W then holds a part of the result. */
+/* Writes the result. TOP is the path of the searched directory or file in the sandbox. CUT says that not all files
+ * were searched. Returns -1 if the answer is not valid. W may then hold a part of the result. */
 MUST_USE int found_write(struct str answer, const char *top, bool cut, struct json_writer *w);

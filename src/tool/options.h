@@ -20,5 +20,5 @@ struct options {
 	bool standalone; /* --standalone-box */
 };
 
-/* Returns 0, or -1 with ERR_USAGE if the words cannot be understood. */
+/* Returns 0, or -1 with ERR_USAGE if the command line is not valid. */
 MUST_USE int options_read(struct options *o, int argc, char **argv, struct err *e);

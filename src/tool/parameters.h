@@ -1,8 +1,9 @@
 /*
  * Reads the parameters that a model passes to a tool: an object with texts, numbers and words.
  *
- * The first bad parameter fills the fault, and every later read returns its default. So a tool reads all its parameters
- * and calls parameters_end() once. An optional parameter may be null. Texts are borrowed from the JSON document.
+ * The first bad parameter fills the fault. Every later read returns a default. So a tool need not check each read: it
+ * reads all its parameters and then calls parameters_end() once. An optional parameter may be null. Texts are
+ * borrowed from the JSON document.
  */
 #pragma once
 

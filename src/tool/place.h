@@ -7,23 +7,23 @@
 #include "tool/file_tools.h"
 
 struct place {
-	bool all_skills; /* the directory of all skills; the other members but SHOWN are not set */
-	bool in_session; /* the file exists in the sandbox only, and TOP and PATH are not set */
+	bool all_skills; /* the directory of all skills; of the other members only `shown` is set */
+	bool in_session; /* the file exists in the sandbox only; `top` and `path` are not set */
 	int top;         /* the mounted directory */
 	bool read_only;
-	char *path;  /* relative to TOP, without `.` and `..`; "" is TOP itself */
+	char *path;  /* relative to `top`, without `.` and `..`; "" is `top` itself */
 	char *shown; /* the path in the sandbox */
 };
 
 #define AUTO_PLACE __attribute__((cleanup(place_done))) struct place
 
-/* Finds the mount that PATH lies in. If the mount is a directory of this machine, opens it as TOP, and nothing below
- * it. Fails for a skill that the session does not show. */
+/* Finds the mount that PATH lies in. If the mount is a directory of this machine, opens that directory as `top`, but
+ * nothing below it. Fails if PATH lies in a skill that the session does not show. */
 MUST_USE int place_find(struct file_call *c, struct str path, struct place *ret, struct fault *f);
 void place_done(struct place *p);
 /* Fails if the place is read-only, or lies in a skill that is not activated. */
 MUST_USE int place_check_writable(struct file_call *c, const struct place *p, struct fault *f);
-/* Turns ERROR, the -errno of a call on the place, into a message for a model. */
+/* ERROR is the -errno of a failed call on the place. Turns it into a message for a model. */
 int place_error(struct file_call *c, const struct place *p, int error, struct fault *f);
 /* Sets the fault that there is nothing to search. Returns -1. */
 int place_no_tree(struct file_call *c, const struct place *p, struct fault *f);

@@ -114,7 +114,7 @@ static int read_limit(struct call *c, struct fault *f)
 	return 0;
 }
 
-/* If the argument is `-`, reads standard input, because the kernel bounds a word of a command line to 128 KiB. */
+/* If the argument is `-`, reads standard input: the kernel limits each word of a command line to 128 KiB. */
 static int read_argument(struct call *c, struct fault *f)
 {
 	AUTO_BUF text = BUF_INIT(ARGUMENT_MAX_BYTES);
@@ -200,7 +200,7 @@ static int do_resolve(struct call *c, struct fault *f)
 	return r;
 }
 
-/* Fails if the workspace is full. If the call itself has filled it, also ends the session. */
+/* Fails if the workspace is full. If this call has filled the workspace, also ends the session. */
 static int check_quota(struct call *c, const struct box_spec *s, enum quota_phase phase,
 		       struct fault *f)
 {
@@ -412,7 +412,7 @@ static int run(struct call *c, struct fault *f)
 	return fault_set(f, FAULT_VALIDATION, "there is no %s '%s'", o->group, o->verb);
 }
 
-/* Returns what a model can do after a failure for which its tool has no advice. */
+/* Returns advice for a model, for failures about which the tool itself gives no advice. */
 static const char *general_hint(enum fault_class class)
 {
 	switch (class) {

@@ -12,7 +12,7 @@
 #include "base/program.h"
 
 #define DEADLINE_SEC 10 /* a search may read 50 MiB from a slow disk */
-#define SEND_SEC 5      /* cordon-search reads files as they come; after a longer wait it hangs */
+#define SEND_SEC 5      /* if cordon-search reads nothing for this long, it hangs */
 
 enum { STATUS_INVALID = 2, STATUS_LATE = 3 }; /* exit statuses of cordon-search */
 

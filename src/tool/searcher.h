@@ -1,6 +1,6 @@
 /*
- * A run of cordon-search, the confined program that matches regular expressions. It reads hostile files, so its answer may
- * hold anything, and it may stop reading or answering. Every wait has a deadline.
+ * One run of cordon-search, the confined program that matches regular expressions. A hostile file may hijack
+ * cordon-search. So its answer may be anything, and it may stop reading or never answer. Every wait has a deadline.
  */
 #pragma once
 
@@ -22,10 +22,10 @@ enum searcher_end { SEARCHER_DONE, SEARCHER_INVALID, SEARCHER_LATE };
  * INCLUDE is a pattern of file names, or empty. */
 MUST_USE int searcher_start(struct searcher *s, int fd, struct str expression, struct str include,
 			    struct fault *f);
-/* Sends a file. Returns false if the search wants no more. */
+/* Sends a file. Returns false if the search wants no more files. */
 bool searcher_send(struct searcher *s, const char *path, struct str content);
-/* Waits for the end of the search and appends the answer: a JSON object or, for SEARCHER_INVALID, a reason. Returns the
- * way in which the search ended, or -1. */
+/* Waits for the end of the search and appends the answer to ANSWER. The answer is a JSON object. If the result is
+ * SEARCHER_INVALID, the answer is the reason. Returns how the search ended (enum searcher_end), or -1. */
 MUST_USE int searcher_end(struct searcher *s, struct buf *answer, struct fault *f);
 /* Ends the search early. Does nothing after searcher_end(). */
 void searcher_stop(struct searcher *s);

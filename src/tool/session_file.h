@@ -5,11 +5,12 @@
 
 #define SESSION_READ_MAX_BYTES 2048u /* bytes that one result holds */
 
-/* Appends up to MAX bytes: lines of a file from line FIRST on, or the names in a directory, one per line. */
+/* Appends up to MAX bytes to OUT. For a file these are lines, beginning with line FIRST. For a
+ * directory they are the names in it, one per line. */
 MUST_USE int session_read_lines(struct file_call *c, const struct place *p, int64_t first,
 				int64_t lines, size_t max, bool *ret_directory, struct buf *out,
 				struct fault *f);
-/* Appends up to MAX bytes from OFFSET on. */
+/* Appends to OUT up to MAX bytes of the file, beginning at OFFSET. */
 MUST_USE int session_read_bytes(struct file_call *c, const struct place *p, int64_t offset,
 				size_t max, int64_t *ret_size, struct buf *out, struct fault *f);
 /* Replaces the content of a file or adds to it. Missing directories are made. */

@@ -1,6 +1,6 @@
 /*
- * Shell scripts by which the tools reach a workspace that exists in the sandbox only. The scripts use programs that every
- * image with a shell has: base64, cat, find, head, ls, mkdir, sed, stat, tail, tr, wc.
+ * The tools use these shell scripts to reach a workspace that exists in the sandbox only. The scripts use programs
+ * that every image with a shell has: base64, cat, find, head, ls, mkdir, sed, stat, tail, tr, wc.
  *
  * A hostile command in the sandbox cannot make a script harm files of the host, because the script runs in the same
  * sandbox. The script's answers are checked, because the sandbox may answer anything.
@@ -31,7 +31,7 @@ MUST_USE int session_run(struct file_call *c, const struct buf *script, struct o
 /* Turns the exit status of a script that failed into a message about P. Returns -1. */
 int session_fail(struct file_call *c, const struct place *p, const struct outcome *o,
 		 struct fault *f);
-/* Appends the bytes that TEXT has in base64. Fails if TEXT is no base64 or has more than MAX bytes. */
+/* Decodes TEXT from base64 and appends the bytes to OUT. Fails if TEXT is no base64 or has more than MAX bytes. */
 MUST_USE int session_decode(struct str text, size_t max, struct buf *out, struct fault *f);
 /* Sets the fault that the answer of a script cannot be understood. Returns -1. */
 int session_makes_no_sense(struct fault *f);

@@ -1,10 +1,10 @@
 /*
- * A command prints at most SESSION_CHUNK_BYTES, so a long listing is read in pages. Each page runs the same search and
- * skips the lines of the pages before.
+ * A command prints at most SESSION_CHUNK_BYTES, so a long listing is read in pages. The command for each page lists
+ * the same tree again and skips the lines of the pages before.
  *
- * One command reads many small files. It prints all their bytes as one text, between two lists of their sizes. If both
- * lists are the same and agree with the text, the text is cut into files by the sizes. Otherwise a file has changed
- * meanwhile, and each half of the files is read again by a command of its own.
+ * One command reads many small files. It prints the sizes of the files, then all their bytes as one text, and then
+ * the sizes again. If both lists of sizes are the same and agree with the text, we cut the text into files by the
+ * sizes. Otherwise a file has changed meanwhile. Then two commands read the files again, each of them one half.
  */
 #include "tool/session_tree.h"
 
@@ -171,7 +171,8 @@ static int run_batch(struct reading *r, const struct session_want *want, size_t 
 	return session_run(r->c, &script, o, f);
 }
 
-/* SIZES lists N sizes and then their sum. Cuts CONTENT by them. Returns false if SIZES and CONTENT do not agree. */
+/* SIZES lists N sizes and then their sum. Cuts CONTENT into N files of these sizes. Returns false if SIZES and
+ * CONTENT do not agree. */
 static bool deliver(struct reading *r, const struct session_want *want, size_t n, struct str sizes,
 		    struct str content)
 {

@@ -4,16 +4,16 @@
 #include "files/entry.h"
 #include "tool/session_script.h"
 
-/* A walk through the tree. It leaves out the same files and directories as files/walk.h, and files with a line feed in
- * their paths. */
+/* A walk through the tree. It leaves out the files and directories that files/walk.h leaves out. It also leaves out
+ * files with a line feed in their paths. */
 struct session_walk {
-	/* Gets a file. Returns false to end the walk. */
+	/* Called for each file. Returns false to end the walk. */
 	bool (*file)(void *arg, const struct entry *x);
 	void *arg;
 	bool cut; /* a limit ended the walk */
 };
 
-/* Walks the tree at P. Returns 0, or 1 without a call of FILE if P is a regular file, or -1. */
+/* Walks the tree at P. Returns 0, or -1. If P is a regular file, returns 1 and does not call `file`. */
 MUST_USE int session_walk_run(struct file_call *c, const struct place *p, struct session_walk *w,
 			      struct fault *f);
 
@@ -23,7 +23,8 @@ struct session_want {
 	uint64_t size; /* as listed; the file may have another size by now */
 };
 
-/* Gets the content of a file, at most MAX + 1 bytes of it. Returns false if no more files are wanted. */
+/* Called for each file with its content, of which at most MAX + 1 bytes. Returns false if no more files are
+ * wanted. */
 typedef bool session_got_fn(void *arg, const struct session_want *x, struct str content);
 
 /* Reads N files and passes each to GOT. Leaves out files that have disappeared, and empty files. Stops at the time UNTIL

@@ -1,4 +1,4 @@
-/* What `cordon service status` tells: whether calls can run, and how the service is configured. */
+/* The answer of `cordon service status`: whether tool calls can run, and how the service is configured. */
 #pragma once
 
 #include "service/way.h"

@@ -7,7 +7,8 @@
 
 enum store_mode { STORE_REPLACE, STORE_APPEND };
 
-/* Writes CONTENT to the file of P and writes the result of the tool. Missing directories are made. If OLD is given, the
- * file must still be the file OLD, else the call fails. */
+/* Writes CONTENT to the file P, and writes the result of the tool to C->w. Missing directories are
+ * made. OLD may be NULL. If it is given, the call fails unless P is still the file that OLD
+ * describes. */
 MUST_USE int store_content(struct file_call *c, const struct place *p, struct str content,
 			   enum store_mode mode, const struct stat *old, struct fault *f);
