@@ -1,5 +1,6 @@
-/* A parsed document is written as text that parses to an equal value. A document that parses
- * strictly parses leniently to the same value, and the writer always writes strict JSON. */
+/* Parses any bytes as JSON, and writes the parsed document. The written text is strict JSON and
+ * parses to an equal value. A document that the strict parser accepts has the same value for the
+ * lenient parser. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The input is SPEC NUL PASSWD NUL GROUP. Root inside a sandbox, or the maker of an image, can write PASSWD and GROUP. */
+/* The input is three texts with NUL between them: a user as the caller names it, /etc/passwd and
+ * /etc/group. Root in a sandbox, or the maker of an image, can write both files. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* Judges any bytes as the head of a request for the RPC and for a relay, with and without a token and an instance id. A
- * request with an Origin or without the token is refused, and the tenant of a current relay has a generation. */
+/* Checks any bytes as the head of a request for the RPC and for a relay. The server has a token and
+ * an instance id, or has none. A request with an Origin header, or without the server's token, is
+ * refused. If a current peer asks for a relay, its tenant has a generation. */
 #include "box/handshake.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * Words separated by NUL bytes go through the real tables. Every handler is replaced by a probe
- * that reads all options. The output is dropped; printing must not crash.
+ * Parses words, which NUL bytes separate, by the real tables of commands. Every handler is replaced
+ * by a probe that reads all options. The output is dropped, but printing it must not crash.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static int probe(const struct args *a)
 	return 0;
 }
 
-/* A copy of TABLE in which every handler is the probe. Lives for the whole run. */
+/* Returns a copy of TABLE in which every handler is the probe. The copy is never freed. */
 static struct command *harmless(const struct command *table)
 {
 	struct command *copy;

@@ -1,5 +1,5 @@
-/* A hostile pid 1 sends frames to a call. Credits stay within their bounds, the number of the command
- * does not change, and frames after the end have no effect. */
+/* Passes any bytes to a call, as a hostile pid 1 could send them. Credits stay within their bounds,
+ * the number of the command does not change, and frames after the end have no effect. */
 #include "client/call.h"
 
 #include <stdlib.h>

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (entry_read((struct str){ (const char *)data, size }, &x) < 0)
 		return 0;
-	/* the path is its own normal form */
+	/* normalising the path must not change it */
 	if (path_from_top("/top", x.path, &below) < 0 || below.n != x.path.n ||
 	    memcmp(below.p, x.path.p, below.n) != 0 || memchr(x.path.p, 0, x.path.n))
 		abort();

@@ -1,5 +1,5 @@
-/* Events in any order, one per byte: a start reports at most one beginning and at most one
- * end. */
+/* Sends a start any events in any order. Each byte of the input is one event. The start reports at
+ * most one beginning and at most one end. */
 #include <stdlib.h>
 
 #include "guest/start.h"

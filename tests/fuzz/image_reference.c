@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A key is itself a reference to the same image. */
+/* The key of a reference is itself a reference, and means the same image. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	AUTO_FREE char *s = xstrndup((const char *)data, size);

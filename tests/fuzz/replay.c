@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 			close(fd);
 		if (size < 0)
 			continue; /* . and .. */
-		/* an exact-size copy, so that reading past the end is seen by the sanitizer */
+		/* the copy has exactly the size of the input, so that the sanitizer sees reads past its end */
 		uint8_t *copy = malloc(size ? (size_t)size : 1);
 		for (ssize_t i = 0; i < size; i++)
 			copy[i] = data[i];

@@ -1,5 +1,6 @@
-/* Reads each line as the JSON text of a policy, a grant, a revocation and a spec. Enforcement that is on stays on, a
- * tenant without a grant gets nothing, and an admitted spec has the prescribed form. */
+/* Reads each line as JSON: as a policy, as a grant, as a revocation and as a spec. Once enforcement
+ * is on, it stays on. A tenant without a grant gets nothing. An admitted spec has the prescribed
+ * form. */
 #include "service/admission.h"
 
 #include <stdint.h>

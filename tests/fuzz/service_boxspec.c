@@ -1,5 +1,5 @@
-/* Reads any JSON as a BoxSpec and as the spec of a process. An accepted spec is the same after writing
- * and reading it, and does not conflict with itself. A refused spec has a message. */
+/* Reads any JSON as a BoxSpec and as the spec of a process. If an accepted spec is written and read
+ * again, it is the same spec. It does not conflict with itself. A refused spec has a message. */
 #include "service/boxspec.h"
 
 #include <stdint.h>

@@ -1,5 +1,6 @@
-/* Captures any bytes as the output of a command, in pieces and under a small or a large ceiling. A peer gets UTF-8 within
- * its bounds, and the capture gives all its bytes back to the ceiling. */
+/* Captures any bytes as the output of a command, in pieces and under a small or a large ceiling.
+ * The text for a peer is UTF-8 and stays within its bounds. The capture gives all its bytes back to
+ * the ceiling. */
 #include "service/capture.h"
 
 #include <stdint.h>

@@ -1,5 +1,6 @@
-/* Redacts any text as the text of a failure. Bytes that are not UTF-8 are replaced first, as in a fault. The result stays
- * within its bound, and a key that is put into the middle of the text is never left whole. */
+/* Redacts any bytes as the text of a failure. Bytes that are not UTF-8 are replaced first, as in a
+ * fault. The result stays within its bound. A key that the test puts into the middle of the text is
+ * redacted. */
 #include "service/redaction.h"
 
 #include <stdint.h>
@@ -32,8 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	redact((struct str){ buf_str(&clean), clean.n }, &out);
 	if (out.n > 3 * clean.n)
 		abort();
+	/* the input itself has the key, perhaps within a longer word, and then it is not redacted */
 	if (memmem(buf_str(&clean), clean.n, KEY, strlen(KEY)))
-		return 0; /* the text may have the key inside of a word, where it stays */
+		return 0;
 	half = utf8_prefix(buf_str(&clean), clean.n / 2, &bad);
 	buf_add(&text, buf_str(&clean), half);
 	buf_add_str(&text, " " KEY " ");

@@ -1,5 +1,5 @@
-/* A hijacked skill worker sends any bytes, after a good hello if the first byte is odd. Every request gets exactly one
- * reply, and the server holds no memory afterwards. */
+/* A hijacked skill worker sends any bytes to the server. If the first byte of the input is odd, the worker sends a
+ * good hello before them. Every request gets exactly one reply, and the server holds no memory afterwards. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void on_reply(void *arg, const struct fault *f, struct buf *data)
 
 static int worker; /* the worker's end */
 
-/* Stops the loop when the server has dropped the worker, which has ended. */
+/* Stops the loop when the server has dropped the ended worker. */
 static void stop_if_dropped(void *arg)
 {
 	char c[4096];
@@ -68,8 +68,8 @@ static void say(const void *p, size_t n)
 	check(n == 0 || send(worker, p, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n);
 }
 
-/* Gives the server a worker that sends the bytes, after a good hello if POLITE, and then ends. Returns false if the
- * server asks for no worker. */
+/* Gives the server a worker that sends the bytes and then ends. If POLITE, it sends a good hello first. Returns false
+ * if the server asks for no worker. */
 static bool give_worker(int channel, int pidfd, bool polite, const uint8_t *data, size_t size)
 {
 	static const char hello[] = "\x0b\0\0\0{\"ok\":true}";

@@ -1,4 +1,4 @@
-/* Parses any bytes as a skill. Its fields are the same after writing and reading them. */
+/* Parses any bytes as a skill. If the fields of the skill are written and parsed again, they are the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* For all texts: a name is safe as the name of a directory, and a checked path stays below its package. */
+/* Checks any text as the name of a skill and as a path. An accepted name is safe as the name of a
+ * directory. An accepted path stays below its package. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

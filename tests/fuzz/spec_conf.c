@@ -1,5 +1,6 @@
-/* The first byte chooses the scope, and the rest is a configuration file as JSON. The first patch file
- * that it names has the same text, and no other patch file exists. Every env_file has this text, too. */
+/* The first byte chooses the scope, and the rest is a configuration file as JSON. The first patch
+ * file that the configuration names has the same text. No other patch file exists. Every env_file
+ * has this text, too. */
 #include <stdint.h>
 
 #include "base/cleanup.h"

@@ -1,4 +1,5 @@
-/* A file of variables: no text may crash the parser, and every variable has a name and a value that a program can get. */
+/* Parses any text as an env_file. No text may crash the parser. Every accepted variable has a name
+ * and a value that the environment of a program can hold. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

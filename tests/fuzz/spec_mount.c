@@ -1,5 +1,5 @@
-/* The first byte chooses a small grammar, which reads the rest. No input may crash, and an accepted
- * spec must be the same after writing and reading it. */
+/* The first byte chooses one of the small parsers, and the rest is the text for it. No input may
+ * crash. If an accepted spec is written and read again, it must be the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Reads any bytes from a bus: the login answer, messages, and bodies of the expected types. A message
- * does not depend on the bytes after it, and all its parts lie inside of it. */
+/* Reads any bytes from a bus: the login answer, messages, and bodies of the expected types. The
+ * bytes after a message do not change how it is read. All parts of a message lie inside of it. */
 #include "wire/dbus.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Reads any bytes as a request to a hand and as an answer. A decoded message is complete, its paths are
- * absolute and its texts are C strings. The message encodes to bytes that decode again. */
+/* Reads any bytes as a request to a hand and as an answer. A decoded message is complete, its paths
+ * are absolute and its texts are C strings. If it is encoded again, the bytes can be decoded. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Reads any bytes as heads of requests and responses. A head does not depend on how it is cut into
- * pieces, all its parts lie inside of it, and it can be written and read again. */
+/* Reads any bytes as heads of requests and responses. How the bytes are cut into pieces does not
+ * change the head. All parts of a head lie inside of it. A head can be written and read again. */
 #include "wire/http.h"
 
 #include <stdlib.h>

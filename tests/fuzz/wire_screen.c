@@ -1,5 +1,6 @@
-/* Reads any bytes as the output of a program, whole and byte by byte. Both lead to the same modes. Entering and then
- * leaving this screen brings the default modes back. */
+/* Reads any bytes as the output of a program, once whole and once byte by byte. Both ways lead to
+ * the same modes. The texts of screen_enter() and screen_leave() together lead back to the default
+ * modes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The result of accepted YAML must be JSON for our strict parser. */
+/* Converts any bytes from YAML. The result must be JSON that our strict parser accepts. */
 #include <stdint.h>
 #include <stdlib.h>
 

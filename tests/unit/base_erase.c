@@ -1,5 +1,5 @@
-/* A tree is erased, whatever it contains and even while other processes change it. Nothing beside
- * the tree is erased. */
+/* Tests that a tree is erased whatever it contains, and even while other processes change it. Nothing beside the tree
+ * is erased. */
 #include "base/erase.h"
 
 #include <dirent.h>
@@ -27,7 +27,7 @@
 #include "t.h"
 
 #define TREES 1000
-#define DEPTH 2500 /* one descriptor or path component for each level would exceed the limits */
+#define DEPTH 2500 /* levels: more than a process may have descriptors, or a path components */
 #define NOBODY 65534
 #define WIDTH 500 /* more entries than one read of a directory returns */
 
@@ -195,7 +195,8 @@ static void in_parts(void)
 	T_INT(erase_tree(top, "kept"), 0);
 }
 
-/* While a tree is erased, a rename gives its name to a new tree, as when two commands replace one sandbox. */
+/* While a tree is erased, another process gives its name to a new tree. This happens when two commands replace one
+ * sandbox. */
 static void an_erased_name_is_taken_again(void)
 {
 	int status = 0, r = 0;
@@ -221,7 +222,7 @@ static void an_erased_name_is_taken_again(void)
 	T_INT(erase_tree(top, "gone"), 0);
 }
 
-/* A process of a live sandbox moves the directory that is being emptied, so that its ".."
+/* While a directory is being emptied, a process of a live sandbox moves it, so that the ".." of the directory
  * changes. */
 static void a_directory_is_moved_while_it_is_erased(void)
 {

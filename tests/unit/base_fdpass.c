@@ -32,7 +32,7 @@ static void descriptors_arrive(void)
 	close(ends[1]);
 }
 
-/* The limit is on sent descriptors that no process has received; root has no such limit. */
+/* The kernel limits how many sent descriptors may wait to be received. Root has no such limit. */
 static int send_too_many(void)
 {
 	struct rlimit few = { LIMIT, LIMIT };

@@ -1,5 +1,5 @@
-/* Locks with time-outs. Another open file of this process holds the lock: for the kernel this is
- * like another process. */
+/* Tests locks with time-outs. This process holds the lock by another open file. For the kernel that
+ * is the same as a lock of another process. */
 #include "base/lock.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static void a_held_lock_times_out(void)
 	T_INT(errno, ECHILD);
 }
 
-/* A child unlocks when it has seen that we wait. We then hold the lock. */
+/* A child holds the lock until it sees that we wait. Then we get the lock. */
 static void waiting_ends_with_the_holder(void)
 {
 	AUTO_FD a = open_again();

@@ -1,4 +1,5 @@
-/* Programs of the user are found in PATH only, programs of the system in fixed directories, and ours beside us. */
+/* Tests where programs are found: programs of the user only in PATH, programs of the system in
+ * fixed directories, and our own programs beside this program. */
 #include "base/program.h"
 
 #include <fcntl.h>

@@ -25,7 +25,7 @@ static void known_sums(void)
 	      "a49b2446a02c645bf419f995b67091253a04a259");
 }
 
-/* Lengths around the points at which the padding needs another block, and the largest length. */
+/* Tests the lengths at which the padding begins to need another block, and the largest length. */
 static void lengths_around_a_block(void)
 {
 	static const struct {

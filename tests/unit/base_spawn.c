@@ -85,7 +85,7 @@ static void a_missing_program(void)
 	T_INT(errno, ECHILD);
 }
 
-/* A program ends with its parent, so that no process holds the pipe any more. */
+/* A program ends when its parent ends. Then no process holds the pipe any more. */
 static void tied_to_its_parent(void)
 {
 	static const char *const sleeper[] = { "sh", "-c", "echo up; exec sleep 1000", NULL };

@@ -104,7 +104,7 @@ static void empty_files(void)
 	T_TRUE(user_find_in("root", "", "", &u, &e) < 0);
 }
 
-/* A user with more groups and a longer home than struct user has room for. */
+/* Tests a user with more groups, and with a longer home, than struct user has room for. */
 static void too_many_groups_and_a_long_home(void)
 {
 	AUTO_BUF many = BUF_INIT(1u << 20), far = BUF_INIT(1u << 20);

@@ -34,7 +34,7 @@ static enum handshake_verdict rpc(struct handshake_trust *t, const char *headers
 	return handshake_rpc(t, head("localhost:5410", headers), peer);
 }
 
-/* A server whose only setting is the one for legacy peers. */
+/* Returns a server that has only the setting for legacy peers. */
 static struct handshake_trust plain(const char *legacy)
 {
 	struct handshake_trust t = { 0 };

@@ -1,4 +1,5 @@
-/* Tests the parser with a table of our own: the meaning of a command line, its status and its messages. */
+/* Tests the parser with a table of its own. Each case checks how a command line is read, its exit status and its
+ * messages. */
 #include "cli/args.h"
 
 #include <fcntl.h>
@@ -36,7 +37,7 @@ static const char *const conflicts[][2] = {
 static const char *const needs[][2] = { { "cpus", "memory" }, { NULL, NULL } };
 // clang-format on
 
-/* What the handler saw, as one line. */
+/* The words and options that the handler got, as one line. */
 static char seen[OUTPUT_MAX_BYTES];
 
 static void see(const char *what, const char *s)

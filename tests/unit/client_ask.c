@@ -1,4 +1,5 @@
-/* Asks about background commands over a line, and attaches a job to such a command. A peer plays pid 1. */
+/* Tests questions about background commands over a line, and a job that attaches to such a command.
+ * A peer in this program acts as pid 1. */
 #include "client/ask.h"
 
 #include <errno.h>

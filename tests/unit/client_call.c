@@ -1,4 +1,4 @@
-/* A call gets frames of an honest, a hasty and a hostile pid 1. */
+/* Tests a call with the frames of an honest, a hasty and a hostile pid 1. */
 #include "client/call.h"
 
 #include "base/clock.h"
@@ -57,7 +57,7 @@ static int hear_output(uint32_t stream, size_t n)
 	return hear(&b);
 }
 
-/* The type of the one frame in B, or 0. */
+/* Returns the type of the frame in B. Returns 0 unless B is exactly one frame. */
 static unsigned sent(const struct buf *b, struct frame *ret)
 {
 	struct str in = { b->p, b->n };

@@ -1,4 +1,5 @@
-/* The leash as a server has it: requests and answers, its end, and freeing it at any time. */
+/* Tests the server's end of a leash: requests and answers, the end of the leash, and freeing the leash at any
+ * time. */
 #include "client/leash.h"
 
 #include <stdlib.h>

@@ -437,7 +437,7 @@ static void streams_are_kept_apart(void)
 	end();
 }
 
-/* The output of pid 1 is cut off after each of its bytes. */
+/* The peer hangs up before its first byte, in the next turn after one byte, then after two bytes, and so on. */
 static void a_hang_up_at_every_step(void)
 {
 	for (size_t cut = 0, total = 1; cut <= total; cut++) {
@@ -955,7 +955,7 @@ static void freed_from_callbacks(void)
 		}
 }
 
-/* Freeing the line ends the jobs that run, and the owner gets no callback for this. */
+/* Freeing a line ends its running jobs. The owner of a job gets no callback about that. */
 static void a_freed_line_ends_its_jobs(void)
 {
 	begin();

@@ -1,4 +1,4 @@
-/* What a tap writes into a sandbox's log, before and after the command's number is known. */
+/* Tests what a tap writes into a sandbox's log, before and after the number of the command is known. */
 #include "client/tap.h"
 
 #include <sys/stat.h>

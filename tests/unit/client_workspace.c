@@ -1,4 +1,4 @@
-/* Finds the default workspace of a server and its markers in a new directory that has links. */
+/* Tests how a server's default workspace and its markers are found. The test uses a new directory with links. */
 #include "client/workspace.h"
 
 #include <errno.h>

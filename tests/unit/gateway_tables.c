@@ -1,5 +1,5 @@
-/* The gateway's tables: flows, names, rates, holds and refusals. All are bounded, and the caller
- * passes the time. */
+/* Tests the gateway's tables of flows, names, rates, holds and refusals. All tables are bounded,
+ * and their callers pass the time. */
 #include "gateway/denials.h"
 #include "gateway/flow.h"
 #include "gateway/hold.h"

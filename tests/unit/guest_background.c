@@ -1,5 +1,5 @@
-/* What pid 1 keeps of background commands: the last output with its offsets, within bounds, and the
- * status until pid 1 forgets the command. */
+/* Tests what pid 1 keeps of background commands: the last output with its offsets, and the status
+ * until pid 1 forgets the command. What pid 1 keeps is bounded. */
 #include "guest/background.h"
 
 #include <stdlib.h>

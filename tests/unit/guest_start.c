@@ -1,4 +1,4 @@
-/* Sequences of events lead through every transition of a command's start. */
+/* Tests every transition of a command's start by sequences of events. */
 #include "guest/start.h"
 
 #include "t.h"

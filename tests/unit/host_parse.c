@@ -1,4 +1,4 @@
-/* Tests the parsers of host/, which make numbers and paths of texts of the kernel and of /etc. */
+/* Tests the parsers of host/. They read texts of the kernel and files of /etc. */
 #include <errno.h>
 
 #include "host/hierarchy.h"
@@ -147,7 +147,7 @@ static void cgroups_version_2(void)
 	T_INT(l.unified.version, 0);
 }
 
-/* A container without a cgroup namespace: only the container's subtree is mounted, but
+/* Tests a container without a cgroup namespace. Only the container's subtree is mounted, but
  * /proc/self/cgroup has the path on the host. */
 static void cgroups_in_a_container(void)
 {

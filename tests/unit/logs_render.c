@@ -1,4 +1,4 @@
-/* Reads records back, filters them and shows them as text. */
+/* Tests how records of a log are read back, filtered and shown as text. */
 #include "logs/render.h"
 
 #include <errno.h>
@@ -142,7 +142,7 @@ static void for_terminals(void)
 	T_STR(buf_str(&out), "{\"d\":\"\\u009b\\u007f\xc3\xbc\"} ");
 }
 
-/* Characters and line ends that are split between two records. */
+/* Tests characters and line ends that are split between two records. */
 static void for_terminals_in_pieces(void)
 {
 	static const char *const lines[] = {

@@ -103,8 +103,8 @@ static void never(void *arg, int fd, uint32_t events)
 	T_FAIL("an idle descriptor was reported");
 }
 
-/* Adds and removes timers and descriptors a hundred times, beside N idle timers and descriptors.
- * Returns how many slots the loop visits for this each time. */
+/* Adds and removes timers and descriptors a hundred times, while N other timers and descriptors are
+ * idle. Returns how many slots the loop visits each time. */
 static uint64_t work_beside(unsigned n)
 {
 	enum { ROUNDS = 100 };

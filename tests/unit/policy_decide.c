@@ -1,6 +1,7 @@
 /*
- * Compares the verdicts with those of a slow reference, which follows the manual. The addresses of the
- * reference are strings of bits, its rules keep the fields of the token, and its names are texts.
+ * Compares the verdicts with those of a slow reference implementation that follows the manual. In
+ * the reference, addresses are strings of bits, rules are the fields of their tokens, and names are
+ * texts.
  */
 #include "policy/policy.h"
 #include "t.h"

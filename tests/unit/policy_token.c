@@ -3,7 +3,7 @@
 
 static void good_tokens_say_what_they_mean(void)
 {
-	/* token, and how it is written back */
+	/* each row: a token, and the token that is written for it */
 	static const char *const c[][2] = {
 		{ "allow@public", "allow@public" },
 		{ "deny@any", "deny@any" },
@@ -45,7 +45,7 @@ static void good_tokens_say_what_they_mean(void)
 
 static void bad_tokens_say_what_to_write(void)
 {
-	/* token, and what the message must contain */
+	/* each row: a bad token, and what its message must contain */
 	static const char *const c[][2] = {
 		{ "allow", "'@' is missing" },
 		{ "", "'@' is missing" },

@@ -82,7 +82,7 @@ static void policies(void)
 
 		admission_init(&a, 10);
 		admission_configure(&a, value(c[i].text));
-		/* an unreadable section also activates the policy, so that it never fails open */
+		/* a section that cannot be read also turns the policy on: an error must not turn it off */
 		T_TRUE(a.active);
 		T_INT(admission_check_config(&a, &f), c[i].error ? -1 : 0);
 		if (c[i].error) {

@@ -1,5 +1,5 @@
-/* Tests the server with a hijacked skill worker. The test plays the worker, and also the parent that starts workers. Each
- * worker has a process that only sleeps, so that a test sees whether the server killed it. */
+/* Tests the server with a hijacked skill worker. The test acts as the worker, and also as the parent that starts
+ * workers. Each worker has a process that only sleeps, so that a test sees whether the server killed it. */
 #include "service/skills.h"
 
 #include <errno.h>
@@ -101,7 +101,8 @@ static void say(const char *text)
 	say_bytes(b.p, b.n);
 }
 
-/* Waits until the server asks for a worker, and gives it a worker. ASKED is the root and perhaps a source. */
+/* Waits until the server asks for a worker, and gives the server a worker. ASKED is what the server must ask for: the
+ * root, and perhaps a source. */
 static void give_worker(const char *asked)
 {
 	char ask[SKILLS_ASK_MAX] = "";

@@ -182,7 +182,7 @@ static void headers(void)
 
 /* --- context ----------------------------------------------------------------------------------- */
 
-/* "instance/workspace/generation", "none", or the whole message. */
+/* Returns "instance/workspace/generation", "none", or the message of the failure. */
 static const char *context(const char *text)
 {
 	static char out[1024];

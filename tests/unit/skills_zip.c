@@ -9,7 +9,8 @@
 
 /* --- archives that are written by hand ------------------------------------------------------- */
 
-/* An entry. A number of 0 means the correct value. Any other number is written instead of it. */
+/* An entry. If a number here is 0, the correct value is written. Any other number is written instead of the correct
+ * value. */
 struct made {
 	const char *name;
 	size_t name_n; /* 0: strlen */
@@ -227,7 +228,7 @@ static void forms(void)
 	make(&wide, &(struct made){ .name = "a", .data = "x", .data_n = 1, .wide = true });
 	end(&wide, true);
 	GIVES(wide, "a*644=x ");
-	/* a program before the archive, which the offsets do not include */
+	/* a program is in front of the archive, and the offsets do not count its bytes */
 	buf_add_str(&front.bytes, "#!/bin/sh\n");
 	make(&front, &(struct made){ .name = "a", .data = "x", .data_n = 1, .header_at = 0 });
 	front.directory.p[42] = 0;
@@ -447,7 +448,7 @@ static void not_archives(void)
 	}
 }
 
-/* Archives that are cut or changed at any byte cause no bad access, as sanitizers check. */
+/* Cuts and changes archives at every byte. No archive may cause a bad access, which the sanitizers would report. */
 static void damaged(void)
 {
 	AUTO_MAKER m = MAKER_INIT;

@@ -1,4 +1,4 @@
-/* Reads configuration files that are already JSON: merging, expansion, paths and strictness. */
+/* Tests how configuration files, already converted to JSON, are merged, expanded and checked. */
 #include "spec/conf.h"
 
 #include <stdlib.h>

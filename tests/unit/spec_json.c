@@ -1,4 +1,5 @@
-/* The config object is written and read back, its keys are sorted, and damaged records are refused. */
+/* Tests that the config object is written and read back, that its keys are sorted, and that damaged records are
+ * refused. */
 #include "spec/spec.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Makes, loads, locks, retires and sweeps records. */
+/* Tests how records are made, loaded, locked, retired and swept. */
 #include "state/record.h"
 
 #include <sys/file.h>
@@ -306,8 +306,8 @@ static void a_sweep_spares_records_in_the_making(void)
 	T_TRUE(!in_home("sandboxes/.new-4567"));
 }
 
-/* The name of a retired record belongs to a new sandbox. Files by that name belong to the new
- * sandbox and must stay. */
+/* A new sandbox has taken the name of a retired record. Files with this name belong to the new sandbox and must
+ * stay. */
 static void a_sweep_spares_a_new_sandbox_of_the_same_name(void)
 {
 	make("a", STATUS_STOPPED);

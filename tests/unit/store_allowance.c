@@ -1,4 +1,4 @@
-/* The bounds are for all layers of an image together, and also limit a single layer. */
+/* Tests the bounds for all layers of an image together. These bounds also limit a single layer. */
 #include "base/erase.h"
 #include "store/allowance.h"
 

@@ -38,7 +38,7 @@ enum { FILTERED = 0 };
 enum { FILTERED = 1 };
 #endif
 
-/* If CALL does not have the result WANT, returns the number of this expectation. */
+/* If CALL does not have the result WANT, the function that uses this macro returns the number of the expectation. */
 #define EXPECT(call, want)                          \
 	do {                                        \
 		n++;                                \

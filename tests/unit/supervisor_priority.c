@@ -1,4 +1,4 @@
-/* Which of its caller's processors a sandbox may use. */
+/* Tests which processors a sandbox may use. */
 #include "supervisor/priority.h"
 
 #include "t.h"

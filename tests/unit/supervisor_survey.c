@@ -1,4 +1,4 @@
-/* The size of a file tree, as the surveyor of a writable layer counts it. */
+/* Tests how the surveyor counts the size of a file tree. */
 #include "supervisor/survey.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* When the supervisor looks at the free space, measures a writable layer, and ends commands. */
+/* Tests when the supervisor looks at the free space, measures a writable layer, and ends commands. */
 #include "supervisor/watch.h"
 
 #include "t.h"
@@ -62,7 +62,7 @@ static void test_looks_become_more_frequent(void)
 	T_INT(look(&w, 1100).next_ms, (1100 - 1024) / 4);
 }
 
-/* Other processes took the space, so after the measurement only new growth counts. */
+/* Other processes took the space. So after the measurement, only later losses of space count. */
 static void test_others_take_space(void)
 {
 	struct watch w = fresh(500000);

@@ -1,4 +1,4 @@
-/* What the host builds from streams that a hostile sandbox could send. */
+/* Tests which files the host makes from streams that a hostile sandbox could send. */
 #include "tree/build.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static void count(void *arg, enum file_record_type type, const char *text)
 	*(type == FILE_MISS ? &n_misses : &n_notes) += 1;
 }
 
-/* Feeds the stream byte by byte when CUT, else whole. */
+/* Feeds the stream, byte by byte if CUT, else in one piece. */
 static int build(const char *to, unsigned flags, const struct buf *stream, bool cut, struct err *e)
 {
 	AUTO_FREE char *path = xasprintf("%s/%s", dir, to);
@@ -231,7 +231,7 @@ static void hard_links_are_kept(void)
 	T_STR(content("hard/g2"), "g");
 }
 
-/* A link has replaced the target of a hard link. */
+/* A symbolic link has replaced the file to which a hard link is to be made. */
 static void a_hard_link_is_never_made_to_another_object(void)
 {
 	AUTO_BUF s = BUF_INIT(65536);

@@ -79,7 +79,7 @@ static void a_command_arrives_with_all_fields(void)
 	T_INT(got.ended_ms, 20);
 }
 
-/* Bad values that a hostile pid 1 could send, one at a time. */
+/* Tests bad values that a hostile pid 1 could send, one value at a time. */
 static void nonsense_about_a_command_is_refused(void)
 {
 	struct command_message bad[] = {

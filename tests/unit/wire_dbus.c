@@ -66,7 +66,7 @@ static void put_example(struct buf *out)
 	dbus_put_call(out, &call, &body);
 }
 
-/* The exact bytes of the specification, written by hand. */
+/* Compares a body with bytes that were written by hand from the specification. */
 static void a_body_is_aligned(void)
 {
 	static const char want[] = "\3\0\0\0abc\0" /* string */
@@ -125,7 +125,7 @@ static void a_cut_message_needs_more_bytes_and_two_are_parsed_one_by_one(void)
 	T_INT(rest.n, 0);
 }
 
-/* A message with the types "uoss", as JobRemoved has, from a machine of the other byte order. */
+/* Reads a message of a machine with the other byte order. Its types are "uoss", as in the signal JobRemoved. */
 static void both_byte_orders(void)
 {
 	static const char big[] = "B\4\1\1\0\0\0\x1c\0\0\0\2\0\0\0\x1d"

@@ -1,4 +1,4 @@
-/* A command finds the connections that were refused while it ran. */
+/* Tests that pid 1 finds the connections that were refused while a command ran. */
 #include "wire/refusals.h"
 
 #include <stdio.h>

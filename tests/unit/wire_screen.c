@@ -10,7 +10,8 @@ static const char *shown(struct buf *b)
 	return buf_str(b);
 }
 
-/* Returns what a new terminal must get to have the modes of TEXT; leave_after() undoes this. ^ stands for ESC. */
+/* Returns what screen_enter() writes after a program has printed TEXT. leave_after() does the same
+ * for screen_leave(). In these texts ^ stands for ESC. */
 static const char *enter_after(const char *text)
 {
 	static struct buf b = BUF_INIT(SCREEN_TEXT_MAX_BYTES);

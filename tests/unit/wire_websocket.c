@@ -341,7 +341,7 @@ static void control_frames_are_short(void)
 	T_STR(server_hears(&b), "!1002");
 }
 
-/* A length that is not in its shortest form, or has its highest bit set. */
+/* Tests lengths that are not in their shortest form, or have their highest bit set. */
 static void bad_lengths_are_refused(void)
 {
 	static const struct {
