@@ -24,7 +24,7 @@ TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 
 
 class Refused(Exception):
-    """The server answered the handshake with another status than 101."""
+    """Raised if the server's answer to the handshake has another status than 101."""
 
     def __init__(self, status, body):
         super().__init__(f"{status} {body!r}")
@@ -32,7 +32,7 @@ class Refused(Exception):
 
 
 class BoxFault(Exception):
-    """An answer with code 1. Holds its text."""
+    """Raised for an answer with the code 1. Holds the text of the answer."""
 
 
 def http_get(port, path, headers=(), host="127.0.0.1"):
@@ -125,7 +125,7 @@ class Socket:
         return opcode, payload
 
     def read_message(self):
-        """Returns the next text. Answers pings. Raises EOFError with the code of a close."""
+        """Returns the next text message. Answers pings. A close frame raises EOFError with its code."""
         while True:
             opcode, payload = self.read_frame()
             if opcode == PING:
@@ -139,7 +139,7 @@ class Socket:
                 return payload.decode()
 
     def close_code(self):
-        """Reads to the close frame and returns its code."""
+        """Reads until the close frame comes, and returns its code."""
         try:
             while True:
                 self.read_message()
@@ -162,7 +162,7 @@ class WebSocketTransport:
 
 
 class StdioTransport:
-    """Lines on the pipes of a server that the test started."""
+    """A transport that sends lines over the pipes of a server that the test started."""
 
     def __init__(self, process):
         self.process, self.lock = process, threading.Lock()

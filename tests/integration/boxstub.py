@@ -2,11 +2,10 @@
 
 usage: boxstub.py pipes|socket LOG RULES
 
-RULES is a JSON object: the step at which the server misbehaves, and how. Steps are "accept" and "handshake" of a
-socket, "eof" and "SIGTERM" of a child, and the names of actions. The rule "once" makes a socket misbehave on its first
-connection only. LOG gets a line for everything that the server receives. With `socket` the server prints its port, and
-serves connections one after the other.
-"""
+RULES is a JSON object. Each key is a step at which the server misbehaves, and its value says how. Steps are
+"accept" and "handshake" of a socket, "eof" and "SIGTERM" of a child, and the names of actions. The rule "once"
+makes a socket misbehave on its first connection only. LOG gets a line for everything that the server receives. With
+`socket` the server prints its port, and serves connections one after the other."""
 
 import base64
 import hashlib
@@ -141,12 +140,12 @@ def answer(transport, request, rules):
         raise Hangup
     if how in ("huge", "parts"):
         flood(transport, how)
-    if how == "trickle":  # a message that never ends, byte by byte
+    if how == "trickle":  # send a message that never ends, byte by byte
         transport.raw(b"\x81\x7e\x40\x00" if isinstance(transport, WebSocket) else b"")
         while True:
             transport.raw(b"a")
             time.sleep(0.05)
-    if how == "many":  # answers to requests that nobody made
+    if how == "many":  # send answers to requests that nobody made
         for i in range(2000):
             transport.send(json.dumps({**reply, "seq_id": seq + 1 + i, "data": {"stdout": "for another call"}}))
     if how == "string":
@@ -176,7 +175,8 @@ def answer(transport, request, rules):
     if isinstance(how, dict) and "fault" in how:
         reply.update(code=1, message=how["fault"], data={})
     elif isinstance(how, dict):
-        # RULES is a word of the command line, which cannot hold a long text: "times" repeats a short one
+        # RULES is one word of the command line and cannot hold a long text. "times" repeats a short
+        # text
         reply["data"] = {**how, "stdout": how["stdout"] * how["times"]} if "times" in how else how
     transport.send(json.dumps(reply))
 

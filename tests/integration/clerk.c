@@ -1,17 +1,18 @@
 /*
- * A small client of client/ask and client/job, for one sandbox. It does what each word on the command line says, one
- * after the other, over one connection. Prints a line for each answer, and the error code of each refused request.
+ * A small client of client/ask and client/job, for one sandbox. Each word on the command line is one step. The client
+ * does the steps in order, over one connection. It prints a line for each answer, and the error code of each refused
+ * request.
  *
  * usage: clerk SANDBOX WORD…    (the sandbox is in CORDON_HOME)
  *
- *   start:SCRIPT   start a background command that runs SCRIPT and may report; "it" below is this command
- *   feed:TEXT      give it a line of input
- *   end            end its input
- *   until:TEXT     look until its output has TEXT
- *   term           send SIGTERM to everything that it started
+ *   start:SCRIPT start a background command that runs SCRIPT and may report; the steps below are about this command
+ *   feed:TEXT give the command a line of input
+ *   end end the command's input
+ *   until:TEXT look until the command's output has TEXT
+ *   term send SIGTERM to everything that the command started
  *   list           list all commands
- *   attach         attach to it and print what comes, until its end
- *   wait           look until its end, and forget it
+ *   attach attach to the command and print its output until it ends
+ *   wait look until the command has ended, and make pid 1 forget it
  */
 #include <signal.h>
 #include <stdio.h>
@@ -68,7 +69,7 @@ static void on_command(void *arg, const struct command_message *m)
 
 static int look(bool for_more, struct err *e);
 
-/* The word "until:": looks, waits for more output, looks again. */
+/* Does the step `until:`: looks, waits for more output, and looks again. */
 static bool is_found(const char *text)
 {
 	static bool waited;

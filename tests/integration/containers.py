@@ -1,6 +1,6 @@
-"""Containers for tests, made by runc as Docker makes them, with Docker's capabilities and read-only cgroups. A test can ask
-for masked paths, a filter like Docker's and writable cgroups. The root is an overlay of this machine's files.
-"""
+"""Containers for tests, made by runc as Docker makes them, with Docker's capabilities and read-only cgroups. A test
+can ask for masked paths, a filter like Docker's and writable cgroups. The root is an overlay of this machine's
+files."""
 
 import json
 import os
@@ -31,13 +31,13 @@ def _refuse(names, errno, *args):
     return {"names": list(names), "action": "SCMP_ACT_ERRNO", "errnoRet": errno, **({"args": list(args)} if args else {})}
 
 
-# what Docker's filter refuses to a container without CAP_SYS_ADMIN
+# calls that Docker's filter refuses in a container without CAP_SYS_ADMIN
 DOCKER_FILTER = _filter(
     _refuse(["unshare", "setns", *MOUNT_CALLS], EPERM), _refuse(["clone3"], ENOSYS),
     _refuse(["clone"], EPERM, {"index": 0, "value": CLONE_NEWUSER, "valueTwo": CLONE_NEWUSER, "op": "SCMP_CMP_MASKED_EQ"}))
-# a filter that lets namespaces be made and refuses mounts in them
+# a filter that allows new namespaces, but refuses mounts in them
 MOUNT_FILTER = _filter(_refuse(MOUNT_CALLS, EPERM))
-# the kernel may have no AppArmor: this filter answers as the profile docker-default does
+# the kernel may have no AppArmor, so this filter refuses what the profile docker-default refuses
 APPARMOR = _filter(_refuse(["mount", "move_mount", "pivot_root"], EACCES))
 
 

@@ -9,7 +9,7 @@
 #include "client/call.h"
 #include "client/job.h"
 
-#define FED_BYTES 200000 /* more than a pipe holds: input has to wait for output */
+#define FED_BYTES 200000 /* more than a pipe holds, so input must wait for output */
 
 enum kind { FED, TALKER, CANCELLED, KINDS };
 
@@ -121,8 +121,8 @@ static void on_end(void *arg, const struct job_end *end)
 	struct command *c = arg;
 	struct crowd *s = c->crowd;
 
-	/* SWEPT: without cgroups, if a cancelled command does not end within a second, everything in its sandbox is
-	 * ended. This is not the server's fault. */
+	/* If a command was swept, the server made no mistake: without cgroups, everything in a
+	 * sandbox is ended if a cancelled command does not end within a second. */
 	if (end->err)
 		wrong(c, end->err->msg);
 	else if (end->end.swept)

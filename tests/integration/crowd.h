@@ -1,5 +1,5 @@
-/* Runs many commands at once over many lines. A third of them send their input back, which is compared. A third print
- * on both outputs. A third are cancelled. */
+/* Runs many commands at once over many lines. One third of the commands send their input back, and
+ * the crowd compares it. One third print to stdout and stderr. One third are cancelled. */
 #pragma once
 
 #include "client/line.h"
@@ -7,12 +7,12 @@
 
 struct crowd_plan {
 	struct loop *loop;
-	struct line **line; /* borrowed until the end */
+	struct line **line; /* borrowed until the crowd has ended */
 	unsigned n_lines;
 	unsigned each;    /* commands at once on each line */
 	unsigned rounds;  /* 0 means no end */
 	const char *mark; /* argument of `sleep` in commands that are cancelled */
-	/* WRONG counts wrong outputs and statuses. */
+	/* Called at the end. WRONG is the number of wrong outputs and statuses. */
 	void (*end)(void *arg, unsigned wrong);
 	void *arg;
 };

@@ -1,4 +1,4 @@
-"""A Debian root made of packages that are installed on this machine: no download, no root needed."""
+"""Makes a Debian root from installed packages of this machine. This needs no download and no root privileges."""
 
 import os
 import re
@@ -13,7 +13,7 @@ def run(*argv):
 
 
 def closure(wanted):
-    """The installed packages among WANTED and everything they depend on: {package: version}."""
+    """Returns {package: version} of the installed packages among WANTED and of all their dependencies."""
     fields = "${binary:Package}\t${Version}\t${Provides}\t${Pre-Depends}, ${Depends}\t${Status}\n"
     known, provided = {}, {}
     for line in run("dpkg-query", "-W", "-f", fields).splitlines():

@@ -1,9 +1,9 @@
-"""What the black-box tests share. Each test has its own state directory. Its sandboxes are always removed, and after
-every test the harness proves that nothing is left on the machine.
+"""Code that all black-box tests use. Each test has its own state directory. Its sandboxes are always removed, and
+after every test the harness proves that nothing is left on the machine.
 
 The process that runs tests is a sub-reaper (run.py makes it one), so every process that our programs leave running
-becomes its child. The harness then looks at its own descendants, and no test has to know the names of our processes.
-"""
+becomes its child. The harness then looks at its own descendants, and no test has to know the names of our
+processes."""
 
 import collections
 import errno
@@ -40,14 +40,14 @@ MODE = os.environ.get("CORDON_TEST_MODE", "root" if os.geteuid() == 0 else "user
 SERVED = MODE.startswith("served")
 MODE = {"served": "root", "served-user": "user"}.get(MODE, MODE)
 USUAL_MODES = ("root", "user", "bare", "userns")
-# for classes whose result depends on the kernel's permissions
+# for test classes whose result depends on what the kernel allows
 ALL_MODES = (*USUAL_MODES, "container", "delegated", "session")
-ONE_ID = MODE in ("bare", "userns")  # no uid range: one id inside
+ONE_ID = MODE in ("bare", "userns")  # the sandbox has no range of uids, but only one id
 BASE = os.environ.get("CORDON_TEST_TMP", tempfile.gettempdir())
 
 SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # factor for all time limits; an emulated machine needs more
 COMMAND_SECONDS = 30 * SLOW  # no single command of ours may take longer
-GONE_SECONDS = 5 * SLOW      # by then a removed sandbox has no process
+GONE_SECONDS = 5 * SLOW      # a removed sandbox has no process after this time
 
 HOST_SECRET = "CORDON_TEST_SECRET"
 HOST_SECRET_VALUE = "must-not-be-seen-inside"
@@ -56,7 +56,8 @@ _numbers = itertools.count(1)
 
 
 def unique_number():
-    """A number of seconds that no other test sleeps for. It marks the `sleep` of this test in any process list."""
+    """Returns a number of seconds that no other test sleeps for. It marks the `sleep` of this test in process
+    lists."""
     return 1_000_000_000 + (os.getpid() % 100_000) * 10_000 + next(_numbers)
 
 
@@ -101,12 +102,12 @@ class Process:
 
     @property
     def uids(self):
-        """Real, effective, saved and file-system uid, as the host counts them."""
+        """The real, effective, saved and file-system uid, by the ids of the host."""
         return [int(u) for u in self.status("Uid")]
 
     @property
     def is_pid1(self):
-        """The first process of a pid namespace below ours."""
+        """True for the first process of a pid namespace below ours."""
         inside = self.status("NSpid")
         return len(inside) > 1 and inside[-1] == "1"
 
@@ -195,8 +196,8 @@ def cgroup_mounts():
 
 
 def groups_of(home):
-    """Control groups of all sandboxes in HOME, also of killed supervisors. The first digits of a group's name
-    identify the home."""
+    """Returns the control groups of all sandboxes in HOME, also groups that killed supervisors left. The first
+    digits of a group's name identify the home."""
     tag = hashlib.sha256(os.path.realpath(home).encode()).hexdigest()[:6]
     prefix, found = f"cordon-{tag}", set()
     own = Process(os.getpid()).cgroups()
@@ -304,7 +305,7 @@ class Reader(threading.Thread):
 
 
 class Terminal:
-    """A program on a real pseudo-terminal, as a person at a keyboard has it."""
+    """A program on a pseudo-terminal, as if a person at a keyboard ran it."""
 
     def __init__(self, test, argv, env, rows=24, cols=80, pass_fds=(), cwd=None):
         self.test, self.seen = test, b""
@@ -459,7 +460,7 @@ def own_depth():
 
 
 def loops_below(directory):
-    """Loop devices that hold a file below the directory."""
+    """Returns the loop devices whose file is below the directory."""
     found = []
     for name in os.listdir("/sys/block") if os.path.isdir("/sys/block") else []:
         try:
@@ -487,7 +488,7 @@ def table_of_ranges(path):
 
 
 def claims_below(directory):
-    """Records below the directory that hold a slot of the machine-wide table of uid ranges."""
+    """Returns the records below the directory that have a slot in the machine-wide table of uid ranges."""
     claims = []
     for path in ("/var/lib/cordon/uid-ranges", "/run/cordon/uid-ranges"):
         slots = table_of_ranges(path) if os.access(path, os.R_OK) else b""
@@ -547,7 +548,7 @@ class KeptHome:
 
 
 def bases_of_others(home):
-    """Bases whose files have other ids. rmtree cannot remove them."""
+    """Bases of the image `host` whose files have other ids, so that rmtree cannot remove them."""
     return glob.glob(os.path.join(home, "cache/host/*-[ug]"))
 
 
@@ -598,7 +599,7 @@ class CordonTest(unittest.TestCase):
 
     def cordon(self, *args, stdin=None, env=None, timeout=COMMAND_SECONDS, home=None, cwd=None,
                program=CORDON, **popen):
-        """Runs the program to its end. STDIN: bytes to send; None is /dev/null."""
+        """Runs the program to its end. STDIN is the bytes to send, or None for /dev/null."""
         self.lend_home(home, args)
         argv, started = [program, *args], time.monotonic()
         proc = subprocess.Popen(
@@ -677,7 +678,7 @@ class CordonTest(unittest.TestCase):
         return box
 
     def built(self, got):
-        """Returns GOT. If the program says that the feature is not supported yet, the test is not run."""
+        """Returns GOT. If GOT says that the feature is not supported yet, skips the test."""
         if got.code == 1 and re.fullmatch(r"error: .* is not supported yet\n", got.errtext):
             self.not_run(got.errtext.strip()[len("error: "):])
         return got
@@ -877,5 +878,5 @@ class CordonTest(unittest.TestCase):
             found.append(f"cannot remove {path}: {info[1]}")
 
         if found:
-            remove_groups(self.left_groups())  # the test has reported these groups
+            remove_groups(self.left_groups())  # the test has reported that these groups are left
         shutil.rmtree(self.dir, onerror=note)

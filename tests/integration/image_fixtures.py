@@ -192,7 +192,7 @@ def describe(root, ids=None):
             size = st.st_size if not stat.S_ISDIR(st.st_mode) else 0
             mtime = int(st.st_mtime)
             if stat.S_ISDIR(st.st_mode) and mtime > 1600000000:
-                mtime = None  # a directory without an entry of its own
+                mtime = None  # the archive has no entry for this directory
             same = inodes.setdefault(st.st_ino, rel) if stat.S_ISREG(st.st_mode) else None
             found[rel] = (kind, oct(st.st_mode & 0o7777), uid, gid, size, mtime, extra,
                           tuple(sorted(xattrs.items())), same)
@@ -213,7 +213,7 @@ def image_program():
 
 
 class ImageMixin:
-    """For CordonTest: cordon-image as `cordon` calls it, and images to feed it with."""
+    """A mixin for CordonTest. It runs cordon-image in the way in which `cordon` runs it, and makes images for it."""
 
     def setUp(self):
         super().setUp()
@@ -238,7 +238,7 @@ class ImageMixin:
         return describe(self.path("bundle/rootfs"))
 
     def assert_as_the_oracle(self, ours, theirs):
-        """Asserts that both trees are the same. Devices, which our programs leave out, and ids beyond the map do not
+        """Asserts that both trees are equal. Devices, which our programs leave out, and ids beyond the map do not
         count."""
         for device in (b"dev/null", b"dev/extra"):
             self.assertNotIn(device, ours)
@@ -275,7 +275,7 @@ class ImageMixin:
         return got
 
     def store_files(self):
-        """Files of the store: all that readers can see, and unfinished work that cannot be resumed."""
+        """Returns the files of the store that readers can see, and unfinished work that cannot be resumed."""
         found = []
         for sub in ("images", "layers", "flat", "tmp"):
             place = os.path.join(self.home, "cache", sub)
@@ -290,7 +290,7 @@ class ImageMixin:
         return self.ok("inspect", "--format", "json", ref).json()
 
     def layer_roots(self, ref):
-        """The unpacked layers, lowest first."""
+        """Returns the unpacked layers, the lowest first."""
         layers = [os.path.join(self.home, "cache/layers", layer["blob_digest"].split(":")[1])
                   for layer in self.inspect(ref)["layers"]]
         # on a file system without whiteout devices, whiteouts are files named .wh.
@@ -329,7 +329,7 @@ def sha256(data):
 
 
 def classic_archive(path, layers, tag, diff_ids=None, tags=True, settings=None):
-    """LAYERS are bytes or files, possibly compressed; DIFF_IDS say what they should unpack to."""
+    """LAYERS are bytes or files, and may be compressed. DIFF_IDS are the digests of the unpacked layers."""
     blobs = [layer if isinstance(layer, bytes) else open(layer, "rb").read() for layer in layers]
     config = json.dumps({
         "architecture": "amd64", "os": "linux", "config": settings or {},
@@ -385,7 +385,7 @@ class RealRegistry:
             config["auth"] = auth
         path = os.path.join(top, "config.yml")
         with open(path, "w") as handle:
-            json.dump(config, handle)  # JSON is YAML
+            json.dump(config, handle)  # the registry reads YAML, and JSON is YAML
         with open(os.path.join(top, "log"), "wb") as log:
             self.proc = test.spawn("serve", path, program=shutil.which("docker-registry"),
                                    stdout=log, stderr=log)

@@ -39,7 +39,7 @@ def check(result, what):
         raise OSError(ctypes.get_errno(), what)
 
 
-# packets to 198.18.0.0/15 leave, and no machine answers
+# packets to 198.18.0.0/15 are sent, but no machine answers them
 BLACK_HOLE = """link add hole type veth peer name nowhere
 link set nowhere up
 link set hole arp off up
@@ -73,7 +73,7 @@ class Namespace:
         check(libc.setns(self.fd, CLONE_NEWNET), "setns")
 
     def do(self, what, *args, **kwargs):
-        """Calls WHAT with this namespace as the current one."""
+        """Calls WHAT in this namespace."""
         def call():
             self.enter()
             return what(*args, **kwargs)
@@ -426,7 +426,7 @@ route add default via {GATEWAY6} dev eth0
 
 
 class World(Lab):
-    """The host and the world only. The sandbox and its gateway are real."""
+    """A lab with the namespaces `outside` and `world` only. The sandbox and its gateway are real."""
 
     def __init__(self):
         self.outside, self.world = Namespace(), Namespace()

@@ -11,7 +11,7 @@ CORDON_TEST_STRICT=1 only the reasons in tests/not-run-allowed.txt are accepted.
 A test that fails runs once more, alone. If it passes then, it counts as passed and as unsteady.
 With CORDON_TEST_STRICT=1 more than UNSTEADY_MAX unsteady tests are a failure.
 
-The last two lines are the count. A case is a test, a run is a case in one mode:
+The last two lines of the output are the result. A case is a test, and a run is a case in one mode:
 
     1451 cases, 4758 runs in 7 modes, 0 unsteady
     4758 passed, 0 failed, 132 skipped
@@ -67,7 +67,7 @@ LIKE = {"served": "root", "served-user": "user"}  # with --wide, the served mode
 JOB_TESTS = 12  # a job with fewer tests also gets those of the next class: the start of Python costs as much as a test
 SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # factor for all time limits of tests
 UNSTEADY_MAX = 2  # the most unsteady tests that CORDON_TEST_STRICT=1 accepts
-UNRESPONSIVE_SECONDS = 20  # the job is killed this long after the test's own limit
+UNRESPONSIVE_SECONDS = 20  # if a test does not end this long after its own limit, its job is killed
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -141,7 +141,7 @@ class Reporter(unittest.TestResult):
 
 
 def explain(err):
-    """The text of a failure: first the message, then the frames without those of unittest."""
+    """Returns the text of a failure: first the message, then the stack frames except those of unittest."""
     kind, exc, frames = err
     where = [f"  at {f.filename.rsplit('/', 1)[1]}:{f.lineno} in {f.name}: {f.line}"
              for f in traceback.extract_tb(frames) if "/unittest/" not in f.filename]
@@ -174,7 +174,7 @@ CONTAINER_COUNT = 1 << 18
 
 
 def enter_container(argv):
-    """Becomes root of an imitated unprivileged container and executes ARGV. The container has a user
+    """Imitates an unprivileged container, and executes ARGV as its root. The container has a user
     namespace with a wide map, a mount, pid and ipc namespace, a new /run, and no usable cgroup."""
     libc = ctypes.CDLL(None, use_errno=True)
 
@@ -571,8 +571,8 @@ class Runner:
             print(f"failed   {title}\n{indent(event['text'])}", flush=True)
 
     def look_again(self):
-        """Runs each failed test once more, alone. On a small machine a test with a deadline can fail because of its
-        neighbours. Tests that pass now are listed at the end as unsteady."""
+        """Runs each failed test once more, alone. On a small machine a test with a deadline can fail because other
+        tests run at the same time. Tests that pass now are listed at the end as unsteady."""
         again, self.doubtful = self.doubtful, []
         if not again:
             return
@@ -688,7 +688,7 @@ def kill_tree(pid):
 
 
 def kill_adopted():
-    """Kills what killed jobs had started. These processes are our children now."""
+    """Kills the processes that killed jobs had started. These processes are our children now."""
     import harness
     table = harness.all_processes()
     for p in list(table.values()):

@@ -1,20 +1,23 @@
 /*
- * A small server on client/hands, client/line and client/job, driven by lines on its standard input:
+ * A small server that uses client/hands, client/line and client/job. Each line on its standard input is an order:
  *
  *   create NAME [OPTION]…      makes a sandbox of the image `host` with its layer on disk; prints "created NAME"
  *   start NAME [OPTION]…       starts a stopped sandbox; prints "started NAME"
  *   delete NAME                prints "gone NAME" when the sandbox is gone
- *   limits NAME [OPTION]…      changes memory:MIB, cpus:THOUSANDTHS or pids:N of a running sandbox; prints "limited NAME"
+ *   limits NAME [OPTION]… changes limits of a running sandbox; prints "limited NAME"
  *   size PATH [OPTION]…        prints "size BYTES ENTRIES"
  *   sweep [OPTION]…            prints "swept"
  *   crowd ROUNDS EACH MARK     runs commands in all sandboxes at once (crowd.h); prints "wrong N"
  *
- * The other OPTIONs are stays, soft (limits), net, ro:HOST:GUEST, rw:HOST:GUEST, volume:NAME:GUEST, dir:ROOT, refuse:PATH,
- * root:PATH, make, bytes:N, entries:N and within:MS, the deadline. A failure prints "failed WORD NAME CODE TEXT". Lines
- * do not wait for each other. At the end of its input the server prints how many handlers of its loop blocked, and ends.
+ * The options of `limits` are `memory:MIB`, `cpus:THOUSANDTHS` and `pids:N`. All other orders take these options:
+ * `stays`, `soft` (soft limits), `net`, `ro:HOST:GUEST`, `rw:HOST:GUEST`, `volume:NAME:GUEST`, `dir:ROOT`,
+ * `refuse:PATH`, `root:PATH`, `make`, `bytes:N`, `entries:N`, and `within:MS` (the deadline). If an order fails, the
+ * server prints "failed WORD NAME CODE TEXT". An order does not wait for the orders before it. At the end of its
+ * input the server prints how many handlers of its loop blocked, and ends.
  *
- * The process that is started is the foreman. It runs itself as the server, with the channel as descriptor 3. If it
- * gets arguments, its hands only do what sessions need, and refuse to share the directories that the arguments name.
+ * A test starts this program as the foreman. The foreman runs this program again as the server, with the channel as
+ * descriptor 3. If the foreman gets arguments, its hands only do what sessions need, and refuse to share the
+ * directories that the arguments name.
  */
 #include <errno.h>
 #include <fcntl.h>

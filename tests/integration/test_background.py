@@ -158,7 +158,8 @@ class Client:
         return stream
 
     def read(self, stream, until, grants=True):
-        """Reads a framed stream until DONE(stdout, stderr) is true or the command ended. Returns both and the end."""
+        """Reads a framed stream until UNTIL(stdout, stderr) is true or the command ended. Returns (stdout, stderr,
+        end)."""
         out = {0: b"", STDERR: b""}
         while not until(out[0], out[STDERR]):
             kind, flags, body = self.take(stream, OUTPUT, EXIT)
@@ -238,7 +239,7 @@ class Life(BackgroundTest):
         got = second.ended(ident)
         self.assertEqual((got.end, got.data, got.pid), ((7, 0), b"out\n", 0))
         self.assertEqual(got.flags, IS_BACKGROUND | HAS_ENDED | NO_INPUT)
-        # LOOK keeps the command, ATTACH removes it after its end
+        # pid 1 keeps an ended command after LOOK, but forgets it after ATTACH
         self.assertEqual(second.look(ident).end, (7, 0))
         third = self.client(box)
         self.assertEqual(third.read(third.attach(ident), to_the_end), (b"out\n", b"", (7, 0)))
@@ -552,8 +553,8 @@ class Bounds(BackgroundTest):
         self.assertEqual(client.start("true"), idents[-1] + 1)
 
     def grown(self, box, client, ask, times):
-        """Asks again and again and reads no answer; the socket holds all questions. Then reads all answers. Returns by
-        how many KiB pid 1 has grown."""
+        """Asks many times without reading an answer. The socket holds all questions. Then reads all answers.
+        Returns by how many KiB pid 1 has grown."""
         before = box.pid1().rss_kib
         asked = [ask() for _ in range(times)]
         self.eventually(lambda: self.waits(box))
@@ -768,7 +769,8 @@ class Reports(BackgroundTest):
         self.assertEqual(client.take(stream)[0], EXIT)
 
     def test_reports_of_other_processes_are_ignored(self):
-        """The other processes: a child of the command, a process that another command left, and another command."""
+        """Three other processes try: a child of the command, a process that another command left, and another
+        command."""
         box = self.create()
         self.assertEqual(self.run_reporter(box, "if os.fork() == 0:\n  report(b'forged')\n  os._exit(0)\nos.wait()"),
                          (None, (0, 0)))
@@ -786,7 +788,7 @@ while True:
             client.signal(ident, signal.SIGKILL, SCOPE)
 
     def test_connections_made_before_the_command_started_are_ignored(self):
-        """The processes that connected are gone, and the command may have got the number of such a process."""
+        """The processes that connected have ended. The command may have the number that such a process had."""
         box = self.create()
         self.assertEqual(self.run_reporter(box, "report(b'first')")[0], b"first")
         fill = REPORT_LINES + """
@@ -813,7 +815,8 @@ for i in range(200):
             self.assertEqual(client.take(client.attach(ident), REPORT)[2], str(i).encode() * (i + 1))
 
     def test_reports_of_commands_that_end_at_once_arrive(self):
-        """Some commands end while pid 1 reaps others. Their connections still wait in the queue."""
+        """Some commands end while pid 1 reaps others. Then the connections of these commands still wait in the
+        queue."""
         client = self.client(self.create())
         lines = REPORT_LINES + "sys.stdin.read(); report(b'state'); os._exit(0)"
         for _ in range(2):
@@ -879,7 +882,7 @@ for i in range(40):  # so that its number is not among the first
 
 
 class ClientLibrary(WireTest):
-    """The requests of the classes above, made by client/ask and client/job. clerk.c makes them one after the other."""
+    """clerk.c makes the requests of the classes above, one after the other, with client/ask and client/job."""
 
     modes = ("root", "user")
 

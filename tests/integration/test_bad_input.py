@@ -1,5 +1,5 @@
-"""Bad input of every kind causes no crash and no hang: the status is 1 or 2, a message is printed and nothing is
-made."""
+"""Bad input of every kind causes no crash and no hang. The exit status is 1 or 2, a message is printed, and no
+sandbox is made."""
 
 import os
 import re
@@ -187,7 +187,8 @@ class OtherCommands(CordonTest):
         self.assertEqual((got.code, got.text), (0, "/usr\n"), got)
 
     def test_digit_users_are_numbers_or_errors(self):
-        """CVE-2026-30892, CVE-2026-46680: a user of digits is never taken for a name, and is never root by accident."""
+        """CVE-2026-30892, CVE-2026-46680: if a user is given as digits, it is never taken for a name, and never
+        becomes root by accident."""
         box = self.create()
         box.out("echo '4294967296:x:0:0::/root:/bin/sh' >> /etc/passwd; "
                 "echo '99999999999:x:0:0::/root:/bin/sh' >> /etc/passwd")

@@ -1,4 +1,5 @@
-"""cordon-box as LangBot sees it: a client of our own speaks the Box protocol over WebSocket and over pipes."""
+"""Tests cordon-box with a client of our own. Like LangBot, it speaks the Box protocol over WebSocket and over
+pipes."""
 
 import base64
 import hashlib
@@ -42,7 +43,8 @@ class Server:
         return found and found.group(1)
 
     def looked(self):
-        """Returns true when the server has tested whether sandboxes work. By then the sandbox of this test has ended."""
+        """Returns true when the server has tested whether sandboxes work, and the sandbox that it used for this has
+        ended."""
         return re.search(rb"backend \S+ works|no sandbox can be made|backend '", self.err.data)
 
     def reader(self):
@@ -319,7 +321,7 @@ class Access(BoxTest):
         self.refused(401, server.current, instance="inst-8")
         self.refused(401, server.legacy)  # a peer without headers is refused from now on
         self.assertEqual(server.current().call("__ping"), {})
-        self.assertEqual(old.call("__ping"), {})  # a connected peer stays
+        self.assertEqual(old.call("__ping"), {})  # a peer that is already connected stays connected
 
     def test_a_configured_instance(self):
         server = self.server(env={"LANGBOT_BOX_TRUSTED_INSTANCE_UUID": INSTANCE})
@@ -1048,8 +1050,8 @@ class Processes(BoxTest):
         self.fails("BoxManagedProcessNotFoundError: session s has no managed process with process_id=a", self.info, "a")
 
     def test_each_process_brings_its_own_limits(self):
-        """Three processes of 100 MB each run in a session of 128 MB. Afterwards the session gets its own limits
-        back."""
+        """Three processes of 100 MB each run in a session of 128 MB. After they have ended, the session has its own
+        limits again."""
         self.peer.call("box_delete_session", {"session_id": "s"})
         self.peer.call("box_create_session", {"session_id": "small", "memory_mb": 128})
         name = self.peer.call("box_get_session", {"session_id": "small"})["backend_session_id"]

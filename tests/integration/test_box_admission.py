@@ -1,4 +1,5 @@
-"""Grants of cordon-box. If grants are enforced, no sandbox runs without a grant. LangBot's Cloud mode uses grants."""
+"""Tests the grants of cordon-box. If grants are enforced, no sandbox runs without one. LangBot's Cloud mode uses
+grants."""
 
 import datetime
 import hashlib
@@ -50,7 +51,8 @@ class Gated(Transports):
             "instance_uuid": instance, "workspace_uuid": workspace, "entitlement_revision": revision})
 
     def other(self, workspace="w-blue", generation=1):
-        """Returns a peer with another context on the same connection, because pipes are one connection."""
+        """Returns a peer with another context. It uses the same connection, because a server on pipes has only
+        one."""
         peer = Peer(self.peer.transport, INSTANCE, workspace, generation)
         peer.answers, peer.condition, peer.numbers = self.peer.answers, self.peer.condition, self.peer.numbers
         return peer

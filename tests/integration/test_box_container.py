@@ -1,4 +1,4 @@
-"""cordon-box as pid 1 of a container: with the settings that it needs, and without each of them."""
+"""Runs cordon-box as pid 1 of a container: once with all settings that it needs, and then without each of them."""
 
 import os
 import re
@@ -109,7 +109,8 @@ class Works(BoxContainer):
 
 
 class Lacks(BoxContainer):
-    """The log at start, the error and `cordon doctor` name the missing permission and its setting."""
+    """The log of the start, the error and `cordon doctor` name the missing permission and the setting that gives
+    it."""
 
     def names(self, box, need, doctor=1):
         self.assertRegex(self.log(), f"no sandbox can be made: .*{ADVICE[need]}")

@@ -30,7 +30,7 @@ print("fine")
 
 class Input(BoxTest):
     def test_input_is_the_device_null(self):
-        """uvx opens /dev/null itself, and other programs look at what kind of file their input is."""
+        """uvx opens /dev/null itself. Other programs check which kind of file their input is."""
         server = self.server()
         peer = server.legacy()
         got = peer.exec("a", f"python3 -c '{NULL}'")
@@ -117,7 +117,7 @@ class ColdStart(BoxTest):
         sandbox that the server tries at its start."""
         server = Cold(self, env={"LANGBOT_BOX_TRUSTED_INSTANCE_UUID": INSTANCE})
         hands = self.eventually(server.hands)
-        for hand in hands:  # nothing that needs a hand is answered now
+        for hand in hands:  # from now on the server cannot answer a request that needs a hand
             os.kill(hand.pid, signal.SIGSTOP)
         peer = server.current()
         self.assertEqual(peer.call("__ping"), {})
@@ -128,7 +128,7 @@ class ColdStart(BoxTest):
 
 
 class Sandboxes(BoxTest):
-    """How the sandbox of a session looks from outside."""
+    """Tests the sandbox of a session from the outside."""
 
     def inspect(self, info):
         return self.cordon("inspect", info["backend_session_id"], "--format", "json").json()
@@ -244,7 +244,7 @@ class Readiness(BoxTest):
         return self.server(), lambda: os.unlink(place)
 
     def test_a_backend_that_fails_is_not_tried_for_every_question(self):
-        """/readyz needs no token, so whoever asks often must not make the server start sandboxes as often."""
+        """/readyz needs no token. So a client that asks often must not make the server start a sandbox each time."""
         server, repair = self.broken()
         began = time.monotonic()
         for _ in range(40):
@@ -269,7 +269,7 @@ class Excerpts(BoxTest):
     modes = ("user",)
 
     def test_few_lines_of_a_process_reach_the_log(self):
-        """At most four lines in a second, and 512 bytes of each line."""
+        """The log gets at most four lines in a second, and at most 512 bytes of each line."""
         server = self.server()
         peer = server.legacy()
         peer.call("box_create_session", {"session_id": "a"})

@@ -60,7 +60,7 @@ class Execs(BoxTest):
         self.assertEqual(got["stdout"], name)
 
     def test_files_are_copied_as_langbot_copies_them(self):
-        """LangBot runs python3 with a script on its input, which writes and reads files in base64."""
+        """LangBot runs python3 and sends it a script as input. The script writes and reads files in base64."""
         script = "python3 - <<'LBPY'\nimport base64\nopen('/workspace/in.bin','wb').write(base64.b64decode('AAEC'))\n" \
                  "print(base64.b64encode(open('/workspace/in.bin','rb').read()).decode())\nLBPY"
         self.assertEqual(self.peer.exec("a", script)["stdout"], "AAEC")

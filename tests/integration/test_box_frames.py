@@ -1,4 +1,5 @@
-"""Hostile bytes on the WebSockets of cordon-box: fragments, masks, lengths, close codes, upgrades, and pings."""
+"""Sends hostile bytes to the WebSockets of cordon-box: fragments, masks, lengths, close codes, upgrades, and
+pings."""
 
 import os
 import socket
@@ -172,7 +173,7 @@ class Relays(BoxTest):
         self.assertEqual(peer.call("box_get_managed_process", {"session_id": "s", "process_id": "p"})["status"], "running")
 
     def test_a_peer_that_answers_no_ping_is_disconnected(self):
-        """The next relay takes over, and stays because it answers pings."""
+        """The next relay replaces the silent relay. It stays connected, because it answers pings."""
         server = self.server(env={"CORDON_BOX_PING_MS": "200"})
         self.start(server, "cat")
         silent, next_ = server.relay("s", "p"), server.relay("s", "p")
@@ -207,7 +208,7 @@ class Relays(BoxTest):
         self.assertEqual(slow.read_frame()[0], PING)
         slow.send_text("x" * 300_000)  # more than a pipe holds, so the server does not see the pong after it
         slow.send_frame(PONG)
-        for _ in range(6):  # between two pings passes more time than a peer has for its pong
+        for _ in range(6):  # the time between two pings is longer than the time that a peer has for its pong
             self.assertEqual(clock.read_frame()[0], PING)
             clock.send_frame(PONG)
         with open(go, "w", encoding="utf-8"):

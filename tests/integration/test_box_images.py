@@ -1,4 +1,4 @@
-"""The backends of cordon-box: which one is chosen, what each does with an image, and which network a session gets."""
+"""Tests which backend cordon-box chooses, what each backend does with an image, and which network a session gets."""
 
 import json
 import shlex

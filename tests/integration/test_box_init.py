@@ -1,4 +1,4 @@
-"""How cordon-box starts, takes its configuration and shows what it can do, as LangBot sees it."""
+"""Tests how cordon-box starts, reads its configuration and reports its abilities to LangBot."""
 
 import json
 import os

@@ -1,8 +1,7 @@
 """cordon-box under load, with peers that disconnect or send nonsense, and with processes that are killed.
 
-Every server of this file watches its own loop (CORDON_BOX_WATCH_LOOP): when a test ends, no handler may have blocked
-it. Longer runs are in tests/soak/test_soak_box.py.
-"""
+Every server of this file watches its own loop (CORDON_BOX_WATCH_LOOP): when a test ends, no handler may have
+blocked it. Longer runs are in tests/soak/test_soak_box.py."""
 
 import fcntl
 import json
@@ -40,7 +39,7 @@ class LoadTest(BoxTest):
         return server.health()["memory_held_bytes"]
 
     def in_parallel(self, work, n):
-        """Runs WORK(i) in N threads. A failure of one fails the test."""
+        """Runs WORK(i) in N threads. If one call fails, the test fails."""
         failures = []
 
         def guarded(i):
@@ -177,7 +176,7 @@ class SlowPeers(LoadTest):
     modes = ("user",)
 
     def test_a_peer_sends_byte_by_byte(self):
-        """The request is understood after its last byte, and other peers are answered between any two bytes."""
+        """A peer sends a request byte by byte. Between any two bytes, the server answers other peers."""
         server = self.server()
         other = server.legacy()
         other.exec("a", "true")
@@ -351,7 +350,7 @@ class Ceiling(LoadTest):
             ws = self.box.current().transport.socket
             ws.send_frame(TEXT, b'{"a":"' + b"x" * MIB, fin=False)
             ws.send_frame(9, b"")
-            self.assertIn(ws.read_frame()[0], (8, 10))  # the server has taken the frame, or is short of memory
+            self.assertIn(ws.read_frame()[0], (8, 10))  # the server has read it, or memory is short
             hoarders.append(ws)
         return hoarders
 
@@ -393,7 +392,7 @@ class Ceiling(LoadTest):
         deaf = self.box.current()
         gate = os.path.join(self.dir, "gate")
         os.mkdir(gate)
-        # in JSON each of these bytes takes six
+        # in JSON each of these bytes becomes six bytes
         loud = "head -c 1000000 /dev/zero | tr '\\0' '\\1'; touch $N; until [ -e go ]; do sleep 0.1; done"
         for i in range(8):
             deaf.post("box_exec", {"session_id": f"s{i}", "cmd": loud, "env": {"N": str(i)}, "host_path": gate})
@@ -481,7 +480,8 @@ class Killed(LoadTest):
     kills = 4
 
     def test_a_server_is_killed_at_any_instant(self):
-        """All its sandboxes end within 3 s, before another server starts. The next server serves."""
+        """All sandboxes of the killed server end within 3 s, before another server starts. Then the next server
+        works."""
         pick = random.Random(os.getpid())
         for round_ in range(self.kills):
             server, slow = self.server(), unique_number()

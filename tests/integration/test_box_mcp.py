@@ -1,6 +1,5 @@
-"""MCP servers as LangBot runs them: managed processes of a shared session, reached through their relays, by clients of
-our own and by clients that others wrote.
-"""
+"""Tests MCP servers in the way in which LangBot runs them. Each is a managed process of a shared session. Our own
+clients, and clients that others wrote, reach the servers through relays."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""Replayed generations and forged ids: no Workspace reaches another one, or an older state of itself."""
+"""Tests replayed generations and forged ids. No Workspace may reach another Workspace, or an older state of
+itself."""
 
 from boxpeer import BoxFault
 from harness import unique_number

@@ -1,4 +1,4 @@
-"""doctor: what it proves, what it says, what it leaves."""
+"""Tests `doctor`: what it proves, what it prints, and what it leaves behind."""
 
 import os
 import re
@@ -74,7 +74,7 @@ class OneId(CordonTest):
     modes = ("bare",)
 
     def test_the_advice_names_no_ids_of_another_user(self):
-        """The first user of most machines has the range at 100000, so the advice must not name this range."""
+        """On most machines the first user has the range at 100000, so the advice must not name this range."""
         text = self.cordon("doctor").errtext
         self.assertIn("usermod --add-subuids FIRST-LAST", text)
         self.assertNotIn("100000", text)

@@ -1,4 +1,4 @@
-"""exec: what reaches the command, what comes back, and when the processes of a command end."""
+"""Tests `exec`: what the command gets, what the caller gets back, and when the processes of a command end."""
 
 import fcntl
 import hashlib
@@ -150,8 +150,8 @@ class Streams(CordonTest):
         self.assertEqual(proc.wait(5), 0)
 
     def test_a_client_does_not_block_on_a_stdin_that_others_read_too(self):
-        """Two clients share a stdin. A client may see a byte that the other client then reads first. If the
-        first client blocked in read(), it would not learn that its command ended."""
+        """Two clients share a stdin. Both may see the same byte, and only one of them gets it. If the other client
+        blocked in read(), it would not learn that its command ended."""
         box = self.create()
         theirs, writer = os.pipe()
         procs = [box.popen("sh", "-c", f"echo up; sleep {unique_number()}", stdin=theirs)
@@ -363,8 +363,8 @@ def blocked(pid):
 
 
 class Cpus(CordonTest):
-    """From the third command on a launcher starts the commands, and pid 1 may bind the launcher to
-    one CPU. Commands must not be bound to that CPU, and pid 1 must not stay bound to it."""
+    """Beginning with the third command, a launcher starts the commands. Pid 1 may bind the launcher to
+        one CPU. Commands must not be bound to that CPU, and pid 1 must not stay bound to it."""
 
     LOOK = ("grep", "Cpus_allowed:", "/proc/self/status")
 
@@ -396,7 +396,7 @@ class Cpus(CordonTest):
 
 
 class End(CordonTest):
-    """The exec ends with its direct child; background children live on."""
+    """`exec` ends when the command's own process ends. Background children live on."""
 
     def test_a_background_child_survives_and_does_not_delay_the_end(self):
         box, number = self.create(), unique_number()
@@ -540,7 +540,7 @@ class ClientDeath(CordonTest):
                         within=1.0)
 
     def test_a_closed_stdout_ends_the_command(self):
-        """The client is alive but its reader is gone."""
+        """The client is alive, but no process reads its output any more."""
         box, number = self.create(), unique_number()
         proc = box.popen("sh", "-c", f"sleep {number} & while echo y; do :; done")
         proc.stdout.read(1000)
@@ -702,7 +702,7 @@ class User(CordonTest):
         self.assertEqual(box.out("id -g", opts=("-u", "robot:more")), "888")
 
     def test_a_changed_passwd_file_counts_for_the_next_exec(self):
-        """Pid 1 may keep what it read of /etc/passwd only while the file is unchanged."""
+        """Pid 1 may use what it has read from /etc/passwd only while the file is unchanged."""
         if ONE_ID:
             self.not_run("one id only: no other user inside")
         box = self.create()

@@ -326,7 +326,7 @@ class Boxes(FlatTest):
             self.assertRegex(got.errtext, f"--root-disk.*{said}")
 
     def test_nothing_in_the_root_prevents_growth(self):
-        """Three obstacles are tried: a lost+found made inside, a crash, and a killed growth."""
+        """The test tries three obstacles: a lost+found that a command made, a crash, and a growth that was killed."""
         box = self.create("--root-disk", "flat:64M", image=self.load_busybox())
         box.out("ln -s /etc /lost+found; for i in $(seq 300); do echo $i > /root/$i; done; sync")
         box.popen("sh", "-c", "while :; do mv /root/1 /root/0; mv /root/0 /root/1; done")
@@ -452,7 +452,7 @@ class Boxes(FlatTest):
 
 
 class Sharing(FlatTest):
-    """The test makes a file system where two files can share blocks."""
+    """The test makes a file system on which two files can share blocks."""
 
     def setUp(self):
         if missing("mkfs.btrfs"):

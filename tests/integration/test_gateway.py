@@ -1,8 +1,7 @@
-"""The promises of cordon-gateway alone. A network namespace takes the place of the sandbox.
+"""Tests what cordon-gateway promises. A network namespace takes the place of the sandbox.
 
-The tests make all network namespaces (see netlab.py). Servers that must not be reached really exist, so the tests can
-fail.
-"""
+The tests make all network namespaces (see netlab.py). Servers that must not be reached really exist, so the tests
+can fail."""
 
 import contextlib
 import errno
@@ -99,7 +98,7 @@ class Reach(GatewayTest):
         self.assertEqual(self.get(GATEWAY, 8080), b"hello\n")
 
     def test_the_hosts_public_addresses_are_not_public(self):
-        """A connection to a public address of the host would get around the host's firewall, so this address does not
+        """A connection to the host's own public address would bypass the host's firewall. So this address does not
         count as public."""
         servers = [self.server(netlab.HOST, 80), self.server(netlab.HOST6, 80)]
         self.start()
@@ -396,7 +395,7 @@ class Names(GatewayTest):
                 s.recv(100)
             self.assertEqual(caught.exception.errno, errno.EHOSTUNREACH)
         self.assertEqual(elsewhere.asked, [])
-        # if a rule allows that server, its DNS answers still open no other address
+        # a rule may allow that server, but the server's DNS answers still open no other address
         self.lab.ask(type="policy", network=network([*self.ONLY, rule("allow", {"cidr": PUBLIC2}),
                                                      rule("allow", {"domain": "evil.example"})]))
         query = netlab.dns_query("evil.example")
@@ -857,7 +856,7 @@ class Walls(GatewayTest):
         self.addCleanup(s.close)
         s.setblocking(False)
         self.assertEqual(s.connect_ex((PUBLIC, 80)), errno.EINPROGRESS)
-        self.assertTrue(select.select([self.lab.link], [], [], 2)[0])  # the frame that the supervisor waits for
+        self.assertTrue(select.select([self.lab.link], [], [], 2)[0])  # the supervisor waits for this frame
         time.sleep(0.3)
         self.start()
         s.settimeout(0.5)

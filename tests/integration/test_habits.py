@@ -1,4 +1,4 @@
-"""What people who know other container programs type by habit."""
+"""Tests what people type by habit if they know other container programs."""
 
 import os
 import pathlib
@@ -265,7 +265,7 @@ class NothingToRun(CordonTest):
 
 
 class Completion(CordonTest):
-    """What bash offers after the words of a line, which is split as readline splits it."""
+    """Returns what bash offers at the end of LINE. The line is split in the same way as readline splits it."""
 
     modes = ("root", "user")
 

@@ -96,7 +96,7 @@ class ServerTest(CordonTest):
         return os.listdir(os.path.join(self.home, "sandboxes"))
 
     def stopped(self, server, name):
-        """Has the server make a sandbox without a leash, and stops the sandbox."""
+        """Makes the server create a sandbox without a leash, and stops this sandbox."""
         server.ask(f"create {name} stays", f"created {name}")
         got = self.cordon("stop", "-q", name)
         self.assertEqual(got.code, 0, got)
@@ -110,7 +110,7 @@ class ServerTest(CordonTest):
         return handle
 
     def hand_at(self, server, lock):
-        """The hand that waits for a lock."""
+        """Returns the hand that waits for a lock."""
         def holds(p):
             try:
                 return any(os.path.samestat(os.stat(f"/proc/{p.pid}/fd/{fd}"), os.fstat(lock.fileno()))

@@ -35,7 +35,7 @@ class Agent:
                 "> /tmp/snap.new 2>/dev/null && mv -f /tmp/snap.new /tmp/snap")
 
     def turn(self, command, stdin=None):
-        """One turn of the agent: (status, output without the marker line)."""
+        """Does one turn of the agent. Returns (status, output without the marker line)."""
         script = "\n".join([
             ". /tmp/snap >/dev/null 2>&1 || true" if self.ready else ":",
             f"cd {shlex.quote(self.cwd)} || exit 126", f"eval {shlex.quote(command)}", "ec=$?",

@@ -1,5 +1,5 @@
-"""Machines that forbid something: cordon either reports an error with the setting to change, or the sandbox works. It
-never falls back silently to less isolation."""
+"""Tests machines that forbid something. Either the sandbox works, or cordon fails and names the setting to change.
+It never falls back silently to less isolation."""
 
 import os
 import subprocess
@@ -57,14 +57,15 @@ class Forbidden(CordonTest):
 
 class Ordinary(CordonTest):
     def test_no_new_privileges_still_runs(self):
-        """If the caller has set no_new_privs, setuid programs do not work inside; everything else does."""
+        """If the caller has set no_new_privs, setuid programs do not work in the sandbox. Everything else works."""
         done = subprocess.run(["setpriv", "--no-new-privs", CORDON, "run", "-q", "host", "--",
                                "echo", "works"], env=self.environment(), capture_output=True,
                               text=True, timeout=COMMAND_SECONDS, cwd=self.dir)
         self.assertEqual((done.returncode, done.stdout), (0, "works\n"), done)
 
     def test_without_newuidmap_the_sandbox_has_one_id(self):
-        """Without newuidmap in PATH the sandbox has fewer ids, which inspect shows, and the same isolation."""
+        """If newuidmap is not in PATH, the sandbox has fewer ids, and `inspect` shows that. The isolation is the
+        same."""
         box = self.create(env={"PATH": "/nonexistent"})
         self.assertEqual(box.out("id -u; grep ^Seccomp: /proc/self/status | cut -f2"), "0\n2")
 

@@ -54,7 +54,8 @@ X
         self.assertRegex(got.text, "^(.\\[1m)?Apache Maven")
 
     def test_every_public_link_of_usr_leads_to_a_file(self):
-        """Compares each link of /usr into /etc with the host, where every user may read what the link leads to."""
+        """Some links in /usr lead into /etc. Each must lead to the same file as on the host, if every user may read
+        it there."""
         kept_out = ("/etc/environment", "/etc/ssl/private")
         links = []
         for directory, subdirectories, files in os.walk("/usr"):

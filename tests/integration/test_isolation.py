@@ -1,4 +1,4 @@
-"""What a sandbox cannot see or touch, looked at from both sides."""
+"""Tests what a sandbox cannot see or touch. The tests look from the inside and from the outside."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Nothing is lost: what a person starts in the background stays until a person ends it, and can be found again."""
+"""Tests that nothing is lost. A command in the background runs until a person ends it, and can be found again."""
 
 import json
 import os
@@ -222,7 +222,7 @@ class Attach(KeepTest):
     def test_a_script_without_input_does_not_end_the_command(self):
         box = self.create()
         ident = self.background(box, "sh", "-c", "echo up; read x; echo got-$x", opts=("-t",))
-        proc = self.spawn("attach", box.name, str(ident))  # its input is /dev/null
+        proc = self.spawn("attach", box.name, str(ident))  # the input of `attach` is /dev/null
         self.assertEqual(proc.stdout.readline(), b"up\r\n")
         proc.kill()
         proc.wait()

@@ -284,8 +284,8 @@ class StartStop(CordonTest):
         self.assertEqual(box.out("cat /root/asked"), "asked")
 
     def test_a_variable_sets_the_default_grace(self):
-        """The variable counts for the command that stops and for the command that started the sandbox. The option
-        overrides the variable."""
+        """The variable has an effect on the command that stops the sandbox, and on the command that started it. The
+        option overrides the variable."""
         two = ("-t", "2")  # this is also the default
         for started, stopped, opts, asked in ((None, None, (), True), (None, "0", (), False),
                                               ("0", None, (), False), ("0", None, two, True),

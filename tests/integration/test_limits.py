@@ -1,4 +1,5 @@
-"""Memory, processes and CPUs: which limits hold, and what cordon says if a limit cannot hold."""
+"""Tests the limits of memory, processes and CPUs: which of them are enforced, and what cordon says if it cannot
+enforce one."""
 
 import os
 import resource

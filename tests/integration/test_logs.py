@@ -1,4 +1,4 @@
-"""logs: what is captured, how it is chosen and shown, and following it."""
+"""Tests `logs`: what is captured, how lines are chosen and shown, and `--follow`."""
 
 import base64
 import json
@@ -252,7 +252,7 @@ class Rendered(LogsTest):
 
 
 def watches(pid):
-    """Returns true if the process has an inotify watch. Descriptors may be closed while this looks."""
+    """Returns true if the process has an inotify watch. The process may close descriptors during the call."""
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
         try:
             with open(f"/proc/{pid}/fdinfo/{fd}") as handle:

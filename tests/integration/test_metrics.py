@@ -1,4 +1,4 @@
-"""metrics: values come from cgroups, or from /proc if there are none."""
+"""Tests `metrics`: the values come from cgroups, or from /proc if there are no cgroups."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Directories and files of the host inside a sandbox, and tmpfs."""
+"""Tests mounts in a sandbox: directories and files of the host, and tmpfs."""
 
 import os
 import resource
@@ -366,7 +366,7 @@ class Below(MountTest):
         self.assertTrue(self.unchanged())
 
     def test_links_in_the_outer_volume_are_not_followed(self):
-        """Another sandbox that may write to the source made these links."""
+        """Another sandbox made these links. It may write to the source."""
         victim = self.source("victim")
         for name, to in (("up", "../victim"), ("abs", victim), ("etc", "/etc"), ("gone", "/no/such"),
                          ("loop", "loop"), ("top", "/")):

@@ -103,7 +103,7 @@ class NetworkTest(CordonTest):
         return resolver
 
     def connect(self, box, address, port):
-        """Returns what a client inside prints: what it got, or the name of its error."""
+        """Connects from the sandbox. Returns what the client received, or the name of its error."""
         got = box.exec("/usr/bin/python3", "-c", CONNECT, address, str(port))
         self.assertEqual(got.code, 0, got)
         return got.text.strip()
@@ -350,7 +350,7 @@ class Gateway(NetworkTest):
     def test_an_idle_sandbox_has_no_gateway(self):
         box = self.create()
         box.out("ip address show eth0; cat /etc/resolv.conf")
-        time.sleep(10)  # no event to wait for: the test checks that nothing happens
+        time.sleep(10)  # the test checks that nothing happens, so there is no event to wait for
         self.assertEqual(self.gateways(box), [])
         self.connect(box, PUBLIC, 80)
         self.assertEqual(len(self.gateways(box)), 1)

@@ -1,4 +1,5 @@
-"""Files of a shared directory belong to the user who works inside, and outside to the owner of the directory."""
+"""Files of a shared directory have one owner inside of the sandbox, the user who works there, and one owner
+outside, the owner of the directory."""
 
 import glob
 import os
@@ -245,7 +246,7 @@ class NoRange(OwnerTest):
 
 
 class Forms(OwnerTest):
-    """A user's sandbox needs each layer in a form with other owners."""
+    """An ordinary user's sandbox needs a copy of each layer in which the files have other owners."""
 
     modes = ("user", "container")
 
@@ -341,7 +342,8 @@ class Forms(OwnerTest):
         self.assertEqual(box.out("stat -c %a:%u /bin/rooted /bin/anns"), "4755:0\n4755:1000")
 
     def test_no_set_user_id_bits_in_a_shared_directory(self):
-        """The user inside is the caller outside, so a program with these bits would run with the caller's rights."""
+        """Outside of the sandbox, files of the user inside belong to the caller. So a program with these bits would
+        run with the caller's rights."""
         box = self.create(*self.volume(), image=self.users_image())
         for opts in ((), ("-u", "root")):
             box.sh("chmod 6755 /w/old; cp /bin/busybox /w/new; chmod 4755 /w/new; install -m 6755 /bin/busybox /w/third", opts=opts)
@@ -370,7 +372,8 @@ class Forms(OwnerTest):
         self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
 
     def test_root_inside_is_no_caller_outside(self):
-        """Outside, root inside has an id of the range, and only the user who works inside has the caller's id."""
+        """On the host, root of the sandbox has an id of the range. Only the user who works inside has the caller's
+        id."""
         box = self.create(*self.volume(), image=self.users_image())
         with self.claiming(box):
             proc = box.popen("sleep", "1000", opts=("-u", "root"))

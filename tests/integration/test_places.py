@@ -200,7 +200,8 @@ class Refused(PlacesTest):
         self.assertEqual(self.leads("sandboxes"), self.place("two"))
 
     def test_a_client_killed_while_it_moves_a_part(self):
-        """Before the exchange the new link has the temporary name. Afterwards the old directory has this name."""
+        """Before the exchange, the temporary name belongs to the new link. After it, this name belongs to the old
+        directory."""
         for left in ("link", "directory"):
             with self.subTest(left=left):
                 home, place = os.path.join(self.dir, left), self.place(left)

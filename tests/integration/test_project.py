@@ -1,4 +1,5 @@
-"""The project file cordon.yaml: what it does, and what a command that can write to the project cannot do with it."""
+"""Tests the project file cordon.yaml: what it does, and what a command that can write to the project cannot do with
+it."""
 
 import glob
 import json
@@ -465,7 +466,7 @@ sys.exit(1)' $f && exit 10
         self.refused(self.run_here("true", below="sub"), NOT_YET)
 
     def test_a_volume_that_became_a_link(self):
-        """The file does not change, but a source that it names becomes a link to a directory that nobody allowed."""
+        """The file stays the same, but a volume source in it becomes a link to a directory that nobody allowed."""
         secret = os.path.join(self.dir, "secret")
         os.makedirs(secret)
         self.write("data/f", "")

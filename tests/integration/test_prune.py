@@ -1,4 +1,4 @@
-"""`df` and `prune`: what the disk holds, and what nothing needs."""
+"""Tests `df`, which shows what is on the disk, and `prune`, which removes what nothing needs."""
 
 import os
 

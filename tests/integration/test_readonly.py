@@ -149,7 +149,7 @@ class OneDisk(ImageMixin, RootTest):
     modes = ("root",)  # needs loop devices
 
     def test_set_id_bits_work_on_a_flat_disk_and_not_in_a_volume(self):
-        """Root and volume are both file systems of the host. The device number tells them apart."""
+        """The root and the volume are both on file systems of the host. Only the device number distinguishes them."""
         os.mkdir(self.path("d"))
         ref = self.load_busybox()
         box = self.create(*writable("/job"), "--root-disk", "flat:64M", "-v", f"{self.path('d')}:/data",

@@ -182,7 +182,8 @@ class Real(ImageMixin, CordonTest):
 
 
     def test_docker_manifests(self):
-        """A schema 2 manifest, as Docker pushes it, and a list of such manifests keep their media types."""
+        """A schema 2 manifest, as Docker pushes it, keeps its media type. A list of such manifests keeps its media
+        type, too."""
         layout, registry = self.busybox_layout(), RealRegistry(self)
         self.push(layout, "bb", registry, "d", "--dest-tls-verify=false", "--format=v2s2")
         ref = f"{registry.host}/d"

@@ -1,4 +1,4 @@
-"""Root directories as images: used in place, without leftovers."""
+"""Tests directories as images. A sandbox uses such a directory in place, and leaves nothing in it."""
 
 import os
 import shutil
@@ -138,7 +138,7 @@ class RootDirectory(CordonTest):
                          "1000\n1000 2000\n/home/w")
 
     def test_owner_of_new_files(self):
-        """Root inside is the owner of the directory outside."""
+        """Root in the sandbox is, on the host, the owner of the directory."""
         root = self.make_root()
         self.create(image=root).out("echo x > /root/f")
         self.assertEqual(os.stat(os.path.join(root, "root/f")).st_uid, os.getuid())

@@ -1,4 +1,4 @@
-"""The size of the writable layer: what enforces the size, and what cordon says if nothing can enforce it.
+"""Tests the size of the writable layer: what enforces it, and what cordon says if nothing can enforce it.
 Disk images and owners of shared files need the same privilege and are tested here too."""
 
 import ctypes

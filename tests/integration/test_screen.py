@@ -1,4 +1,5 @@
-"""attach shows the screen of the terminal inside. After a detach, the outer terminal, tmux, works as before."""
+"""`attach` shows the screen of a terminal in the sandbox. After a detach, the outer terminal (tmux) works as
+before."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Scripts and changes to the root before the first start."""
+"""Tests scripts, and changes to the root file system before the first start."""
 
 import os
 import signal

@@ -38,7 +38,7 @@ class ServedSetUp:
 
 
 class ServedRoots(ServedSetUp):
-    """Tests of the image `host` on fuse-overlayfs, whatever the reason for it."""
+    """Tests the image `host` on fuse-overlayfs. Subclasses choose why fuse-overlayfs is used."""
 
     READS = ()  # modes in which a second fuse-overlayfs reads the layers
 

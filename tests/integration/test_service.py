@@ -1,4 +1,5 @@
-"""`cordon service` and `cordon tool`: how a model's call is resolved, and what it returns."""
+"""Tests `cordon service` and `cordon tool`: how they find the session of a model's call, and what the call
+returns."""
 
 import json
 import os

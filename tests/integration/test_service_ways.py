@@ -1,5 +1,6 @@
-"""What the service promises, on each way to a runtime: in process, over a WebSocket to cordon-box, and over pipes to
-cordon-box as a child. A child ends with its call, so promises about two calls are tested on the other two ways."""
+"""Tests the promises of the service on each way to a runtime: in process, over a WebSocket to cordon-box, and over
+pipes to cordon-box as a child. A child ends with its call, so promises about two calls are tested on the other two
+ways."""
 
 import ctypes
 import json
@@ -342,7 +343,8 @@ class SessionsOverWebSocket(OverWebSocket, Sessions):
 
 
 class KilledCallers(EndpointTest):
-    """A caller that is killed at any instant leaves at most a sandbox, which ends by its idle time."""
+    """A caller that is killed at any instant leaves at most one sandbox. The sandbox ends when its idle time is
+    over."""
 
     modes = ("root", "user")
     timeout = 180

@@ -1,4 +1,4 @@
-"""State stays usable after kills at any instant and races, in unusual homes, and on full and read-only disks."""
+"""Tests that the state stays usable: after kills and races, in unusual homes, and on full and read-only disks."""
 
 import fcntl
 import hashlib
@@ -20,7 +20,7 @@ F_OFD_SETLK = 37  # Python knows it from 3.12 on
 
 
 def unborn(test):
-    """Makes what a create leaves when it is killed before the sandbox is up: a record, but no state."""
+    """Makes a record without state. A `create` that is killed before the sandbox is up leaves such a record."""
     box = test.create()
     os.kill(box.supervisor().pid, signal.SIGKILL)
     test.eventually(lambda: not box.host_processes(), within=2)
@@ -427,7 +427,7 @@ class Homes(CordonTest):
         self.assertEqual(self.names(home=other), [])
 
     def test_two_homes_of_one_path_in_two_mount_namespaces(self):
-        """Services may each have a private /tmp. Their sandboxes of the same name are independent."""
+        """Each service may have its own /tmp. If their sandboxes have the same name, they are still independent."""
         place, boxes = os.path.join(self.dir, "private"), []
         home = os.path.join(place, "home")
         os.mkdir(place)
@@ -455,7 +455,8 @@ class Homes(CordonTest):
         self.assertEqual(box.remove("-f").code, 0)
 
     def test_colliding_uid_ranges_are_given_back_in_any_order(self):
-        """Two names hash to one slot of the table. The sandbox that got the next slot outlives the other sandbox."""
+        """Two names have the same slot in the table, so the second sandbox gets the next slot. It lives longer than
+        the first."""
         if MODE != "root":
             self.not_run("only root hands out uid ranges")
         seen = {}

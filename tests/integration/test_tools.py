@@ -651,7 +651,7 @@ class InTheSandbox(FileTest):
 
 
 class Quota(FileTest):
-    """What write and edit may add to a workspace with a quota of one MiB and ten entries."""
+    """Tests what `write` and `edit` may add to a workspace with a quota of one MiB and ten entries."""
 
     modes = ("user",)
 
@@ -699,7 +699,7 @@ class Quota(FileTest):
 
 
 class Skills(FileTest):
-    """Packages below /workspace/.skills."""
+    """Tests the packages below /workspace/.skills."""
 
     PATH = "/workspace/.skills"
 
@@ -1112,7 +1112,7 @@ while not os.path.exists("stop"):
             self.assertEqual(handle.read(), "secret needle\n")
         for text in seen:
             self.assertNotIn("secret", text)
-        # the swapper was fast enough for both kinds of answers
+        # the swaps were frequent enough for both kinds of answers
         self.assertEqual({json.loads(text)["ok"] for text in seen}, {True, False})
 
     def test_read_stays_inside(self):

@@ -145,8 +145,8 @@ class Starters(WireTest):
     """A command that runs during an upgrade may start a supervisor of another version."""
 
     def start(self, box, word):
-        """Starts a supervisor and sends it the record with the message WORD on its leash, the
-        socket between the supervisor and the command that starts it. Returns its OK, or None."""
+        """Starts a supervisor and sends it the record with the byte WORD on its leash. The leash is the
+        socket between the supervisor and the command that starts it. Returns the supervisor's OK, or None."""
         record = os.open(os.path.join(self.home, "sandboxes", box.name), os.O_RDONLY | os.O_DIRECTORY)
         lock = os.open("lock", os.O_RDWR, dir_fd=record)
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""Drives vectors.txt, the table of calls and answers that is the contract of the command line."""
+"""Tests the command line by vectors.txt, a table of calls and their expected answers."""
 
 import os
 import re
@@ -64,7 +64,7 @@ class Vectors(CordonTest):
     timeout = 120
 
     def records(self):
-        """Names of the sandboxes that exist in any state, without asking the program under test."""
+        """Returns the names of all sandboxes, in any state. Does not ask the program under test."""
         place = os.path.join(self.home, "sandboxes")
         return set(os.listdir(place)) if os.path.isdir(place) else set()
 

@@ -32,7 +32,7 @@ def start_dockerd(test, work):
 
 
 def make_root(path):
-    """A root directory that has the programs of this machine if /usr is mounted in it."""
+    """Makes a root directory. If /usr of this machine is mounted in it, its programs run."""
     shutil.rmtree(path, ignore_errors=True)
     for name in ("usr", "etc", "tmp", "proc", "sys", "dev", "root", "var", "run", "opt"):
         os.makedirs(os.path.join(path, name))

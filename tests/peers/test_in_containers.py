@@ -1,4 +1,4 @@
-"""cordon in containers of real engines: it names the options that are missing, and the options that it names work."""
+"""Runs cordon in containers of real engines. If options are missing, cordon names them, and they suffice."""
 
 import os
 import re
@@ -66,7 +66,7 @@ class InContainers(CordonTest):
         engine = Podman(self)
         advice = self.refused(engine, (), "seccomp=unconfined", "unmask=ALL")
         self.works(engine, self.named(advice, "podman"))
-        # Podman's filter allows namespaces, and refuses what cordon does in them
+        # Podman's filter allows new namespaces, but refuses calls that cordon makes in them
         self.refused(engine, ("--security-opt", "unmask=ALL"),
                      "--security-opt seccomp=unconfined (Docker, Podman)")
         self.refused(engine, SECCOMP, "--security-opt unmask=ALL (Podman)")

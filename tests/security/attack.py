@@ -34,9 +34,9 @@ def compiled(source):
 
 
 class Swapper(threading.Thread):
-    """Watches a directory by inotify. At every access to an entry, its entry NAME turns from a directory into a link to
-    OUTSIDE, or back. This hits the gap between a check and a use more often than swapping at full speed. With
-    TRIGGER, the first opening of that file triggers the swap."""
+    """Watches a directory by inotify. At every access to an entry of this directory, the entry NAME turns from a
+    directory into a link to OUTSIDE, or back. Such a swap falls between a check and a use more often than swaps at
+    full speed do. If TRIGGER is given, the swap happens when the file TRIGGER is opened first."""
 
     def __init__(self, directory, name, outside, trigger=None):
         super().__init__(daemon=True)

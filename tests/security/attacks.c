@@ -88,7 +88,7 @@ static void opened_n(const char *what, long n)
 	n_open++;
 }
 
-/* Reports CALL as open unless it fails. */
+/* Reports CALL as an open hole unless it fails. */
 #define REFUSED(call)                  \
 	do {                           \
 		errno = 0;             \
@@ -139,7 +139,7 @@ struct attribute_args {
 	uint32_t size, flags;
 };
 
-/* The attribute that gives a file CAP_SETUID: without and with the id of the root of a namespace. */
+/* Two forms of the attribute that gives a file CAP_SETUID: without the id of a namespace's root, and with it. */
 static const unsigned char capable[24] = { 1, 0, 0, 2, 0x80 },
 			   capable_of_root[24] = { 1, 0, 0, 3, 0x80 };
 
@@ -289,8 +289,8 @@ static void attributes(void)
 	close(fd);
 }
 
-/* Files with privileges cannot be moved from the sandbox to the host's directory, and paths are
- * resolved as the caller sees them. */
+/* Tries to move files with privileges from the sandbox to the host's directory. Also checks that the deputy resolves
+ * paths as its caller sees them. */
 static void detours(void)
 {
 	pid_t pid;
@@ -413,8 +413,8 @@ static void attack_lend(void)
 		opened("no descriptor can be sent");
 }
 
-/* Another sandbox, for which the directory is read-only, tries the same calls on the descriptors
- * that attack_lend() passes. */
+/* Runs in another sandbox, for which the directory is read-only. Tries the same calls on the descriptors that
+ * attack_lend() passes. */
 static void attack_borrow(void)
 {
 	struct sockaddr_un place = { .sun_family = AF_UNIX, .sun_path = SHARED "/socket" };
@@ -470,7 +470,7 @@ static int chmod_out_of_reach(void)
 	return chmod("/r/closed/a", 04755) < 0 ? errno : 0;
 }
 
-/* Calls that must work: what package managers do in the sandbox's own files, and modes without
+/* Makes calls that must work: calls of package managers on the sandbox's own files, and changes to modes without
  * privileges. */
 static void attack_privileges_allowed(void)
 {
@@ -610,7 +610,7 @@ static void attack_mounts(void)
 	REFUSED(syscall(SYS_mount_setattr, AT_FDCWD, "/usr", 0, attr, sizeof(attr)));
 }
 
-/* chroot is allowed (package managers use it) and must not lead out of the root. */
+/* Calls chroot(), which is allowed because package managers use it. It must not lead out of the root. */
 static void attack_chroot(void)
 {
 	struct stat before, after;
@@ -764,7 +764,7 @@ static void attack_sockets(void)
 	}
 }
 
-/* Sockets that must work for ordinary programs. */
+/* Makes sockets that must work, because ordinary programs need them. */
 static void attack_sockets_allowed(void)
 {
 	if (socket(AF_UNIX, SOCK_STREAM, 0) < 0 || socket(AF_INET, SOCK_STREAM, 0) < 0 ||
@@ -859,7 +859,8 @@ static void attack_launcher(void)
 		opened_n("no launcher to attack", 0);
 }
 
-#define NUMBERS_RESERVED 400 /* the kernel gives process numbers below 300 out only once */
+/* more than 300: the kernel uses process numbers below 300 only once */
+#define NUMBERS_RESERVED 400
 
 static pid_t launchers_number;
 
@@ -898,7 +899,7 @@ static void fill_layer(void)
 	sleep(1);
 	fd = open("/root/fill", O_WRONLY | O_CREAT, 0600);
 	memset(data, 'x', sizeof(data));
-	/* first fast, then so slowly that the watcher sees a change at each look */
+	/* writes fast at first, and then so slowly that the watcher sees a change at each look */
 	while (statvfs("/root", &fs) == 0 && fs.f_bavail * fs.f_frsize > 32 << 20)
 		if (write(fd, data, sizeof(data)) < 0)
 			_exit(1);
@@ -994,7 +995,7 @@ static void attack_devices(void)
 	}
 }
 
-/* Returns true if the file takes a write: some files can be opened, but refuse writes. Writes the value
+/* Returns true if a write to the file succeeds, because some files can be opened but refuse writes. Writes the value
  * that the file already has. */
 static int takes_writes(const char *path)
 {
@@ -1263,7 +1264,7 @@ static void attack_hoard_counted(void)
 	pause();
 }
 
-/* Takes leases: with a lease, a process outside that opens the file waits for up to 45 seconds. */
+/* Takes leases on files. If a process of the host opens a file with a lease, it waits for up to 45 seconds. */
 static void attack_leases(void)
 {
 	static const char *const files[] = { "/usr/bin/whoami", "/attack/attacks", "/etc/passwd",
@@ -1578,7 +1579,7 @@ static void attack_hoard_neighbours(void)
 	hold("neighbours", n, 0);
 }
 
-/* Starts processes as many users, so that a limit per user counts one process of each. */
+/* Starts each process as another user. A limit per user then counts only one process for each user. */
 static void attack_hoard_processes(void)
 {
 	long n = 0;
@@ -1766,7 +1767,8 @@ static void attack_hoard_per_user(void)
 		watched_name(i, name);
 		close(open(name, O_CREAT | O_RDWR, 0666));
 	}
-	for (; n < 3; n++) { /* one after the other, because each takes all that is left */
+	/* one after the other, because each of them takes everything that is left */
+	for (; n < 3; n++) {
 		if (fork() == 0)
 			take_counted_as((uid_t)n, ready[1]);
 		if (read(ready[0], &c, 1) != 1)
@@ -1874,7 +1876,7 @@ static void attack_deputy_flood(void)
 	for (unsigned stopped = 0; stopped < STOPPED;) {
 		pid_t pid = newest();
 
-		/* a process that is newer than the callers is a task of the deputy */
+		/* a process with a higher number than the callers is a task of the deputy */
 		for (unsigned i = 0; i < NEAR && --pid > last; i++)
 			stopped += kill(pid, SIGSTOP) == 0 && state_of(pid) == 'T';
 	}

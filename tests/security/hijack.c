@@ -1,19 +1,20 @@
 /*
- * Shows what a payload could reach if it controlled one of our processes: hijack PID FILE.
+ * Usage: hijack PID FILE [calls]. Shows what a payload could reach if it controlled our process PID.
  *
- * Stops the process PID and makes it do system calls, so that its own confinement applies. From the
- * working directory and each directory descriptor of the process it follows `..` as far as possible.
- * There it tries to open the directory, to list it, to read `etc/passwd`, and to change the mode of
- * the host's FILE. Prints one line for each directory:
+ * The program stops the process and makes it do system calls, so that the confinement of the process applies. It
+ * begins at the working directory of the process and at each directory that the process has open. From there it
+ * follows `..` as far as possible. Then it tries to open the directory at the top, to list it, to read `etc/passwd`
+ * in it, and to change the mode of the host's FILE. Prints one line for each directory:
  *
  *   FD PATH top=SAME|other|errno list=yes|errno read=SAME|other|errno mode=yes|errno
  *
- * SAME is the file or directory of the host, as this program sees it; `other` is any other file or
- * directory. The last word is `ended` if the call killed the process. Otherwise the process continues
+ * `SAME` means the file or directory that this program itself sees there, which is the host's. `other` is any other
+ * file or directory. The last word is `ended` if the call killed the process. Otherwise the process continues
  * unchanged. The status is 3 if this program may not trace the process.
  *
- * With a third argument, `calls`, prints one line instead: CALL=yes|errno for system calls that a reader of files does not
- * need. If no filter refuses a call, it succeeds, or its arguments make it fail with another errno than a filter's.
+ * With the argument `calls`, the program prints one line instead. The line has CALL=yes|errno for system calls that a
+ * reader of files does not need. If no filter refuses a call, the call succeeds, or it fails because of its
+ * arguments, with another errno than a filter's.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -55,7 +56,7 @@ static void await_stop(const struct victim *v)
 	int status;
 
 	if (waitpid(v->pid, &status, __WALL) != v->pid || !WIFSTOPPED(status)) {
-		printf("ended\n"); /* a filter that kills also confines */
+		printf("ended\n"); /* a filter killed the process, so the call was refused */
 		exit(0);
 	}
 }
@@ -128,7 +129,7 @@ static long open_up(const struct victim *v, int fd, const char *name, int flags)
 	return call(v, SYS_openat, fd, way_to(v, name), flags | O_CLOEXEC, 0);
 }
 
-/* Compares what the process opened as FD with HOSTS, and closes FD in the process. */
+/* Compares the file that the process opened as FD with HOSTS. Closes FD in the process. */
 static const char *judge(const struct victim *v, long fd, const char *hosts)
 {
 	struct stat own, theirs;

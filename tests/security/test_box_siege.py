@@ -77,7 +77,8 @@ class Neighbours(BoxTest):
 
 class Wire(BoxTest):
     def young(self, **kwargs):
-        """Starts a server and returns when it listens. It still tries its backend, so its readiness is not known."""
+        """Starts a server and returns when it listens. The server is still testing its backend, so it does not know
+        yet whether it is ready."""
         proc = self.spawn("--ws-control-port", "0", program=PROGRAM, stdin=subprocess.DEVNULL, **kwargs)
         err = Reader(proc.stderr)
         return proc, err, int(self.eventually(
@@ -180,7 +181,7 @@ class Places(BoxTest):
 
 
 class Hijacked(BoxTest):
-    """The test takes the channels of the process that reads peers, and sends requests to the parent in its place."""
+    """The test copies the channels of the process that reads peers. It uses them to send requests to the parent."""
 
     modes = ("root",)
     PIDFD_GETFD = 438
@@ -231,7 +232,7 @@ print("over")
 
 
 class Payload(BoxTest):
-    """Commands in a sandbox against the server that made it."""
+    """Commands in a sandbox attack the server that made the sandbox."""
 
     def reached(self, server, **headers):
         """Returns the addresses by which a command reaches the server."""

@@ -1,4 +1,4 @@
-"""The privileges that our own processes keep after their set-up. tests/unit/supervisor_confine.c attacks the
+"""Tests which privileges our own processes keep after their set-up. tests/unit/supervisor_confine.c attacks the
 confinement itself; these tests look at the installed programs from outside."""
 
 import os
@@ -17,7 +17,8 @@ LIBEXEC = os.path.join(os.path.dirname(os.path.dirname(CORDON)), "libexec", "cor
 
 
 def capabilities(p):
-    """Returns the effective set. The permitted set must be the same, the inheritable and ambient sets empty."""
+    """Returns the effective capabilities. The permitted set must be the same. The inheritable and ambient sets must
+    be empty."""
     sets = {key: int(p.status(key)[0], 16) for key in ("CapEff", "CapPrm", "CapInh", "CapAmb")}
     assert sets["CapEff"] == sets["CapPrm"] and not sets["CapInh"] and not sets["CapAmb"], sets
     return sets["CapEff"]
@@ -189,7 +190,7 @@ class Order(CordonTest):
 
 
 class Helpers(CordonTest):
-    """Programs that serve one command and end."""
+    """Tests programs that serve one command and then end."""
 
     def walls(self, argv, **kwargs):
         if not shutil.which("strace"):

@@ -113,7 +113,7 @@ class Published(AttackTest):
             self.assertEqual(handle.read(), "precious")
 
     def test_cve_2025_24965_no_file_of_ours_is_written_into_a_root(self):
-        """Files of the root at the paths of our own files do not change."""
+        """The root has files at the paths where cordon puts its own files. These files do not change."""
         victim = os.path.join(self.dir, "victim")
         with open(victim, "w") as handle:
             handle.write("precious")
@@ -138,8 +138,8 @@ class Published(AttackTest):
             self.assertEqual(handle.read(), "precious")
 
     def test_cve_2026_31431_af_alg_on_a_host_file(self):
-        """Copy Fail, and by the same method Dirty Frag (CVE-2026-43284, -43500) and Fragnesia
-        (CVE-2026-46300): writes to the page cache of a readable host file through an unusual socket."""
+        """Copy Fail writes to the page cache of a readable host file through an unusual socket. Dirty Frag
+        (CVE-2026-43284, -43500) and Fragnesia (CVE-2026-46300) use the same method."""
         with open("/usr/bin/true", "rb") as handle:
             before = handle.read()
         self.attack(self.armed(), "pagecache")
@@ -282,7 +282,7 @@ class Races(AttackTest):
         place = os.path.join(root, "mnt")
 
         def racer():
-            """Lets a directory and a link that leads out of the root take turns under one name."""
+            """Gives one name by turns to a directory, and to a link that leads out of the root."""
             os.makedirs(place + ".dir", exist_ok=True)
             while not stop.is_set():
                 try:
@@ -312,8 +312,8 @@ class Races(AttackTest):
         self.assertEqual(os.listdir(source), ["f"])
 
     def test_a_swap_triggered_by_inotify(self):
-        """These are swapped: mount targets and stubs in a root, sources of volumes, and files that are copied out
-        of or into a volume."""
+        """The test swaps mount targets and stubs in a root, sources of volumes, and files that are copied out of a
+        volume or into it."""
         root, work = self.make_root(), os.path.join(self.dir, "work")
         outside = os.path.join(self.dir, "outside")
         os.mkdir(outside)
@@ -425,7 +425,7 @@ class Races(AttackTest):
 
 
 class Guessing(AttackTest):
-    """Names that one sandbox knows do not work in another sandbox."""
+    """Tests that names of one sandbox's objects do not work in another sandbox."""
 
     def test_other_sandboxes_sockets_and_files_cannot_be_named(self):
         a, b = self.create(), self.create()

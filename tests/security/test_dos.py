@@ -1,4 +1,4 @@
-"""Payloads that take too many resources of the host, of neighbours or of cordon.
+"""Tests payloads that take too many resources of the host, of other sandboxes or of cordon.
 
 test_limits.py tests the limits themselves. Here cordon must stay small, answer, and be able to end the sandbox."""
 
@@ -239,8 +239,8 @@ class Handed(AttackTest):
     modes = ("root",)  # without cgroups pid 1 does not know whether a command left a process behind
 
     def test_output_passed_to_another_command_does_not_block_the_client(self):
-        """A process of the other command floods the output after the command has ended. The client must not wait for
-        that process."""
+        """After the command has ended, a process of another command floods the command's output. The client must
+        not wait for that process."""
         box = self.armed("--cpus", "2")
         box.exec("/attack/attacks", "take-output")
         for _ in range(4):  # after four commands cgroups are reused, and pid 1 checks at the end that they are empty

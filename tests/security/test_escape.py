@@ -1,4 +1,5 @@
-"""Ways out of a sandbox. Root inside tries each of them (attacks.c), and some tests also look from the host."""
+"""Tests the ways out of a sandbox. Root in the sandbox tries each of them (attacks.c). Some tests also look from
+the host."""
 
 import ctypes
 import json
@@ -189,7 +190,8 @@ class OurProcesses(AttackTest):
         self.assertEqual([n for n in once if n in ran], ran)
 
     def test_signals_to_pid_1(self):
-        """With a range of ids no signal arrives. With one id a signal hurts only this sandbox."""
+        """If the sandbox has a range of ids, no signal arrives. If it has one id, a signal harms only this
+        sandbox."""
         box, neighbour = self.armed(), self.create()
         box.exec("/attack/attacks", "signals", timeout=15)
         if ONE_ID:
@@ -307,7 +309,7 @@ class Scopes(AttackTest):
         self.ends_with_its_client("headless")
 
     def test_a_storm_of_processes_whose_first_thread_has_ended(self):
-        """Without cgroups the storm may be faster than pid 1 can kill. Then the whole sandbox ends."""
+        """Without cgroups, processes may multiply faster than pid 1 can kill them. Then the whole sandbox ends."""
         self.ends_with_its_client("headless-storm", spares_others=False)
 
     def test_a_chain_of_forking_processes(self):
@@ -325,8 +327,8 @@ class Cores(AttackTest):
 
 class SetUid(AttackTest):
     def test_a_planted_setuid_file_is_not_the_hosts_root(self):
-        """Root inside writes a program to a volume. Outside it belongs to the volume's owner and has no set-user-id
-        bit."""
+        """Root in the sandbox writes a program to a volume. On the host, the program belongs to the volume's owner
+        and has no set-user-id bit."""
         shared = os.path.join(self.dir, "shared")
         os.mkdir(shared, 0o700)
         box = self.create("-v", f"{shared}:/w")

@@ -88,7 +88,7 @@ class HostPaths(AttackTest):
     test_another_directory_of_the_same_name_is_refused.modes = (*ALL_MODES, "served-user")
 
     def test_a_link_in_the_path_to_the_source_is_refused(self):
-        """The first of two sandboxes can move a directory above the source of the second."""
+        """The first of two sandboxes can move a directory that lies above the second sandbox's source."""
         deep = os.path.join(self.ws, "a/b")
         os.makedirs(deep)
         os.makedirs(os.path.join(self.secret, "b"))
@@ -113,7 +113,8 @@ class HostPaths(AttackTest):
         self.refused(box.start(), deep, "symbolic link")
 
     def test_a_command_does_not_move_the_directories_above_a_mount(self):
-        """If a command could move them, the host would find the command's files where the read-only volume was."""
+        """If a command could move these directories, the host would find the command's files where the read-only
+        volume was."""
         deep = os.path.join(self.ws, "a/b/c")
         os.makedirs(deep)
         self.write(os.path.join(deep, "hook"), "mine")
@@ -250,7 +251,8 @@ class HostPaths(AttackTest):
         return command
 
     def test_a_swap_while_others_start_and_copy(self):
-        """While others use the path, a process inside swaps a directory and a link to the outside all the time."""
+        """While other programs use the path, a process in the sandbox keeps swapping a directory for a link to the
+        outside."""
         data, outside = os.path.join(self.ws, "data"), os.path.join(self.secret, "key")
         attacker = self.create("-v", f"{self.ws}:/ws")
         victim = self.create("-v", f"{data}:/data")
@@ -306,7 +308,7 @@ class HostPaths(AttackTest):
     test_copy_reads_the_source_that_was_named.modes = ("root", "user")
 
     def test_an_installed_command_refuses_a_swapped_path(self):
-        """The script of the command passes the same paths at every run, but the user named them only once."""
+        """The installed command passes the same paths at every run, but the user named these paths only once."""
         data = os.path.join(self.ws, "data")
         got = self.cordon("install", "--tmp", "-n", "tool", "-v", f"{self.ws}:/ws", "-v", f"{data}:/data",
                           "host", "--", "sh", "-c")
@@ -376,7 +378,8 @@ class OurState(AttackTest):
         self.addCleanup(subprocess.run, ["umount", target], check=True)
 
     def test_bind_mounts_do_not_show_the_home(self):
-        """A volume's source is, or contains, a bind mount of the home, of a directory above it or of a part of it."""
+        """The source of a volume is a bind mount, or contains one. The bind mount shows the home, a directory above
+        the home, or a part of the home."""
         alias, box = os.path.join(self.dir, "alias"), None
         self.mounted(os.path.join(self.top, "a"), alias)
         shared = os.path.join(self.dir, "shared")
@@ -398,8 +401,8 @@ class OurState(AttackTest):
     test_bind_mounts_do_not_show_the_home.modes = ("root", "container")  # only root can make bind mounts
 
     def test_later_mounts_stay_outside(self):
-        """A later mount of the host below a volume would appear inside without the volume's options, such as
-        read-only and nodev."""
+        """The host may mount something below a volume later. In the sandbox, such a mount would lack the options of
+        the volume, such as read-only and nodev."""
         base, volume = os.path.join(self.dir, "base"), os.path.join(self.dir, "base/volume")
         self.mounted(self.top, base)
         subprocess.run(["mount", "--make-shared", base], check=True)
@@ -423,7 +426,7 @@ class HostAddresses(GatewayTest):
     LATER = "203.0.113.77"
 
     def listen(self, address, port=80):
-        """Starts a server on the host. The host may get the server's address later."""
+        """Starts a server on the host. The host need not have the server's address yet."""
         def bind():
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             s = socket.socket(family)
@@ -595,7 +598,7 @@ class UserTranslatedAddresses(TranslatedAddresses):
 
 
 class DnsOverTcp(GatewayTest):
-    """The gateway's own small TCP server, which answers on port 53 of every address."""
+    """Tests the gateway's own small TCP server, which answers on port 53 of every address."""
 
     def setUp(self):
         super().setUp()
@@ -1108,8 +1111,8 @@ class Pools(AttackTest):
     test_processes_of_many_ids.modes = ("root", "user", "container", "delegated")
 
     def test_what_is_counted_per_user(self):
-        """Several ids inside, one of them the caller's, take inotify instances and watches, queued signals and POSIX
-        queues."""
+        """Processes with several ids take inotify instances and watches, queued signals and POSIX queues. One of
+        the ids is the caller's."""
         # volumes are refused in the served modes
         box = self.create("--mkdir", "/attack", "--copy", f"{compiled('attacks.c')}/attacks:/attack/attacks")
         self.hoard(box, "hoard-per-user")
@@ -1119,7 +1122,8 @@ class Pools(AttackTest):
     test_what_is_counted_per_user.modes = ("user", "bare", "served")  # test_dos.Counted tests root's sandboxes
 
     def test_descriptors_in_flight(self):
-        """Descriptors that a sandbox of root has sent, and nobody received, count for ids that no other process has."""
+        """A sandbox of root sends descriptors that nobody receives. The kernel counts them for ids that no other
+        process has."""
         box, neighbour = self.armed(), self.create()
         self.assertGreater(self.hoard(box, "hoard-in-flight")[0], 1000)
         self.assertEqual(neighbour.exec("python3", "-c", PASS_ONE).text, "passed\n")
@@ -1578,7 +1582,8 @@ class ShownNames(ShownTest):
             self.assertEqual(self.received, [], lines)
 
     def test_bytes_before_a_name_are_refused(self):
-        """Some servers skip TLS warnings or white space at the beginning, and some accept any word as a method."""
+        """Some servers skip TLS warnings or white space in front of a request. Some servers accept any word as a
+        method."""
         warning = b"\x15\3\1\0\2\1\x5a"
         self.serve()
         self.assertFalse(self.try_bytes([warning, client_hello("evil.example")]))
@@ -1908,7 +1913,7 @@ class CallersPriority(AttackTest):
 
     @staticmethod
     def with_resources(score):
-        """Sets what needs CAP_SYS_RESOURCE, which root of some containers lacks."""
+        """Sets the values that need CAP_SYS_RESOURCE. Root of some containers lacks this capability."""
         try:
             resource.setrlimit(resource.RLIMIT_NICE, (40, 40))
             resource.setrlimit(resource.RLIMIT_RTPRIO, (50, 50))
@@ -2020,8 +2025,8 @@ LIBEXEC = os.path.join(os.path.dirname(os.path.dirname(CORDON)), "libexec", "cor
 
 
 class Hijacked(CordonTest):
-    """The payload is assumed to control each process that reads its bytes: hijack.c makes such a process do
-    system calls under its own confinement."""
+    """Assumes that the payload controls each process that reads its bytes. hijack.c makes such a process do system
+    calls under the confinement of the process."""
 
     modes = ("root", "user", "bare", "container", "delegated", "served", "served-user")
     LINE = re.compile(r"(\w+) (.*) top=(\w+)(?: list=(\w+))?(?: read=(\w+))?(?: mode=(\w+))?")
@@ -2228,7 +2233,7 @@ class Throttled(CordonTest):
         got = self.cordon("modify", box.name, "--cpus", "0.01")
         self.assertEqual(got.code, 0, got)
         self.assertEqual(box.stop("-f").code, 0)
-        # with the sandbox's hundredth of a CPU, this would take more than ten seconds
+        # the sandbox has a hundredth of a CPU: with that, this would take more than ten seconds
         self.eventually(lambda: not box.host_processes(), within=3)
 
 
@@ -2347,8 +2352,8 @@ class FrozenLauncher(CordonTest):
 
 
 class LinksToOurMounts(ImageMixin, AttackTest):
-    """Links in an image lead to /proc and the sandbox's other mounts, or stand in their places. Pid 1 and the deputy
-    trust what they read there."""
+    """An image has links that lead to /proc and to other mounts of the sandbox, or links in the places of these
+    mounts. Pid 1 and the deputy trust what they read from the mounts."""
 
     modes = ALL_MODES
 

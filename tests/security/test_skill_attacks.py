@@ -1,5 +1,5 @@
-"""cordon-skills against hostile packages and bad requests. Packages are mounted writable in sandboxes, so their
-contents can be anything and can change at any moment."""
+"""Attacks cordon-skills with hostile packages and bad requests. Packages are mounted writable in sandboxes, so
+their contents can be anything and can change at any moment."""
 
 import ctypes
 import fcntl
@@ -147,7 +147,7 @@ class Kinds(HostileTest):
 
 
 class Swaps(HostileTest):
-    """A process inside swaps a directory and a link to the outside all the time."""
+    """A process in the sandbox keeps swapping a directory for a link to the outside."""
 
     ROUNDS = 1500
 
@@ -268,8 +268,8 @@ class Trees(HostileTest):
         self.assertEqual(self.tree(), {})
 
     def test_a_tree_that_goes_on_growing(self):
-        """A process inside still has the package mounted and writes to it. The worker answers, and stops erasing
-        after a while."""
+        """A sandbox still has the package mounted, and a process in it writes to the package. The worker answers,
+        and stops erasing after a while."""
         stop, here = threading.Event(), os.open(self.inside, os.O_RDONLY | os.O_DIRECTORY)
         self.addCleanup(os.close, here)
 
@@ -352,7 +352,7 @@ class Owners(HostileTest):
 
 
 class Walls(HostileTest):
-    """The privileges of a running worker. tests/security/test_siege.Hijacked attacks from inside a worker."""
+    """Tests the privileges of a running worker. tests/security/test_siege.Hijacked attacks from inside a worker."""
 
     modes = ("root", "user", "bare", "userns", "container")
 

@@ -1,4 +1,4 @@
-"""Long runs, which show slow leaks. They take minutes."""
+"""Long tests that find slow leaks. They take minutes."""
 
 import os
 import random

@@ -1,5 +1,5 @@
-"""cordon-box with much to do: a thousand sessions, 2560 commands in flight, servers that are killed forty times, trees of
-100 000 files, sessions that write 2 GB."""
+"""cordon-box under heavy load: a thousand sessions, 2560 commands in flight, servers that are killed forty times,
+trees of 100 000 files, sessions that write 2 GB."""
 
 import os
 import random
