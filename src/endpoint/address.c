@@ -7,6 +7,7 @@
 #include "wire/http.h"
 
 #define SCHEME_END "://"
+#define SCHEMES "' must begin with ws://, wss://, http:// or https://"
 
 void address_done(struct address *a)
 {
@@ -28,17 +29,14 @@ int address_read(struct str text, struct address *ret, struct fault *f)
 	uint16_t port;
 
 	if (!end)
-		return refuse(f, text, "' must begin with ws:// or http://");
+		return refuse(f, text, SCHEMES);
 	scheme = (struct str){ text.p, (size_t)(end - text.p) };
 	skipped = scheme.n + strlen(SCHEME_END);
 	host = (struct str){ text.p + skipped, text.n - skipped };
 	host = str_cut(&host, '/');
-	if (http_same_word(scheme, "wss") || http_same_word(scheme, "https"))
-		return refuse(f, text,
-			      "': TLS is not supported yet; use ws:// and a tunnel, such as ssh -L "
-			      "or stunnel");
-	if (!http_same_word(scheme, "ws") && !http_same_word(scheme, "http"))
-		return refuse(f, text, "' must begin with ws:// or http://");
+	ret->tls = http_same_word(scheme, "wss") || http_same_word(scheme, "https");
+	if (!ret->tls && !http_same_word(scheme, "ws") && !http_same_word(scheme, "http"))
+		return refuse(f, text, SCHEMES);
 	if (http_host_split(host, &name, &port) < 0)
 		return refuse(f, text, "' has no valid host and port");
 	if (!port)

@@ -1,6 +1,7 @@
-/* The address of a Box server: `ws://host:5410` and its other spellings. */
+/* The address of a Box server: `ws://host:5410`, `wss://host:5410` and their other spellings. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"
@@ -9,12 +10,12 @@
 #define ADDRESS_PORT 5410
 
 struct address {
+	bool tls;      /* the scheme is wss or https */
 	char *name;    /* a host name or an address, without brackets */
 	uint16_t port; /* ADDRESS_PORT if the URL has no port */
 	char *host;    /* the value of the header Host: name and port */
 };
 
-/* Reads a URL with the scheme ws or http. The path of the URL is ignored. Fails with a FAULT_VALIDATION, also for wss
- * and https, because TLS is not supported. */
+/* Reads a URL with the scheme ws, http, wss or https. The path of the URL is ignored. Fails with a FAULT_VALIDATION. */
 MUST_USE int address_read(struct str text, struct address *ret, struct fault *f);
 void address_done(struct address *a);

@@ -7,7 +7,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "endpoint/tls.h"
 
+/* more than a record of TLS, so that TLS never keeps decrypted bytes */
 #define READ_BYTES (64u << 10)
 /* enough for a message of 16 MiB in which every byte is escaped */
 #define PENDING_MAX_BYTES (128u << 20)
@@ -25,6 +27,7 @@ void link_init(struct link *l, int in, int out, bool websocket, struct interrupt
 void link_done(struct link *l)
 {
 	link_finish(l);
+	tls_free(l->tls);
 	fd_closep(&l->in);
 	buf_done(&l->received);
 	buf_done(&l->pending);
@@ -53,16 +56,42 @@ static bool has_pending(const struct link *l)
 	return l->written < l->pending.n;
 }
 
+/* Writes like write(), but returns -errno. */
+static ssize_t write_bytes(struct link *l, const char *p, size_t n)
+{
+	ssize_t r;
+
+	if (l->tls) {
+		l->handed = l->taken + n; /* TLS keeps bytes that it could not send */
+		return tls_write(l->tls, p, n);
+	}
+	r = write(l->out, p, n);
+	return r < 0 ? -errno : r;
+}
+
+/* Reads like read(), but returns -errno. */
+static ssize_t read_bytes(struct link *l, char *p, size_t n)
+{
+	ssize_t r;
+
+	if (l->tls)
+		return tls_read(l->tls, p, n);
+	r = read(l->in, p, n);
+	return r < 0 ? -errno : r;
+}
+
 static int write_some(struct link *l, struct fault *f)
 {
-	ssize_t n = write(l->out, l->pending.p + l->written, l->pending.n - l->written);
+	ssize_t n = write_bytes(l, l->pending.p + l->written, l->pending.n - l->written);
 
-	if (n < 0 && errno != EAGAIN && errno != EINTR)
+	if (n < 0 && n != -EAGAIN && n != -EINTR)
 		return lose(l, f);
-	if (n > 0)
+	if (n > 0) {
 		l->written += (size_t)n;
-	if (n > 0)
-		l->handed += (size_t)n;
+		l->taken += (size_t)n;
+	}
+	if (l->handed < l->taken)
+		l->handed = l->taken;
 	if (!has_pending(l)) {
 		buf_clear(&l->pending);
 		l->written = 0;
@@ -80,10 +109,10 @@ static int read_some(struct link *l, struct fault *f)
 	room = buf_room(&l->received, READ_BYTES);
 	if (!room)
 		return fault_set(f, FAULT_BOX, "no memory for the answer of the Box runtime");
-	n = read(l->in, room, READ_BYTES);
+	n = read_bytes(l, room, READ_BYTES);
 	if (n > 0)
 		l->received.n += (size_t)n;
-	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+	else if (n != -EAGAIN && n != -EINTR)
 		l->ended = true;
 	return 0;
 }
@@ -129,7 +158,7 @@ static int turn(struct link *l, uint64_t deadline_ns, struct fault *f)
 		return fault_set(f, FAULT_BOX, "the Box runtime did not answer in time");
 	if (keep_alive(l, &until, f) < 0)
 		return -1;
-	p[1] = (struct pollfd){ .fd = l->in, .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = l->in, .events = l->tls ? tls_events(l->tls) : POLLIN };
 	p[2] = (struct pollfd){ .fd = has_pending(l) ? l->out : -1, .events = POLLOUT };
 	if (poll(p, ARRAY_SIZE(p), clock_poll_ms(until)) < 0)
 		return errno == EINTR ? 0 : fault_set(f, FAULT_BOX, "poll: %s", strerror(errno));
@@ -145,7 +174,7 @@ static int turn(struct link *l, uint64_t deadline_ns, struct fault *f)
 
 uint64_t link_end(const struct link *l)
 {
-	return l->handed + (l->pending.n - l->written);
+	return l->taken + (l->pending.n - l->written);
 }
 
 int link_write(struct link *l, struct str bytes, uint64_t deadline_ns, struct fault *f)

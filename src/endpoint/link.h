@@ -2,7 +2,7 @@
  * A connection to a Box server that carries whole messages: a WebSocket (socket.c), or lines on the pipes of a child
  * (child.c). The functions block until a monotonic deadline.
  *
- * A link reads while it writes, so that two sides that write at once do not wait for each other. On a WebSocket the
+ * A WebSocket may run through TLS (tls.h). A link reads while it writes, so that two sides that write at once do not wait for each other. On a WebSocket the
  * link sends pings. A server that does not answer a ping in time counts as gone.
  */
 #pragma once
@@ -13,7 +13,8 @@
 #include "wire/websocket.h"
 
 struct link {
-	int in, out; /* non-blocking; the same descriptor for a WebSocket */
+	int in, out;     /* non-blocking; the same descriptor for a WebSocket */
+	struct tls *tls; /* owned; NULL if the bytes are not encrypted */
 	bool websocket;
 	bool ended;                  /* the server has closed its side */
 	bool useless;                /* a new link would fail in the same way */
@@ -23,6 +24,7 @@ struct link {
 	size_t decoded;              /* decoded bytes of RECEIVED */
 	struct buf pending;          /* bytes to write */
 	size_t written;              /* written bytes of PENDING */
+	uint64_t taken;              /* bytes of PENDING that were written since link_init() */
 	uint64_t handed;             /* bytes that have left us, or may have, since link_init() */
 	struct websocket frames;
 	struct stdio_reader lines;

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "endpoint/address.h"
+#include "endpoint/tls.h"
 #include "service/python.h"
 
 #define TARGET "/rpc/ws"
@@ -21,12 +21,10 @@
 
 /* --- TCP --------------------------------------------------------------------------------------- */
 
-/* Waits until FD is connected. Returns 0, or an errno if the connection failed. */
-static int wait_connected(int fd, const struct interrupt *i, uint64_t deadline_ns)
+/* Waits for EVENTS of FD. Returns 0 or an errno: ETIMEDOUT at the deadline, ECANCELED if a signal has come. */
+static int wait_for(int fd, short events, const struct interrupt *i, uint64_t deadline_ns)
 {
-	struct pollfd p[2] = { { .fd = fd, .events = POLLOUT }, { .fd = i->fd, .events = POLLIN } };
-	int error = 0;
-	socklen_t n = sizeof(error);
+	struct pollfd p[2] = { { .fd = fd, .events = events }, { .fd = i->fd, .events = POLLIN } };
 
 	while (!p[0].revents) {
 		if (clock_mono_ns() >= deadline_ns)
@@ -36,6 +34,17 @@ static int wait_connected(int fd, const struct interrupt *i, uint64_t deadline_n
 		if (p[1].revents)
 			return ECANCELED;
 	}
+	return 0;
+}
+
+/* Waits until FD is connected. Returns 0, or an errno if the connection failed. */
+static int wait_connected(int fd, const struct interrupt *i, uint64_t deadline_ns)
+{
+	int error = wait_for(fd, POLLOUT, i, deadline_ns);
+	socklen_t n = sizeof(error);
+
+	if (error)
+		return error;
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0 ? errno : error;
 }
 
@@ -89,6 +98,26 @@ static int connect_to(const struct address *a, const struct interrupt *i, uint64
 		fd = try_address(p, i, deadline_ns);
 	freeaddrinfo(all);
 	return fd < 0 ? miss(a, strerror(-fd), is_temporary(-fd), f) : fd;
+}
+
+/* --- TLS --------------------------------------------------------------------------------------- */
+
+/* Encrypts the link. The server has proved who it is when this succeeds. */
+static int secure(struct link *l, const struct address *a, uint64_t deadline_ns, struct fault *f)
+{
+	int r, error;
+
+	if (tls_new(l->in, a, &l->tls, f) < 0)
+		return -1;
+	while ((r = tls_shake(l->tls, a, f)) == 0) {
+		error = wait_for(l->in, tls_events(l->tls), l->interrupt, deadline_ns);
+		if (error == ETIMEDOUT)
+			return fault_set(f, FAULT_BOX, "the Box runtime did not answer in time");
+		if (error)
+			return fault_set(f, FAULT_BOX, "the TLS handshake was interrupted: %s",
+					 strerror(error));
+	}
+	return r < 0 ? -1 : 0;
 }
 
 /* --- the handshake ----------------------------------------------------------------------------- */
@@ -162,7 +191,10 @@ int socket_open(const struct runtime_config *c, struct interrupt *i, uint64_t de
 	r = fd < 0 ? -1 : 0;
 	if (r == 0) {
 		link_init(ret, fd, fd, true, i);
-		r = shake_hands(c, &a, ret, deadline_ns, f);
+		if (a.tls)
+			r = secure(ret, &a, deadline_ns, f);
+		if (r == 0)
+			r = shake_hands(c, &a, ret, deadline_ns, f);
 		ret->ping_ns = (uint64_t)c->ping_sec * NS_PER_SEC;
 		ret->next_ping_ns = clock_mono_ns() + ret->ping_ns;
 		if (r < 0)

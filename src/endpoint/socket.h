@@ -1,4 +1,4 @@
-/* Connects to a Box server by WebSocket. */
+/* Connects to a Box server by WebSocket, through TLS if the URL asks for it. */
 #pragma once
 
 #include "endpoint/link.h"

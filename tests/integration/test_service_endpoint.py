@@ -87,7 +87,7 @@ class Connecting(EndpointTest):
         self.assertEqual([e["context"]["instance_uuid"] for e in self.log() if "context" in e], ["cordon-service"])
 
     def test_bad_addresses_are_named(self):
-        for text, why in (("host:5410", "must begin with"), ("ftp://x", "must begin with"), ("wss://x", "TLS"),
+        for text, why in (("host:5410", "must begin with"), ("ftp://x", "must begin with"), ("wss//x", "must begin with"), ("wss://", "host and port"),
                           ("ws://x:99999", "host and port"), ("ws://", "host and port")):
             with self.subTest(text):
                 got = self.status(*self.write({"endpoint": text}))
