@@ -37,6 +37,8 @@ def make_ext4(path, mib, *opts):
 
 class SizeTest(CordonTest):
     def held(self, box):
+        """What limits the root. The supervisor of `run -d` may write it a moment after the client has ended."""
+        self.eventually(lambda: box.inspect()["limits"]["root_disk"])
         return box.inspect()["limits"]["root_disk"]
 
     def fill(self, box, place="/root/fill"):
