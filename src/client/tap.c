@@ -44,9 +44,19 @@ static void tap_hold(struct tap *t, enum execlog_source source, const char *p, s
 	buf_add(&t->early, p, n);
 }
 
-void tap_add(struct tap *t, enum execlog_source source, const char *p, size_t n)
+/* Says in the log that records were dropped. */
+static void tap_mark(struct tap *t, enum execlog_source source)
 {
 	static const char marker[] = "[output lost: the log was slower than the command]\n";
+
+	if (!t->lost)
+		return;
+	t->lost = false;
+	execlog_add(&t->log, t->id, source, marker, sizeof(marker) - 1);
+}
+
+void tap_add(struct tap *t, enum execlog_source source, const char *p, size_t n)
+{
 	uint64_t before;
 
 	if (!t->on)
@@ -72,10 +82,7 @@ void tap_add(struct tap *t, enum execlog_source source, const char *p, size_t n)
 		t->open = true;
 		t->start = before;
 	}
-	if (t->lost) {
-		t->lost = false;
-		execlog_add(&t->log, t->id, source, marker, sizeof(marker) - 1);
-	}
+	tap_mark(t, source);
 	execlog_add(&t->log, t->id, source, p, n);
 	t->spent += clock_mono_ns() - before;
 }
@@ -105,6 +112,7 @@ void tap_done(struct tap *t)
 	if (!t->numbered)
 		tap_number(t, 0); /* pid 1 never told the number: the records have none */
 	if (t->open) {
+		tap_mark(t, LOG_OUTPUT);
 		execlog_close(&t->log);
 		fd_closep(&t->dir);
 	}
