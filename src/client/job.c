@@ -443,6 +443,11 @@ int job_attach(struct line *n, const struct attach_message *m, const struct job_
 	return 0;
 }
 
+uint64_t job_number(const struct job *j)
+{
+	return j->call.id;
+}
+
 void job_free(struct job *j)
 {
 	if (!j || j->freed)

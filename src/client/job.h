@@ -64,6 +64,8 @@ MUST_USE int job_attach(struct line *n, const struct attach_message *m, const st
  * owner does not learn its end. A command that the job attached to runs on, and other clients can attach. */
 void job_free(struct job *j);
 
+/* Returns the number that pid 1 gave the command, or 0 as long as pid 1 has not told it. */
+uint64_t job_number(const struct job *j);
 /* Returns how many bytes were taken, or -EPIPE if no process reads them any more. If the result is less than N,
  * `room` is called when there is room again. */
 MUST_USE ssize_t job_input(struct job *j, const void *p, size_t n);

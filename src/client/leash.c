@@ -9,6 +9,9 @@
 
 #define CHUNK_BYTES 4096
 #define IN_MAX_BYTES (64u << 10)
+#define REQUEST_MAX_BYTES 256u /* a word, the header of a frame and three numbers */
+#define OUT_MAX_BYTES \
+	(LEASH_LOG_QUEUE_BYTES + (LEASH_REQUESTS_MAX + 1) * REQUEST_MAX_BYTES) /* and a marker */
 
 struct request {
 	leash_answer_fn *fn;
@@ -22,6 +25,14 @@ struct leash {
 	int fd; /* -1: the sandbox is gone, or the leash was freed */
 	loop_id watch;
 	struct buf in;
+	struct buf out; /* what the socket has not taken yet */
+	struct leash_meter meter;
+	size_t taken; /* bytes of OUT that the meter knows of */
+	/* Output for the log was dropped. All output is dropped until OUT is empty; then a marker is sent, with the
+	 * number and the flags of the dropped output. */
+	bool lost;
+	uint32_t lost_id;
+	unsigned lost_flags;
 	struct request request[LEASH_REQUESTS_MAX];
 	unsigned first, n;
 	unsigned depth;
@@ -40,7 +51,71 @@ static void leave(struct leash *l)
 	if (--l->depth > 0 || !l->freed)
 		return;
 	buf_done(&l->in);
+	buf_done(&l->out);
 	free(l);
+}
+
+/* Tells the meter how much of OUT was sent. Requests in OUT are few, so the meter does not know of them. */
+static void settle(struct leash *l)
+{
+	size_t now = l->taken < l->out.n ? l->taken : l->out.n;
+
+	if (l->taken > now)
+		l->meter.give(l->meter.arg, l->taken - now);
+	l->taken = now;
+}
+
+/* Sends B, behind what waits already. What the socket does not take now is sent later. Returns 0 or -errno. */
+static int put(struct leash *l, const struct buf *b)
+{
+	ssize_t n = 0;
+
+	if (l->out.n == 0)
+		n = send(l->fd, b->p, b->n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0 && errno != EAGAIN && errno != EINTR)
+		return -errno;
+	if (n < 0)
+		n = 0;
+	if ((size_t)n == b->n)
+		return 0;
+	buf_add(&l->out, b->p + n, b->n - (size_t)n);
+	loop_change_fd(l->loop, l->watch, LOOP_READ | LOOP_WRITE);
+	return 0;
+}
+
+static void add_log(struct buf *b, uint32_t id, unsigned flags, const char *p, size_t n)
+{
+	buf_add_char(b, LEASH_LOG);
+	frame_put(b, FRAME_LOG, flags, id, p, n);
+}
+
+static void put_marker(struct leash *l)
+{
+	static const char marker[] = "\n[output lost: the log was slower than the command]\n";
+	AUTO_BUF b = BUF_INIT(REQUEST_MAX_BYTES);
+
+	l->lost = false;
+	add_log(&b, l->lost_id, l->lost_flags, marker, sizeof(marker) - 1);
+	IGNORE(put(l, &b)); /* if the supervisor has closed its end, the next read says so */
+}
+
+static void put_rest(struct leash *l)
+{
+	ssize_t n = send(l->fd, l->out.p, l->out.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (n > 0)
+		buf_drop(&l->out, (size_t)n);
+	else if (n < 0 && errno != EAGAIN && errno != EINTR)
+		buf_clear(
+			&l->out); /* the supervisor has closed its end, and the next read says so */
+	settle(l);
+	if (l->out.n > 0)
+		return;
+	buf_done(&l->out); /* most leashes never wait, so the memory is not kept */
+	buf_init(&l->out, OUT_MAX_BYTES);
+	loop_change_fd(l->loop, l->watch, LOOP_READ);
+	if (l->lost)
+		put_marker(l);
 }
 
 static void answer(struct leash *l, const struct err *why)
@@ -56,6 +131,8 @@ static void hang_up(struct leash *l)
 {
 	loop_remove(l->loop, &l->watch);
 	fd_closep(&l->fd);
+	buf_clear(&l->out);
+	settle(l);
 }
 
 /* Tells the owner that the sandbox is gone, after answering every open request. */
@@ -90,12 +167,15 @@ static int on_frame(void *arg, const struct frame *f)
 	return l->freed || l->fd < 0;
 }
 
-static void on_readable(void *arg, int fd, uint32_t events)
+static void on_ready(void *arg, int fd, uint32_t events)
 {
 	struct leash *l = arg;
 	char chunk[CHUNK_BYTES];
-	ssize_t n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+	ssize_t n;
 
+	if (events & LOOP_WRITE && l->out.n > 0)
+		put_rest(l);
+	n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	enter(l);
@@ -112,7 +192,8 @@ int leash_new(struct loop *loop, int fd, leash_gone_fn *gone, void *arg, struct 
 
 	*l = (struct leash){ .loop = loop, .fd = fd, .gone = gone, .arg = arg };
 	buf_init(&l->in, IN_MAX_BYTES);
-	l->watch = loop_add_fd(loop, fd, LOOP_READ, on_readable, l);
+	buf_init(&l->out, OUT_MAX_BYTES);
+	l->watch = loop_add_fd(loop, fd, LOOP_READ, on_ready, l);
 	if (!l->watch) {
 		free(l);
 		return err_sys(e, errno, "watch the leash of a sandbox");
@@ -135,14 +216,18 @@ void leash_free(struct leash *l)
 void leash_end(struct leash *l)
 {
 	l->ending = true;
-	if (l->fd >= 0)
-		IGNORE(shutdown(l->fd, SHUT_WR)); /* the sandbox may have ended already */
+	buf_clear(&l->out);
+	settle(l);
+	if (l->fd < 0)
+		return;
+	loop_change_fd(l->loop, l->watch, LOOP_READ);
+	IGNORE(shutdown(l->fd, SHUT_WR)); /* the sandbox may have ended already */
 }
 
 int leash_set_limits(struct leash *l, const struct limits_message *m, leash_answer_fn *fn,
 		     void *arg, struct err *e)
 {
-	AUTO_BUF body = BUF_INIT(128), b = BUF_INIT(256);
+	AUTO_BUF body = BUF_INIT(128), b = BUF_INIT(REQUEST_MAX_BYTES);
 
 	if (l->fd < 0 || l->ending)
 		return err_set(e, ERR_NOT_RUNNING, "the sandbox is gone");
@@ -152,9 +237,44 @@ int leash_set_limits(struct leash *l, const struct limits_message *m, leash_answ
 	limits_encode(&body, m);
 	buf_add_char(&b, LEASH_LIMITS);
 	frame_put(&b, FRAME_LIMITS, 0, 0, body.p, body.n);
-	if (send(l->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)b.n)
+	if (put(l, &b) < 0)
 		return err_set(e, ERR_NOT_RUNNING,
 			       "the supervisor of the sandbox takes no request");
 	l->request[(l->first + l->n++) % LEASH_REQUESTS_MAX] = (struct request){ fn, arg };
 	return 0;
+}
+
+void leash_set_meter(struct leash *l, const struct leash_meter *m)
+{
+	l->meter = *m;
+}
+
+/* Returns false if the piece was dropped. */
+static bool log_piece(struct leash *l, uint32_t id, unsigned flags, const char *p, size_t n)
+{
+	AUTO_BUF b = BUF_INIT(1 + FRAME_HEADER_BYTES + LEASH_LOG_MAX_BYTES);
+
+	add_log(&b, id, flags, p, n);
+	if (l->out.n + b.n > LEASH_LOG_QUEUE_BYTES || !l->meter.take(l->meter.arg, b.n))
+		return false;
+	l->taken += b.n;
+	IGNORE(put(l, &b)); /* if the supervisor has closed its end, the next read says so */
+	settle(l);
+	return true;
+}
+
+void leash_log(struct leash *l, uint64_t id, unsigned flags, const char *p, size_t n)
+{
+	size_t piece;
+
+	if (l->lost && l->out.n == 0 && l->fd >= 0 && !l->ending)
+		put_marker(l);
+	for (; n > 0 && l->fd >= 0 && !l->ending && !l->lost; p += piece, n -= piece) {
+		piece = n < LEASH_LOG_MAX_BYTES ? n : LEASH_LOG_MAX_BYTES;
+		if (log_piece(l, (uint32_t)id, flags, p, piece))
+			continue;
+		l->lost = true;
+		l->lost_id = (uint32_t)id;
+		l->lost_flags = flags;
+	}
 }

@@ -1,7 +1,8 @@
 /*
  * The leash of a sandbox that a server made (client/hands), on the loop. The sandbox ends when the leash is closed; the
  * supervisor closes its own end when the sandbox is gone. Over the leash the server also changes the limits of the
- * running sandbox. This takes one request and one answer, but no file, lock or other connection.
+ * running sandbox. This takes one request and one answer, but no file, lock or other connection. The server has no
+ * access to files, so it also sends the supervisor over the leash what the sandbox's log shall hold.
  *
  * Any function may be called from any callback, even leash_free().
  */
@@ -9,12 +10,15 @@
 
 #include "base/err.h"
 #include "loop/loop.h"
+#include "wire/leash.h"
 #include "wire/message.h"
 
 struct leash;
 
 /* the most requests that wait for an answer; each is tiny, so the socket takes them all */
 #define LEASH_REQUESTS_MAX 64u
+/* output for the log that waits for the supervisor; output beyond this is lost */
+#define LEASH_LOG_QUEUE_BYTES (1u << 20)
 
 /* Called when the sandbox is gone. The owner still has to free the leash. */
 typedef void leash_gone_fn(void *arg);
@@ -32,3 +36,16 @@ void leash_end(struct leash *l);
  * come in the order of the requests. ERR_NOT_RUNNING: the sandbox is gone or ends. */
 MUST_USE int leash_set_limits(struct leash *l, const struct limits_message *m, leash_answer_fn *fn,
 			      void *arg, struct err *e);
+
+/* Who accounts for the memory of output that waits for the supervisor. */
+struct leash_meter {
+	bool (*take)(void *arg,
+		     size_t n); /* returns false if the leash may not hold N more bytes */
+	void (*give)(void *arg, size_t n); /* the leash holds N bytes less */
+	void *arg;
+};
+/* Must be called before leash_log(). */
+void leash_set_meter(struct leash *l, const struct leash_meter *m);
+/* Writes the N bytes at P into the sandbox's log, as output of the command with the number ID. FLAGS are those of a LOG
+ * frame. Never waits: if the supervisor is slower than the output, bytes are lost, and a marker in the log says so. */
+void leash_log(struct leash *l, uint64_t id, unsigned flags, const char *p, size_t n);

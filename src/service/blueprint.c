@@ -176,7 +176,7 @@ int blueprint_draw(const struct blueprint *p, const struct box_spec *b, const ch
 	s->ephemeral = true;
 	s->hostname = xstrdup("box");
 	s->engine = strcmp(p->backend, "nsjail") == 0 ? ENGINE_AUTO : p->engine;
-	s->log_disabled = true; /* only the command line writes logs */
+	s->log_disabled = !p->log_output;
 	s->metrics_disabled = true;
 	set_limits(s, b);
 	add_env(s, "PYTHONUNBUFFERED", "1");

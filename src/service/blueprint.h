@@ -15,6 +15,7 @@ struct blueprint {
 	const struct model_texts
 		*net;         /* configured profiles and rules; empty means the public internet */
 	const char *instance; /* the server's id, for a label */
+	bool log_output;      /* what commands print goes to the sandbox's log */
 };
 
 /* Fills RET. SANDBOX is the sandbox's name. SHOWN is the session's id, which becomes a label. Returns 0, or -1 with a

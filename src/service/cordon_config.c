@@ -7,14 +7,6 @@
 
 #define SECTION "cordon"
 
-/* Refuses log_output: the server process has no access to files, so it cannot log the output of commands. */
-static int refuse_logs(const struct box_config *c, struct fault *f)
-{
-	if (!box_config_flag(c, SECTION, "log_output", false))
-		return 0;
-	return fault_set(f, FAULT_VALUE, "box.cordon.log_output is not supported yet");
-}
-
 static int read_engine(const struct box_config *c, enum spec_engine *ret, struct fault *f)
 {
 	struct str own = box_config_text(c, SECTION, "engine");
@@ -32,9 +24,10 @@ int cordon_config_read(const struct box_config *c, struct cordon_config *ret, st
 	struct str image = box_config_text(c, SECTION, "image");
 	enum spec_engine engine = ENGINE_AUTO;
 
-	if (refuse_logs(c, f) < 0 || read_engine(c, &engine, f) < 0)
+	if (read_engine(c, &engine, f) < 0)
 		return -1;
 	*ret = (struct cordon_config){ .engine = engine };
+	ret->log_output = box_config_flag(c, SECTION, "log_output", false);
 	ret->image = image.n ? xstrndup(image.p, image.n) : xstrdup("host");
 	box_config_list(c, SECTION, "net", &ret->net);
 	return 0;

@@ -11,6 +11,7 @@ struct cordon_config {
 	char *image;             /* the image that `cordon` uses for BOX_DEFAULT_IMAGE */
 	enum spec_engine engine; /* the engine that `cordon` uses */
 	struct model_texts net;  /* profiles and rules; empty means the public internet */
+	bool log_output;         /* what commands print goes to the logs of their sandboxes */
 };
 
 /* Reads the section. Returns 0, or -1 with a FAULT_VALUE in F and *RET unchanged. */

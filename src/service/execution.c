@@ -15,6 +15,7 @@ static bool on_output(void *arg, enum job_output which, const char *p, size_t n)
 {
 	struct work *w = arg;
 
+	session_log(w->slot->session, job_number(w->job), which, p, n);
 	capture_add(which == JOB_STDOUT ? &w->out : &w->err, p, n);
 	return true;
 }

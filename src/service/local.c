@@ -19,6 +19,7 @@
 #include "client/sandbox.h"
 #include "client/source_rules.h"
 #include "client/stop.h"
+#include "client/tap.h"
 #include "service/blueprint.h"
 #include "service/capture.h"
 #include "service/result.h"
@@ -40,8 +41,9 @@ struct use {
 	const struct local_rules *rules;
 	const struct box_spec *spec;
 	struct home home;
-	char *name; /* the sandbox's name */
-	int lock;   /* the locked directory of the record, or -1 */
+	char *name;  /* the sandbox's name */
+	bool logged; /* what commands print goes to the sandbox's log */
+	int lock;    /* the locked directory of the record, or -1 */
 	int connection;
 };
 
@@ -178,6 +180,7 @@ static int find(struct use *u, enum found *ret, struct fault *f)
 		return 0;
 	if (compare(u, &r, &same, f) < 0)
 		return -1;
+	u->logged = !r.spec.log_disabled;
 	*ret = lock(u, &r);
 	if (*ret != FOUND_READY)
 		return 0;
@@ -253,7 +256,8 @@ static int make(struct use *u, struct fault *f)
 					.image = cordon->image,
 					.engine = cordon->engine,
 					.net = &cordon->net,
-					.instance = "local" };
+					.instance = "local",
+					.log_output = cordon->log_output };
 	char hint[IMAGER_HINT_BYTES];
 	size_t mount = 0;
 	const struct preparation p = { .rules = &rules,
@@ -305,16 +309,26 @@ struct command {
 	struct loop *loop;
 	struct line *line;
 	struct job *job;
+	struct tap tap;
 	struct capture out, err;
 	struct exit_message end;
 	struct err why;
 	bool ended, lost, hung;
 };
 
+/* The tap holds output back until it knows the number of the command. */
+static void learn_number(struct command *c, uint64_t number)
+{
+	if (!c->tap.numbered && number)
+		tap_number(&c->tap, number);
+}
+
 static bool on_output(void *arg, enum job_output which, const char *p, size_t n)
 {
 	struct command *c = arg;
 
+	learn_number(c, job_number(c->job));
+	tap_add(&c->tap, which == JOB_STDOUT ? LOG_STDOUT : LOG_STDERR, p, n);
 	capture_add(which == JOB_STDOUT ? &c->out : &c->err, p, n);
 	return true;
 }
@@ -323,6 +337,7 @@ static void on_end(void *arg, const struct job_end *end)
 {
 	struct command *c = arg;
 
+	learn_number(c, end->id);
 	c->ended = true;
 	c->hung = end->hung;
 	c->lost = end->err;
@@ -346,6 +361,7 @@ static int run_command(struct use *u, struct command *c, struct err *e)
 
 	if (r < 0)
 		return err_sys(e, -r, "make a loop");
+	tap_init(&c->tap, &u->home, u->name, u->logged);
 	r = line_new(c->loop, u->name, fd_take(&u->connection), on_gone, c, &c->line, e);
 	if (r == 0) {
 		script_for_command(&s, u->spec, &m);
@@ -358,6 +374,7 @@ static int run_command(struct use *u, struct command *c, struct err *e)
 		job_free(c->job);
 	if (c->line)
 		line_free(c->line);
+	tap_done(&c->tap);
 	loop_free(c->loop);
 	return r;
 }

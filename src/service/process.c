@@ -198,6 +198,7 @@ static bool on_output(void *arg, enum job_output which, const char *text, size_t
 {
 	struct process *p = arg;
 
+	p->owner.printed(p->owner.arg, job_number(p->job), which, text, n);
 	if (which == JOB_STDERR) {
 		keep_errors(p, text, n);
 		return true;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/json.h"
+#include "client/job.h"
 #include "client/line.h"
 #include "service/ceiling.h"
 #include "service/processspec.h"
@@ -24,7 +25,9 @@ struct process;
 
 /* Callbacks to the session of a process. */
 struct process_owner {
-	void (*used)(void *arg);                     /* bytes went through an attachment */
+	void (*used)(void *arg); /* bytes went through an attachment */
+	/* Called with output of the process, borrowed for the call. NUMBER is the number that pid 1 gave the process. */
+	void (*printed)(void *arg, uint64_t number, enum job_output which, const char *p, size_t n);
 	void (*ended)(void *arg, struct process *p); /* P ended by itself, or was stopped */
 	void *arg;
 };

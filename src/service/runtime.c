@@ -54,6 +54,7 @@ static int plan(void *arg, const struct box_spec *b, const char *sandbox, const 
 		.engine = r->cordon.engine,
 		.net = &r->cordon.net,
 		.instance = r->instance,
+		.log_output = r->cordon.log_output,
 	};
 
 	return blueprint_draw(&p, b, sandbox, shown, s, f);

@@ -131,6 +131,12 @@ static void on_process_used(void *arg)
 	session_touch(arg);
 }
 
+static void on_process_printed(void *arg, uint64_t number, enum job_output which, const char *p,
+			       size_t n)
+{
+	session_log(arg, number, which, p, n);
+}
+
 static void on_process_ended(void *arg, struct process *p)
 {
 	struct session *n = arg;
@@ -178,12 +184,23 @@ char *session_sandbox_name(const struct slot *s)
 	return xasprintf("box-%.8s-%s", s->all->instance, digest);
 }
 
-int session_new(struct slot *slot, const struct box_spec *b, int leash, int connection,
+static bool take_for_log(void *ceiling, size_t n)
+{
+	return ceiling_take_share(ceiling, n);
+}
+
+static void give_from_log(void *ceiling, size_t n)
+{
+	ceiling_give(ceiling, n);
+}
+
+int session_new(struct slot *slot, const struct box_spec *b, bool logged, int leash, int connection,
 		struct err *e)
 {
 	struct session *n = xcalloc(1, sizeof(*n));
 
 	n->slot = slot;
+	n->logged = logged;
 	n->sandbox = session_sandbox_name(slot);
 	box_spec_copy(b, &n->spec);
 	free(n->spec.cmd);
@@ -202,6 +219,8 @@ int session_new(struct slot *slot, const struct box_spec *b, int leash, int conn
 		session_free(n);
 		return -1;
 	}
+	leash_set_meter(n->leash,
+			&(struct leash_meter){ take_for_log, give_from_log, slot->all->ceiling });
 	if (line_new(slot->all->loop, n->sandbox, connection, on_line_gone, n, &n->line, e) < 0) {
 		session_free(n);
 		return -1;
@@ -225,6 +244,12 @@ void session_free(struct session *n)
 	holding_done(&n->held);
 	free(n->sandbox);
 	free(n);
+}
+
+void session_log(struct session *n, uint64_t id, enum job_output which, const char *p, size_t size)
+{
+	if (n->logged)
+		leash_log(n->leash, id, which == JOB_STDERR ? FRAME_FLAG_STDERR : 0, p, size);
 }
 
 void session_touch(struct session *n)
@@ -263,7 +288,7 @@ void session_forget_process(struct session *n, struct process *p)
 int session_start_process(struct session *n, struct process_spec *spec, struct process **ret,
 			  struct err *e)
 {
-	const struct process_owner o = { on_process_used, on_process_ended, n };
+	const struct process_owner o = { on_process_used, on_process_printed, on_process_ended, n };
 	struct process **at = &n->process;
 
 	if (process_start(n->line, spec, &o, n->slot->all->ceiling, ret, e) < 0)

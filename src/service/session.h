@@ -24,6 +24,7 @@ struct session {
 	char *sandbox;       /* the name of the sandbox */
 	struct line *line;   /* NULL if the sandbox has ended */
 	struct leash *leash;
+	bool logged;                       /* what commands print goes to the sandbox's log */
 	bool gone;                         /* the leash was closed, so the sandbox is gone */
 	struct process *process;           /* list of managed processes, oldest first */
 	uint64_t created_ns, last_used_ns; /* real time, as peers see it */
@@ -55,6 +56,7 @@ struct work {
 	struct buf shown; /* for a deletion: the session id as the caller wrote it */
 	bool joins;       /* this work is a deletion that waits for an earlier deletion */
 	size_t output_json_max;
+	bool logged; /* the sandbox that is being made shall have a log */
 	/* only for an exec */
 	struct job *job;
 	struct capture out, err;
@@ -98,9 +100,11 @@ unsigned sessions_running_processes(const struct sessions *all);
 void sessions_trim_completed(struct sessions *all);
 
 /* session.c */
-/* Makes the session of a sandbox that runs. Takes over the descriptors. */
-MUST_USE int session_new(struct slot *slot, const struct box_spec *b, int leash, int connection,
-			 struct err *e);
+/* Makes the session of a sandbox that runs. Takes over the descriptors. LOGGED: see struct session. */
+MUST_USE int session_new(struct slot *slot, const struct box_spec *b, bool logged, int leash,
+			 int connection, struct err *e);
+/* Writes what the command with the number ID printed into the log of the sandbox, if the sandbox has one. */
+void session_log(struct session *n, uint64_t id, enum job_output which, const char *p, size_t size);
 const char *session_backend_name(const struct sessions *all);
 char *session_sandbox_name(const struct slot *s);
 /* Ends the processes, then the sandbox. Calls slot_continue() when the sandbox is gone. */

@@ -188,7 +188,7 @@ static void on_created(void *arg, const struct hands_answer *a)
 		log_warnings(a->warnings);
 	if (a->err)
 		fail_creation(w, a->mount, a->err);
-	else if (session_new(w->slot, &w->spec, a->leash, a->connection, &e) < 0)
+	else if (session_new(w->slot, &w->spec, w->logged, a->leash, a->connection, &e) < 0)
 		fail_creation(w, 0, &e);
 	else
 		w->slot->all->engine.made(w->slot->all->engine.arg, a->held);
@@ -216,6 +216,7 @@ static int ask_for_sandbox(struct work *w, struct fault *f)
 	all->engine.list_roots(all->engine.arg, &q);
 	r = all->engine.plan(all->engine.arg, &w->spec, name, w->slot->id, &s, f);
 	if (r == 0) {
+		w->logged = !s.log_disabled;
 		hands_write_spec(&s, &text);
 		q.spec = (struct str){ buf_str(&text), text.n };
 	}

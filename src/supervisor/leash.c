@@ -11,9 +11,9 @@
 #define REPORT_USUAL_BYTES 512
 #define REPORT_TRIES 100
 #define REPORT_RETRY_MS 10
-/* a LIMITS request has three numbers, and several requests may come at once */
-#define REQUEST_MAX_BYTES 256u
-#define REQUESTS_MAX_BYTES (4u << 10)
+#define CHUNK_BYTES 16384
+/* one unfinished request, of which the largest is a piece of output for the log, and one chunk */
+#define IN_MAX_BYTES (1 + FRAME_HEADER_BYTES + LEASH_LOG_MAX_BYTES + CHUNK_BYTES)
 
 static bool send_all(const struct supervisor *s, const struct buf *b)
 {
@@ -112,28 +112,30 @@ static void on_settled(struct supervisor *s)
 		leash_tell_up(s);
 }
 
-/* Takes one request off the front of the received bytes. Returns how many bytes the request had,
- * 0 if it is not complete yet, or -1 if it is malformed. */
-static int take_request(struct supervisor *s)
+/* Takes one request off the front of IN. Returns 1, 0 if the request is not complete yet, or a negative number if it is
+ * malformed. */
+static int take_request(struct supervisor *s, struct str *in)
 {
-	const struct buf *in = &s->leash_in;
 	struct str rest = { in->p + 1, in->n - 1 };
+	enum leash_word word = (enum leash_word)in->p[0];
 	struct frame f;
-	int r;
+	int r = 1;
 
-	switch (in->p[0]) {
-	case LEASH_SETTLED:
+	if (word == LEASH_SETTLED)
 		on_settled(s);
-		return 1;
-	case LEASH_LIMITS:
+	else if (word == LEASH_LIMITS || word == LEASH_LOG)
 		r = frame_next(&rest, &f);
-		if (r <= 0)
-			return r;
-		answer_limits(s, &f);
-		return (int)(in->n - rest.n);
-	default:
+	else
 		return -1;
-	}
+	if (r > 0 && word == LEASH_LOG && f.type != FRAME_LOG)
+		return -1;
+	if (r > 0 && word == LEASH_LIMITS)
+		answer_limits(s, &f);
+	else if (r > 0 && word == LEASH_LOG)
+		supervisor_log(s, &f);
+	if (r > 0)
+		*in = rest;
+	return r;
 }
 
 /* Gives the leash up, because the command has closed its end or has sent a malformed request. */
@@ -147,32 +149,33 @@ static void let_go(struct supervisor *s)
 static void on_leash(void *arg, int fd, uint32_t events)
 {
 	struct supervisor *s = arg;
-	char chunk[REQUEST_MAX_BYTES];
+	char chunk[CHUNK_BYTES];
 	ssize_t n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
-	int used = 1;
+	struct str rest;
+	int r = 1;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0)
 		return let_go(s);
 	buf_add(&s->leash_in, chunk, (size_t)n);
-	while (!buf_failed(&s->leash_in) && s->leash_in.n > 0 && used > 0) {
-		if (s->leash_in.p[0] == LEASH_RELEASE) {
+	rest = (struct str){ s->leash_in.p, s->leash_in.n };
+	while (!buf_failed(&s->leash_in) && rest.n > 0 && r > 0) {
+		if (rest.p[0] == LEASH_RELEASE) {
 			/* `run -d`: the sandbox lives as long as its command */
 			loop_remove(s->loop, &s->leash_watch);
 			return;
 		}
-		used = take_request(s);
-		if (used > 0)
-			buf_drop(&s->leash_in, (size_t)used);
+		r = take_request(s, &rest);
 	}
-	if (buf_failed(&s->leash_in) || used < 0)
+	buf_drop(&s->leash_in, s->leash_in.n - rest.n);
+	if (buf_failed(&s->leash_in) || r < 0)
 		let_go(s);
 }
 
 bool leash_watch(struct supervisor *s)
 {
-	buf_init(&s->leash_in, REQUESTS_MAX_BYTES);
+	buf_init(&s->leash_in, IN_MAX_BYTES);
 	s->leash_watch = loop_add_fd(s->loop, s->leash, LOOP_READ, on_leash, s);
 	return s->leash_watch != 0;
 }

@@ -295,7 +295,7 @@ void supervisor_gateway_up(struct supervisor *s)
 		save(s, s->record.state.status); /* a new gateway may have other ports */
 }
 
-static void on_log(struct supervisor *s, const struct frame *f)
+void supervisor_log(struct supervisor *s, const struct frame *f)
 {
 	enum execlog_source source = f->flags & FRAME_FLAG_JOINED   ? LOG_OUTPUT
 				     : f->flags & FRAME_FLAG_STDERR ? LOG_STDERR
@@ -341,7 +341,7 @@ static int on_frame(void *arg, const struct frame *f)
 		watched_layer_counted(s, f->body);
 		break;
 	case FRAME_LOG:
-		on_log(s, f);
+		supervisor_log(s, f);
 		break;
 	case FRAME_EXIT: /* the command of `run -d` has ended */
 		supervisor_stop(s, STOP_USUAL, "its command ended");

@@ -81,6 +81,8 @@ void supervisor_settle(struct supervisor *s);
 bool supervisor_tell(const struct supervisor *s, enum frame_type type, uint64_t number);
 /* Adds a line to the sandbox's log. */
 void supervisor_note(struct supervisor *s, const char *text);
+/* Writes the output in a LOG frame into the sandbox's log. Ignores a frame with too much output. */
+void supervisor_log(struct supervisor *s, const struct frame *f);
 /* leash.c: watches the leash. Returns false after a failure. */
 bool leash_watch(struct supervisor *s);
 /* Tells the command on the leash that the sandbox is up. If that fails, a new sandbox is ended and removed. */

@@ -74,7 +74,8 @@ enum frame_type {
 	FRAME_READY = 40,
 	FRAME_ACTIVITY = 41, /* flags: busy or idle */
 	FRAME_LOG =
-		42, /* for the log: output of detached commands and of pipes that clients left */
+		42, /* for the log: output of detached commands and of pipes that clients left; a server
+		     * sends LOG on the leash (wire/leash.h) */
 	FRAME_PRESENCE = 43, /* flags: busy while any process of the payload exists */
 	FRAME_COUNTED = 44,  /* answer to COUNT */
 	/* client to supervisor */

@@ -5,8 +5,8 @@
  * supervisor also inherits a connection to the command, which it passes to pid 1. The command first sends
  * LEASH_RECORD with the descriptors of the record. Later it sends other words. Each word is one byte (enum
  * leash_word). The supervisor answers OK or ERROR when the start is over, and again after LEASH_SETTLED and after
- * each LEASH_LIMITS. When the leash closes, the supervisor ends the sandbox if it is ephemeral, or if LEASH_SETTLED
- * has not come.
+ * each LEASH_LIMITS. There is no answer to LEASH_LOG. When the leash closes, the supervisor ends the sandbox if it is
+ * ephemeral, or if LEASH_SETTLED has not come.
  *
  * The body of the first OK is lines of warnings. If the limits of the sandbox are soft, a NUL and four lines
  * follow: how memory, CPU time, the number of processes and the size of the layer are enforced, in the words of
@@ -38,4 +38,10 @@ enum leash_word {
 	LEASH_SETTLED = 's', /* the command has made all its changes to the new sandbox */
 	LEASH_RELEASE = 'r', /* the sandbox lives on when the command ends */
 	LEASH_LIMITS = 'l',  /* a LIMITS frame follows: set these limits, and answer OK or ERROR */
+	/* a LOG frame follows: write what a command of the sandbox printed into the sandbox's log. The stream of the
+	 * frame is the number of the command */
+	LEASH_LOG = 'o',
 };
+
+/* The most output in one LOG frame on the leash. The kernel takes a message of this size whole or not at all. */
+#define LEASH_LOG_MAX_BYTES (16u << 10)

@@ -188,11 +188,6 @@ class Settings(Transports):
             self.assertEqual(wanted, ["cpus", "memory_mb", "workspace_quota_mb"])
             self.eventually(lambda: b"not enforced on this machine: memory_mb cpus" in self.running.err.data)
 
-    def test_logs_of_output_are_refused_and_not_ignored(self):
-        peer = self.open()
-        self.fails("ValueError: box.cordon.log_output is not supported yet", peer.call, "box_init",
-                   {"cordon": {"log_output": True}})
-
     def test_skills_outside_the_roots_may_be_mounted(self):
         peer = self.open({"local": {"host_root": self.place("srv"), "skills_root": self.place("elsewhere"),
                                     "allowed_mount_roots": [self.place("srv")]}})

@@ -2289,6 +2289,38 @@ class Leash(SpawnedTest):
         self.eventually(lambda: not self.supervisor())
 
 
+    def test_nonsense_for_the_log_ends_the_sandbox(self):
+        def message(kind, size, body=b""):
+            return b"o" + struct.pack("<IBBHI", size, kind, 0, 0, 1) + body
+
+        for words in (message(12, 0), message(42, 40000, b"x" * 40000), message(42, (8 << 20) + 1), b"x"):
+            with self.subTest(words[:13]):
+                run = self.spawn("run", "host", "--", "sh", "-c", "echo up; exec sleep 1000")
+                self.assertEqual(run.stdout.readline(), b"up\n")
+                with self.leash_of(run.pid, self.supervisor().pid) as leash:
+                    leash.sendall(words)
+                self.assertNotEqual(self.finish(run).code, 0)
+                self.eventually(lambda: not self.supervisor() and not self.names())
+
+    def test_hostile_output_for_the_log(self):
+        box = self.box()
+        run = self.spawn("run", "-n", box.name, "host", "--", "sh", "-c", "echo up; exec sleep 1000")
+        self.assertEqual(run.stdout.readline(), b"up\n")
+        with self.leash_of(run.pid, self.supervisor().pid) as leash:
+            for body in (b"\x1b]0;owned\x07", b"\xff\0\n{}", b"x" * 16384, b""):
+                leash.sendall(b"o" + struct.pack("<IBBHI", len(body), 42, 0xff, 0, 0xffffffff) + body)
+
+            def records():
+                got = self.cordon("logs", box.name, "--json", "--id", str(0xffffffff))
+                return [json.loads(line) for line in got.text.splitlines()]
+
+            self.eventually(lambda: len(records()) == 4)
+            self.assertEqual({(r["id"], r["s"]) for r in records()}, {(0xffffffff, "output")})
+            self.assertNotIn(b"\x1b", self.cordon("logs", box.name).out)
+        self.cordon("remove", "-f", box.name)
+        self.finish(run)
+
+
 class StoppedWhileStarting(SpawnedTest):
     """Pid 1 never reports that it is ready. The waiting command learns why the sandbox ended."""
 

@@ -1,5 +1,5 @@
-/* Tests the server's end of a leash: requests and answers, the end of the leash, and freeing the leash at any
- * time. */
+/* Tests the server's end of a leash: requests and answers, output for the log, the end of the leash, and freeing the
+ * leash at any time. */
 #include "client/leash.h"
 
 #include <stdlib.h>
@@ -185,8 +185,186 @@ static void requests_are_bounded(void)
 	T_STR(said, "");
 }
 
+/* --- output for the log ------------------------------------------------------------------------ */
+
+static size_t held, held_max;
+
+static bool take(void *arg, size_t n)
+{
+	if (held + n > held_max)
+		return false;
+	held += n;
+	return true;
+}
+
+static void give(void *arg, size_t n)
+{
+	T_TRUE(n <= held);
+	held -= n;
+}
+
+static void begin_log(size_t max)
+{
+	begin();
+	held = 0;
+	held_max = max;
+	leash_set_meter(leash, &(struct leash_meter){ take, give, NULL });
+}
+
+/* What the supervisor got. */
+static struct buf received;
+static size_t log_bytes, markers, limits;
+static struct frame last;
+
+static int take_frame(const struct frame *f)
+{
+	if (f->type == FRAME_LIMITS) {
+		limits++;
+	} else if (f->type == FRAME_LOG && f->body.n > 12 &&
+		   memcmp(f->body.p, "\n[output lost", 13) == 0) {
+		markers++;
+	} else if (f->type == FRAME_LOG) {
+		T_TRUE(f->body.n > 0 && f->body.n <= LEASH_LOG_MAX_BYTES);
+		log_bytes += f->body.n;
+	}
+	last = *f;
+	return 0;
+}
+
+static void take_messages(void)
+{
+	struct str rest = { received.p, received.n };
+	size_t used = 0;
+	struct frame f;
+
+	while (rest.n > 0) {
+		struct str frames = { rest.p + 1, rest.n - 1 };
+
+		T_TRUE(rest.p[0] == LEASH_LOG || rest.p[0] == LEASH_LIMITS);
+		if (frame_next(&frames, &f) != 1)
+			break;
+		T_TRUE((rest.p[0] == LEASH_LOG) == (f.type == FRAME_LOG));
+		take_frame(&f);
+		used += rest.n - frames.n;
+		rest = frames;
+	}
+	buf_drop(&received, used);
+}
+
+static void on_time(void *arg)
+{
+	loop_stop(loop);
+}
+
+static void on_far(void *arg, int fd, uint32_t events)
+{
+	char bytes[32768];
+	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n > 0)
+		buf_add(&received, bytes, (size_t)n);
+	take_messages();
+	if (held == 0 && n < (ssize_t)sizeof(bytes)) /* the marker follows within the same turn */
+		loop_add_timer(loop, 1, on_time, NULL);
+}
+
+/* Reads everything that the leash has to say. */
+static void read_all(void)
+{
+	loop_id watch;
+
+	buf_done(&received);
+	buf_init(&received, 8u << 20);
+	log_bytes = markers = limits = 0;
+	watch = loop_add_fd(loop, far, LOOP_READ, on_far, NULL);
+	T_TRUE(watch != 0);
+	T_INT(loop_run(loop), 0);
+	loop_remove(loop, &watch);
+	T_INT(received.n, 0);
+}
+
+static void output_goes_to_the_supervisor(void)
+{
+	static char text[40000];
+
+	memset(text, 'x', sizeof(text));
+	begin_log(1u << 20);
+	leash_log(leash, 7, FRAME_FLAG_STDERR, text, sizeof(text));
+	T_INT(held, 0); /* the socket took everything */
+	read_all();
+	T_INT(log_bytes, sizeof(text));
+	T_INT(markers, 0);
+	T_INT(last.stream, 7);
+	T_INT(last.flags, FRAME_FLAG_STDERR);
+	end();
+}
+
+/* A supervisor that does not read costs at most the queue, and a request still reaches it. */
+static void a_supervisor_that_does_not_read(void)
+{
+	static char text[65536];
+	size_t most = 0;
+
+	begin_log(SIZE_MAX / 2);
+	for (unsigned i = 0; i < 100; i++) {
+		leash_log(leash, i, 0, text, sizeof(text));
+		most = held > most ? held : most;
+	}
+	T_TRUE(most > LEASH_LOG_QUEUE_BYTES / 2 && most <= LEASH_LOG_QUEUE_BYTES);
+	for (unsigned i = 0; i < LEASH_REQUESTS_MAX; i++)
+		T_INT(ask("a"), 0);
+	read_all();
+	T_TRUE(log_bytes >= LEASH_LOG_QUEUE_BYTES / 2 && log_bytes < 2 * LEASH_LOG_QUEUE_BYTES);
+	T_INT(markers, 1);
+	T_INT(limits, LEASH_REQUESTS_MAX);
+	T_INT(held, 0);
+	leash_log(leash, 1, 0, "again", 5);
+	read_all();
+	T_INT(log_bytes, 5);
+	T_INT(markers, 0);
+	end();
+}
+
+static void no_memory_for_output(void)
+{
+	begin_log(0);
+	leash_log(leash, 1, 0, "lost", 4);
+	held_max = 1000;
+	leash_log(leash, 1, 0, "there", 5);
+	read_all();
+	T_INT(markers, 1);
+	T_INT(log_bytes, 5);
+	end();
+}
+
+static void the_end_gives_the_memory_back(void)
+{
+	static char text[65536];
+
+	for (unsigned way = 0; way < 3; way++) {
+		begin_log(SIZE_MAX / 2);
+		for (unsigned i = 0; i < 10; i++)
+			leash_log(leash, i, 0, text, sizeof(text));
+		T_TRUE(held > 0);
+		if (way == 0)
+			leash_end(leash);
+		else if (way == 1)
+			fd_closep(&far);
+		if (way == 1)
+			T_INT(loop_run(loop), 0);
+		leash_log(leash, 1, 0, text, sizeof(text)); /* after the end, output is dropped */
+		T_TRUE(way == 2 || held == 0);
+		end();
+		T_INT(held, 0);
+	}
+}
+
 int main(void)
 {
+	T_RUN(output_goes_to_the_supervisor);
+	T_RUN(a_supervisor_that_does_not_read);
+	T_RUN(no_memory_for_output);
+	T_RUN(the_end_gives_the_memory_back);
 	T_RUN(a_request_and_its_answers);
 	T_RUN(the_end_answers_waiting_requests);
 	T_RUN(no_requests_after_ending_the_leash);
