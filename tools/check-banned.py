@@ -52,7 +52,8 @@ NEEDS = {
     "sys_fsmount": "FSMOUNT_CLOEXEC", "sys_open_tree": "OPEN_TREE_CLOEXEC",
     "posix_openpt": "O_CLOEXEC",
 }
-# these files define the sys_… and raw_… functions above, whose callers pass the flags
+# these files define the sys_… and raw_… functions above; the callers of these functions pass the
+# flags
 WRAPPERS = (root / "src/base/compat.h", root / "src/base/raw.h")
 STANDARD = re.compile(r",\s*(?:[012]|STD(?:IN|OUT|ERR)_FILENO)\s*\)$")
 

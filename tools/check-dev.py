@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""./dev says why, and does nothing else, if its arguments are wrong or a build cannot work."""
+"""Checks that ./dev gives a reason, and does nothing else, if its arguments are wrong or a build cannot work."""
 import os
 import pathlib
 import shutil
@@ -13,7 +13,7 @@ bad = []
 
 
 def check(status, text, *words, **popen):
-    """Runs a copy of ./dev. If the copy does not stop, it finds nothing to build, install or remove."""
+    """Runs a copy of ./dev. Even if the copy goes on by mistake, it finds nothing to build, install or remove."""
     got = subprocess.run([str(copy / "dev"), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True, cwd=copy, **popen,
                          env={**os.environ, "DEV_NO_INSTALL": "1", "DESTDIR": str(copy / "dest")})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clang-format has nothing to change. To fix a file: clang-format -i FILE."""
+"""Checks that clang-format would change nothing. To fix a file: clang-format -i FILE."""
 import pathlib
 import shutil
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every header compiles alone, with each C library it is built for."""
+"""Checks that every header compiles alone, with each C library for which the header is built."""
 import ast
 import pathlib
 import re

@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
-"""Every include obeys the table of rooms in meson.build: includes only go down.
+"""Checks that every include obeys the table of rooms in meson.build: a room includes only rooms below it.
 
-The same table is printed in docs/architecture.md; it must not differ. Files in src/bin may include
+docs/architecture.md prints the same table, and both must be equal. Files in src/bin may include
 any room. An include names its room, so that a reader of the file sees which rooms it uses.
 
-A file that includes a header also gets what that header includes. So a file must not include a header that brings in
-a room which is closed to the file, unless DOORS names that header and what it brings. BEHIND opens a room to only some
-files of another room, so that what differs between engines stays in the files of an engine. First the check judges a
-small tree with known faults: a check that finds nothing anywhere would look like a clean tree.
-"""
+A file that includes a header also gets what that header includes. So a file must not include a header that brings
+in a room which the file may not include. DOORS names the headers for which this is allowed, and what each may
+bring. BEHIND lists rooms that only some files of another room may include, so that the code of an engine stays in
+that engine's files. The check first runs on a small tree with known faults, because a check that finds nothing
+would look like a clean tree."""
 import ast
 import pathlib
 import re
 import sys
 import tempfile
 
-# Headers that may bring in headers of rooms that are closed to their includers, and why.
+# Headers that may bring in other headers, although their includers may not include the rooms of
+# these, and why.
 DOORS = {
-    # Front ends load and show records; only client/ and below change them. Copies of these structs in client/
-    # would be a layer that does nothing.
+    # Front ends load and show records. Only client/ and the rooms below it change records. Copies
+    # of these structs in client/ would be a layer that does nothing.
     "client/sandbox.h": {"state/execlog.h", "state/home.h", "state/places.h", "state/record.h"},
     "client/volumes.h": {"state/volume.h"},  # the same for volumes
     # A front end that reads the output of a command on the loop also writes its log.
@@ -53,7 +54,7 @@ def brought(src, rooms, room, header, seen):
         if room_of(name) == room or room_of(name) in rooms[room]:
             if name not in seen:
                 yield from brought(src, rooms, room, name, seen)
-        elif room_of(name) in rooms:  # otherwise the error is reported for the header itself
+        elif room_of(name) in rooms:  # if not, the check of the header itself reports the error
             yield header, name
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""All manual pages, written by hand or made at build time, pass groff with all warnings. The pages name every key of
-configuration files."""
+"""Checks that all manual pages, written by hand or made at build time, pass groff with all warnings, and that the
+pages name every key of configuration files."""
 import pathlib
 import re
 import shutil

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Parser, help, completions and manual agree with the command tables.
+"""Checks that parser, help, completions and manual agree with the command tables.
 
 The check reads the output of the built programs: the tables of print-tables, help, completion scripts (run by the
 installed shells), and the messages of cordon about bad options.
@@ -193,8 +193,8 @@ def blocks(script, pattern):
 
 
 def is_closed(script, quoted):
-    """Returns true if every bracket outside of comments and of QUOTED is closed. For shells that may not be installed;
-    to run the script would be a better check."""
+    """Returns true if every bracket outside of comments and of QUOTED is closed. This check is for shells that may
+    not be installed. If a shell is installed, running the script is a better check."""
     pairs, open_ones = {")": "(", "]": "[", "}": "{"}, []
     for sign in re.sub(quoted + r"|(?<![\w$&])#[^\n]*", "", script):
         if sign in pairs.values():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No file speaks of the machine it was written on."""
+"""Checks that no file names paths of the machine on which it was written."""
 import pathlib
 import re
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The suite counts correctly: cases, runs and modes, unsteady tests, and the figures in README.md.
+"""Checks that the suite counts correctly: cases, runs and modes, unsteady tests, and the figures in README.md.
 
 A copy of tests/integration/run.py runs tests that are made here. Some of them fail the first time only. A
 copy of README.md is compared with invented closing lines of `./dev test`.

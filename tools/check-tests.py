@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No test hides another: Python keeps only the last of two classes or methods with the same name."""
+"""Checks that no two tests have the same name. Python keeps only the last of two classes or methods with one name."""
 import ast
 import collections
 import pathlib

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Write the table of letters and digits that src/base/unicode.c searches: what Python's str.isalnum() accepts.
+"""Writes the table of letters and digits that src/base/unicode.c searches. It has the characters that Python's
+str.isalnum() accepts.
 
 usage: gen-alnum.py alnum_table.h
 
-The peers whose names we judge are Python programs, so Python itself says what a letter is.
+We check names that come from Python programs, so Python itself decides what a letter is.
 """
 import sys
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the ranges of characters that Python's str.isalnum accepts, as src/service/python.c reads them.
+"""Writes the ranges of characters that Python's str.isalnum accepts, in the form that src/service/python.c reads.
 
 usage: gen-letters.py letters.h
 """

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Write the manual pages: names, synopses and options from the command tables, the rest by hand.
+"""Writes the manual pages. Names, synopses and options come from the command tables. People write the rest.
 
-man/NAME.man holds the sections of page NAME that people write, in roff. In cordon.man the lines
-`@COMMANDS@` and `@OPTIONS@` stand for the table of all commands and the global options. The pages
-that meson asks for must be exactly those of the tables, so that man/meson.build cannot forget a command.
-"""
+man/NAME.man holds the sections of page NAME that people write, in roff. In cordon.man the lines `@COMMANDS@` and
+`@OPTIONS@` stand for the table of all commands and the global options. The script fails unless meson asks for
+exactly the pages of the tables, so man/meson.build cannot forget a command."""
 import argparse
 import json
 import pathlib

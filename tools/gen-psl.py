@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turn the public suffix list into sorted tables of 64-bit hashes, as src/policy/suffix.c reads them.
+"""Turns the public suffix list into sorted tables of 64-bit hashes, in the form that src/policy/suffix.c reads.
 
 usage: gen-psl.py public_suffix_list.dat suffix_table.h
 """

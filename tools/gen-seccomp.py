@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compile a tools/*.table into a classic BPF program, and into a plain list for its test.
+"""Compiles a tools/*.table into a classic BPF program, and into a plain list for the test of the program.
 
 When a filter is attached the kernel runs it once for every system call number, to remember which
 numbers are always allowed. So the shape of the filter decides how long the start of a command takes. The shape is a
@@ -27,8 +27,8 @@ class TableError(Exception):
 
 
 class Rule:
-    """Clauses of (answer, switch or None, [(argument, mask or None, values or None)]); the last clause always
-    matches."""
+    """A list of clauses: (answer, switch or None, [(argument, mask or None, values or None)]). The last clause
+    always matches."""
 
     def __init__(self, index):
         self.name = f"rule{index}"
@@ -260,7 +260,7 @@ def write_filter(path, code, switches, symbol, include):
 
 
 def write_expect(path, table):
-    """Writes name, number and answer of every call as the table has them; the answer of a rule is 0."""
+    """Writes name, number and answer of every call in the table. If the call has a rule, the written answer is 0."""
     lines = ["/* made by tools/gen-seccomp.py from tools/seccomp.table, for tests/unit/guest_seccomp.c */",
              '#include "guest/seccomp.h"', "", "const struct seccomp_expect seccomp_expect[] = {"]
     for name, number in sorted(table.numbers.items(), key=lambda item: item[1]):

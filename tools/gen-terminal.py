@@ -3,10 +3,10 @@
 
     tools/gen-terminal.py SCRIPT [--svg FILE]
 
-SCRIPT has one shell command in each line. A line that begins with '@' runs and is not shown; '#' begins a comment.
+SCRIPT has one shell command in each line. A line that begins with '@' is run but not shown. '#' begins a comment.
 All commands run in one new directory with a new CORDON_HOME; both are deleted afterwards, with all sandboxes. The
-directory is shown as ~. Without --svg the text goes to standard output, as README.md has it. The programs are those
-of build/stage: run ./dev first.
+directory is shown as ~. Without --svg the script prints the text that README.md has. It uses the programs of
+build/stage, so run ./dev first.
 
 docs/terminal.svg is `tools/gen-terminal.py docs/terminal.txt --svg docs/terminal.svg`.
 """

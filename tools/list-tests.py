@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Print tests/KIND/*.c, one per line: Meson has no globbing, and a list by hand gets outdated."""
+"""Prints the names of tests/KIND/*.c, one per line. Meson cannot list files by a pattern, and a list by hand gets
+outdated."""
 import pathlib
 import sys
 

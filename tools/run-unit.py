@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Run the unit tests and fuzz replays of a Meson build directory and count their cases.
+"""Runs the unit tests and fuzz replays of a Meson build directory and counts their cases.
 
     tools/run-unit.py BUILD_DIR [PATTERN…]
 
-Meson counts programs, this script counts cases. A program that crashes, hangs or prints fewer cases than planned counts as
-one more failure. If patterns are given, only programs whose names contain one of the patterns run.
-"""
+Meson counts programs, this script counts cases. A program that crashes, hangs or prints fewer cases than planned
+counts as one more failure. If patterns are given, only programs whose names contain one of the patterns run."""
 import json
 import os
 import pathlib

@@ -1,8 +1,7 @@
-"""Rows about the Box server: commands, creations and relays, with one session and with a thousand sessions.
+"""Measures the Box server: commands, creations and relays, with one session and with a thousand sessions.
 
-A client in C (boxed.c) asks the server and, in turn, does the same work without the server. It measures for a few seconds
-with one session and then for a few seconds with a thousand sessions.
-"""
+A client in C (boxed.c) asks the server and, in turn, does the same work without the server. It measures for a few
+seconds with one session and then for a few seconds with a thousand sessions."""
 import encodings.idna  # socket needs it, and the temporary user may not be able to read Python's own files
 import json
 import os
@@ -18,7 +17,7 @@ sys.path.insert(0, str(ROOT / "tests/integration"))
 CROWD = 1000
 AT_ONCE = 100  # creations in flight
 RELAY_BYTES = 1 << 30
-LINE_BYTES = (65536, 4096, 256)  # includes the newline; only the first size is judged
+LINE_BYTES = (65536, 4096, 256)  # each size includes the newline; only the first size has a budget
 EXEC_BUDGET, CREATE_BUDGET, CROWD_BUDGET, RELAY_BUDGET = 1.5, 1.3, 1.5, 0.3
 
 

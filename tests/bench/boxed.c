@@ -1,6 +1,7 @@
 /*
- * Measures the Box server, in turn with the parts of cordon that it uses. Prints lines like those of spawn.c: an index,
- * nanoseconds, two numbers without a meaning, and a number of bytes.
+ * Measures the Box server. In turn with each request, it measures the same work by the parts of cordon that the
+ * server uses. Prints lines like those of spawn.c: an index, nanoseconds, two numbers without a meaning, and a number
+ * of bytes.
  *
  * usage: boxed exec PORT SESSION SANDBOX SECONDS     0: over the WebSocket, 1: the same line over a kept connection
  *        boxed create PORT SECONDS CORDON            0: box_create_session, 1: `CORDON create`, 2: the start of CORDON alone
@@ -51,7 +52,7 @@ struct peer {
 	int fd;
 	struct websocket ws;
 	char chunk[CHUNK_BYTES];
-	struct str in; /* bytes of the chunk that the decoder has not seen */
+	struct str in; /* bytes that were received but not decoded yet */
 	unsigned number;
 };
 

@@ -1,7 +1,8 @@
 /*
- * Measures the system call filter: the time to attach it, and the time per call that the filter
- * always allows (getppid), decides by argument (ioctl), or refuses (an unknown number). Prints lines
- * of NAME, time without filter, time with filter, in nanoseconds. "attach" has only the second time.
+ * Measures the system call filter: the time to attach it, and the time of three kinds of calls. The
+ * filter always allows the first (getppid), decides about the second by its argument (ioctl), and
+ * refuses the third (an unknown number). Each line of the output is NAME, the time without the
+ * filter and the time with the filter, in nanoseconds. "attach" has only the second time.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -4,8 +4,8 @@
  * has no filter, no device nodes, no limits and no pid 1 of its own. No real sandbox can be faster.
  *
  * usage: floor PROGRAM [ARG…]     run a command
- *        floor --idle             do nothing in the namespaces until killed: the memory of namespaces alone
- *        floor --pause            do nothing until killed: the smallest payload for idle sandboxes
+ *        floor --idle             do nothing in the namespaces until killed; measures the memory of the namespaces alone
+ *        floor --pause            do nothing until killed; this is the smallest payload for idle sandboxes
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-"""Rows about images: unpacking an image, starting from an image, and the memory of a load.
+"""Measures images: how long it takes to unpack one and to start from one, and the memory of a load.
 
 The python image is made of the host's own Debian packages (their files, no scripts run), so nothing
 is downloaded. Every peer writes to the same file system, below the bench's own directory.

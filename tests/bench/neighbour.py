@@ -1,9 +1,8 @@
-"""The row about neighbours: what an exec costs while another sandbox uses as much as it can.
+"""Measures how long an exec takes while another sandbox uses as much as it can.
 
-There are two sandboxes with the default limits: a calm one and a bomber. For each bomb, an exec in the calm sandbox
-is measured in turns without and with the bomb, and the medians are compared. If no cgroup limits the bomber (an
-ordinary user's sandboxes), the ratio is shown, not judged.
-"""
+There are two sandboxes with the default limits: a calm one and a bomber. A bomb is a program that uses as much as
+it can. For each bomb, an exec in the calm sandbox is measured in turns without and with the bomb, and the medians
+are compared. If no cgroup limits the bomber (an ordinary user's sandboxes), the ratio is shown but has no budget."""
 import os
 import statistics
 import time

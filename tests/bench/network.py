@@ -1,8 +1,7 @@
-"""Rows about the network: throughput, connections, and the cost of an unused network.
+"""Measures the network: throughput, connections, and the cost of an unused network.
 
-The servers are in network namespaces (tests/integration/netlab.py). A virtual cable connects these to the "host", the
-namespace in which cordon and the other programs run. No packet can reach a real network.
-"""
+The servers are in network namespaces (tests/integration/netlab.py). A virtual cable connects these to the "host",
+the namespace in which cordon and the other programs run. No packet can reach a real network."""
 import os
 import pathlib
 import statistics
@@ -23,7 +22,7 @@ class Refused(Exception):
 
 
 class Place:
-    """A place where a client runs: PREFIX comes before its command."""
+    """A place where a client runs. The words PREFIX in front of the client's command lead there."""
 
     def __init__(self, name, prefix=(), budget=None, error=None, remark=""):
         self.name, self.prefix, self.budget = name, list(prefix), budget
@@ -207,7 +206,7 @@ def row_speed(bench, who, lab):
 
 
 def row_rules(bench, who, lab):
-    """Reports the cost of the rules for each new connection. No budget judges it."""
+    """Reports how much time the rules take for each new connection. This cost has no budget."""
     tokens = ",".join(f"deny@11.{i}.0.0/16:tcp:443" for i in range(RULES))
     places = [lab.cordon(f"{RULES} rules", "--net-rule", tokens), lab.cordon("no rules", "--net", "all")]
     rounds, connections = (5, 300) if bench.args.quick else (15, 1000)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Compares cordon with other programs ("peers") on this machine, in interleaved runs.
 
-Every row is a list of commands. tests/bench/spawn.c runs them in turn, each round in another order. The bench prints the
-median, the 95th percentile, the ratio of cordon to each peer and the budget of that ratio. It prints the error of a peer
-that cannot run on this machine. If root runs it, it measures everything twice, the second time as a temporary ordinary
-user. The status is 1 if a budget is missed. If the parts of the work alone (tests/bench/whole.c, in the same run) take
-longer than a budget, cordon is judged by the parts instead.
-"""
+Every row is a list of commands. tests/bench/spawn.c runs them in turn, each round in another order. The bench
+prints the median, the 95th percentile, the ratio of cordon to each peer and the budget of that ratio. If a peer
+cannot run on this machine, the bench prints the peer's error. If root runs the bench, it measures everything twice,
+the second time as a temporary ordinary user. The status is 1 if a budget is missed. tests/bench/whole.c makes the
+system calls of a run without our code, in the same run. If even these take longer than a budget, cordon is compared
+with whole.c instead."""
 import argparse
 import json
 import os
@@ -237,9 +237,9 @@ class Bench:
     # --- what is measured -----------------------------------------------------------------------------
 
     def row_run(self, who, others):
-        """Creates a sandbox, runs a command and destroys the sandbox. Only docker and cordon have a network by default, and
-        docker's budget compares these defaults. The other peers have no network and are compared with cordon
-        --no-net."""
+        """Creates a sandbox, runs a command and destroys the sandbox. Only docker and cordon have a network by
+        default, so docker is compared with cordon's default. The other peers have no network and are compared with
+        cordon --no-net."""
         with_network, without = "cordon", "cordon --no-net"
         peers = [self.ours(with_network, "run", "host", "--", "true"),
                  self.ours(without, "run", "--no-net", "host", "--", "true"),
@@ -348,7 +348,7 @@ class Bench:
               f"largest memory of the client {memory['cordon exec']} KiB")
 
     def row_filter(self, who):
-        """Reports the cost of the system call filter for commands inside. No budget judges it."""
+        """Reports how much time the system call filter costs commands. This cost has no budget."""
         process = who.popen([str(self.filter)], stdout=subprocess.PIPE, text=True)
         out, _ = process.communicate()
         if process.returncode != 0:
@@ -363,8 +363,8 @@ class Bench:
 
     @staticmethod
     def settle():
-        """Returns freed objects to the page allocator, so that the next peer does not reuse them for free. Only root
-        can do this."""
+        """Returns freed kernel objects to the page allocator. Otherwise the next peer could reuse them, and its
+        memory would look smaller. Only root can do this."""
         if os.geteuid() != 0:
             return
         os.sync()
@@ -374,9 +374,9 @@ class Bench:
 
     @staticmethod
     def meminfo():
-        """Returns KiB: MemAvailable, and the sum of what the kernel accounts as used. Counts the active objects of
-        slabs if /proc/slabinfo is readable, because free objects left by an earlier crowd would be reused by the
-        next."""
+        """Returns KiB: MemAvailable, and the sum of what the kernel accounts as used. If /proc/slabinfo is
+        readable, counts only the active objects of slabs, because the next crowd reuses the free objects that an
+        earlier crowd left."""
         words = dict(line.split(":", 1) for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
         kib = {key: int(value.split()[0]) for key, value in words.items()}
         try:

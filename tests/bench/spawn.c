@@ -1,13 +1,13 @@
 /*
- * Runs commands in turn, A B C B C A …, and prints how long each run took. The runs are
- * interleaved, so that other load hits all commands alike. Each round has another order, because
- * the kernel frees namespaces and control groups of one command during the next. This program is in
- * C, so that measuring adds little. A time lasts from before the spawn until after the reaping.
+ * Runs commands in turn, A B C B C A …, and prints how long each run took. The runs are interleaved, so that other
+ * load hits all commands alike. Each round has another order, because the kernel frees namespaces and control groups
+ * of one command during the next. This program is in C, so that measuring adds little. Each time begins before the
+ * spawn and ends after the process is reaped.
  *
  * usage: spawn [-t SECONDS] [-n ROUNDS] [-o] <PLAN
- * PLAN has a command per line, with tabs between the fields: EVERY NS ARGV0 ARGV1 …. The command runs
- * in every EVERYth round only, which is larger than 1 for slow commands. NS is the file of a mount
- * namespace for the command, or empty. "{n}" in an argument is the round's number.
+ * PLAN has a command per line, with tabs between the fields: EVERY NS ARGV0 ARGV1 …. EVERY is a number: the command
+ * runs only in each EVERYth round. Slow commands have a number above 1. NS is the file of a mount namespace for the
+ * command, or empty. "{n}" in an argument is the round's number.
  * The output has a line per run: COMMAND NANOSECONDS WAIT-STATUS MAX-RSS-KIB OUTPUT-BYTES.
  * With -o the output of commands is read through a pipe and counted; otherwise it goes to /dev/null.
  */

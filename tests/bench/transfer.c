@@ -6,7 +6,7 @@
  *        transfer get|put ADDRESS PORT BYTES      one connection, BYTES of data
  *        transfer connect ADDRESS PORT COUNT      COUNT connections, one after the other
  *
- * A connection begins with the client's struct wish. The server serves one connection at a time.
+ * First the client sends a struct wish, which says what it wants. The server serves one connection at a time.
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>

@@ -1,13 +1,13 @@
 /*
- * Measures the kernel's part of a run: what floor.c does, and also four programs that execute one
- * another (front end, supervisor, pid 1, command), a record and a writable layer on disk, limits in
- * control groups where they can be made, /dev, the payload's own user namespace, filters. As in a
- * real run, the record is made while the supervisor starts, and root's network namespace while the
- * rest is made. There are no checks and no options, and no later command can connect.
+ * Measures the kernel's part of a run. It does what floor.c does, and more: four programs that execute one another
+ * (front end, supervisor, pid 1, command), a record and a writable layer on disk, limits in control groups if they
+ * can be made, /dev, the payload's own user namespace, and filters. As in a real run, some work is done at the same
+ * time: the record is made while the supervisor starts, and root's network namespace is made beside the other work.
+ * There are no checks and no options, and no later command can connect.
  *
- * usage: whole DIR PROGRAM UID GID   DIR is on the file system that sandboxes would be on; UID and GID begin the
- *                                    caller's subordinate ids, or are 0: then one id is mapped
- *        whole DIR - UID GID         the same without a command, until its input ends: its memory
+ * usage: whole DIR PROGRAM UID GID   DIR is on the file system of the sandboxes; UID and GID are the first of the
+ *                                    caller's subordinate ids; if they are 0, one id is mapped
+ *        whole DIR - UID GID         the same without a command, until the input ends; to measure its memory
  */
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -193,8 +193,9 @@ static void make_groups(const char *record)
 
 	for (unsigned i = 0; i < 3; i++) {
 		group_path(path, record, i, "");
+		/* the user may not make the group, or the host has another hierarchy */
 		if (mkdir(path, 0755) < 0)
-			continue; /* the user may not make it, or the hierarchy is another one */
+			continue;
 		group_path(path, record, i,
 			   i == 0   ? "/memory.limit_in_bytes"
 			   : i == 1 ? "/pids.max"

@@ -5,14 +5,14 @@
  *
  * usage: clerk SANDBOX WORD…    (the sandbox is in CORDON_HOME)
  *
- *   start:SCRIPT start a background command that runs SCRIPT and may report; the steps below are about this command
- *   feed:TEXT give the command a line of input
- *   end end the command's input
- *   until:TEXT look until the command's output has TEXT
- *   term send SIGTERM to everything that the command started
+ *   start:SCRIPT   start a background command that runs SCRIPT and may report; the steps below are about this command
+ *   feed:TEXT      give the command a line of input
+ *   end            end the command's input
+ *   until:TEXT     look until the command's output has TEXT
+ *   term           send SIGTERM to everything that the command started
  *   list           list all commands
- *   attach attach to the command and print its output until it ends
- *   wait look until the command has ended, and make pid 1 forget it
+ *   attach         attach to the command and print its output until it ends
+ *   wait           look until the command has ended, and make pid 1 forget it
  */
 #include <signal.h>
 #include <stdio.h>

@@ -4,12 +4,12 @@
  *   create NAME [OPTION]…      makes a sandbox of the image `host` with its layer on disk; prints "created NAME"
  *   start NAME [OPTION]…       starts a stopped sandbox; prints "started NAME"
  *   delete NAME                prints "gone NAME" when the sandbox is gone
- *   limits NAME [OPTION]… changes limits of a running sandbox; prints "limited NAME"
+ *   limits NAME [OPTION]…      changes limits of a running sandbox; prints "limited NAME"
  *   size PATH [OPTION]…        prints "size BYTES ENTRIES"
  *   sweep [OPTION]…            prints "swept"
  *   crowd ROUNDS EACH MARK     runs commands in all sandboxes at once (crowd.h); prints "wrong N"
  *
- * The options of `limits` are `memory:MIB`, `cpus:THOUSANDTHS` and `pids:N`. All other orders take these options:
+ * The options of `limits` are `memory:MIB`, `cpus:THOUSANDTHS` and `pids:N`. The other orders have these options:
  * `stays`, `soft` (soft limits), `net`, `ro:HOST:GUEST`, `rw:HOST:GUEST`, `volume:NAME:GUEST`, `dir:ROOT`,
  * `refuse:PATH`, `root:PATH`, `make`, `bytes:N`, `entries:N`, and `within:MS` (the deadline). If an order fails, the
  * server prints "failed WORD NAME CODE TEXT". An order does not wait for the orders before it. At the end of its

@@ -4,24 +4,24 @@
     tests/kernel/boot.py [--prefix DIR] [--mode MODE]… [--all] [--shell SCRIPT] [PATTERN…]
 
 The build machine may have another kernel, version 1 cgroups or no cgroups. The machine in QEMU is like a Debian 12
-server: Linux 6.1, version 2 cgroups only, root on a plain file system, ext4 for state.
-It needs no KVM (QEMU emulates the CPU, some ten times slower), no root, and no network once the packages are there.
-Without a PATTERN it runs SMOKE, with --all every test.
+server: Linux 6.1, version 2 cgroups only, root on a plain file system, ext4 for state. boot.py needs no KVM
+(without it QEMU emulates the CPU, some ten times slower) and no root. It needs no network once the packages are
+there. Without a PATTERN it runs the tests of the list SMOKE. With --all it runs every test.
 
-It boots twice: the second time with systemd as pid 1, for the mode "session" and for test_session (SESSION).
+The machine boots twice. The second time systemd is pid 1, for the mode "session" and for test_session (the list
+SESSION).
 
 boot.py makes four files below build/kernel, each only if its parts changed:
 
   vmlinuz       from the kernel package, which is fetched and unpacked, not installed
   initrd        a newc archive: busybox, a script, the modules that mounting the root needs
-  root.ext4     the files of a few Debian packages that are installed here, with what they depend on
+  root.ext4     the files of a few Debian packages that are installed here, and of their dependencies
   tests.sqfs    our programs, the tests, the attack program (the machine has no compiler)
 
-The first script (INITRD) loads modules and mounts the root, a sparse copy of root.ext4 that is deleted afterwards. The
-second script (INIT) is pid 1. It sets the system up like a booted system and runs tests/integration/run.py. The output
-and the status come over the serial line. Under systemd a service runs the tests (SERVICE). boot.py ends a machine that
-prints nothing for too long.
-"""
+The first script (INITRD) loads modules and mounts the root, a sparse copy of root.ext4 that is deleted afterwards.
+The second script (INIT) is pid 1. It sets the system up like a booted system and runs tests/integration/run.py. The
+output and the status come over the serial line. Under systemd a service runs the tests (SERVICE). boot.py ends a
+machine that prints nothing for too long."""
 
 import argparse
 import collections
@@ -78,7 +78,7 @@ SMOKE = (
     "test_escape.Walls.test_writes_to_proc", "test_escape.Walls.test_socket", "test_escape.OurProcesses",
     "test_dos.Floods.test_fork_bomb",
     "test_rootdisk.ProjectQuota",
-    "test_siege.GatewayMemory",  # needs a child of the limited group, as version 2 has it
+    "test_siege.GatewayMemory",  # needs a child group of the limited group, which only version 2 has
     "test_siege.CallersPriority",  # needs every capability, which a build machine may lack
     "test_siege.Hijacked",  # only this machine has a delegated group
 )

@@ -46,7 +46,7 @@ class KernelTest(CordonTest):
 
 class Machine(KernelTest):
     def test_the_kernel_is_6_1_with_cgroup_v2_only(self):
-        """The other tests of this file are meaningless on another kernel."""
+        """Checks the kernel. On another kernel, the other tests of this file would prove nothing."""
         self.assertRegex(platform.release(), r"^6\.1\.")
         with open("/proc/mounts") as handle:
             kinds = {line.split()[2] for line in handle if line.split()[2].startswith("cgroup")}
@@ -141,7 +141,8 @@ def capabilities():
 
 
 class Container(KernelTest):
-    """Root of a container with a writable part of the hierarchy, as in `docker run --privileged`."""
+    """Runs as root of a container that may write to its part of the cgroup hierarchy, as in `docker run
+    --privileged`."""
 
     modes = ("root",)
     timeout = 600

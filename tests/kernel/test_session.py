@@ -1,5 +1,5 @@
-"""Limits of ordinary users: a scope of the user's systemd, and what happens without one. boot.py runs these tests
-under systemd. The tests run outside the user's part of the cgroup tree, as a login does."""
+"""Tests the limits of ordinary users, in a scope of the user's systemd and without such a scope. boot.py runs these
+tests under systemd. The tests run outside the user's part of the cgroup tree, as a login does."""
 
 import glob
 import hashlib
@@ -126,7 +126,7 @@ class Scope(KernelTest):
 
 
 class FakeBus:
-    """A socket in the place of the bus. It accepts the caller and then calls BEHAVE."""
+    """A socket in the place of the bus. It accepts the login of cordon and then calls BEHAVE."""
 
     def __init__(self, directory, behave):
         self.dir, self.behave, self.calls = directory, behave, 0
