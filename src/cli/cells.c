@@ -81,18 +81,36 @@ void cell_port(struct buf *out, const struct spec_port *p)
 		 p->guest_port, p->udp ? "udp" : "tcp");
 }
 
-void cells_write_ports(struct json_writer *w, const struct record *r)
+void cells_write_command(struct json_writer *w, const struct spec *s)
+{
+	json_begin_array(w);
+	for (size_t i = 0; i < s->entrypoint.n; i++)
+		json_str(w, s->entrypoint.v[i]);
+	for (size_t i = 0; i < s->cmd.n; i++)
+		json_str(w, s->cmd.v[i]);
+	json_end_array(w);
+}
+
+static void write_port_text(struct json_writer *w, const struct spec_port *p)
+{
+	AUTO_BUF cell = BUF_INIT(PORT_MAX_BYTES);
+
+	cell_port(&cell, p);
+	json_str(w, buf_str(&cell));
+}
+
+void cells_write_ports(struct json_writer *w, const struct record *r, bool texts)
 {
 	const struct spec *s = record_in_force(r);
-	AUTO_BUF cell = BUF_INIT(PORT_MAX_BYTES);
 
 	json_begin_array(w);
 	for (size_t i = 0; i < s->n_ports; i++) {
 		struct spec_port port = record_port(r, i);
 
-		buf_clear(&cell);
-		cell_port(&cell, &port);
-		json_str(w, buf_str(&cell));
+		if (texts)
+			write_port_text(w, &port);
+		else
+			port_write_json(w, &port);
 	}
 	json_end_array(w);
 }

@@ -22,8 +22,10 @@ void cell_cpus(struct buf *out, const struct spec *s);
 void cell_command(struct buf *out, const struct spec *s);
 /* Writes "127.0.0.1:8080->80/tcp". */
 void cell_port(struct buf *out, const struct spec_port *p);
-/* Writes an array of the published ports of the running sandbox. If we chose a host port for the user, the array shows
- * the chosen port. */
-void cells_write_ports(struct json_writer *w, const struct record *r);
+/* Writes an array with the words of that command; the array is empty if there is none. */
+void cells_write_command(struct json_writer *w, const struct spec *s);
+/* Writes an array of the published ports of the running sandbox, as objects or, for msb, as the TEXTS of cell_port(). If we
+ * chose a host port for the user, the array shows the chosen port. */
+void cells_write_ports(struct json_writer *w, const struct record *r, bool texts);
 /* Prints what -q shows: one name per line, on stdout. Returns what say_output() returns. */
 int cells_print_names(const struct record *r, size_t n);

@@ -10,6 +10,7 @@
 
 #define MOUNT_TEXT_BYTES 8192u
 #define PORTS_TEXT_BYTES (64u << 10) /* many times the ports that one sandbox publishes */
+#define VALUE_JSON_BYTES (1u << 20)  /* far more than a mount or the ports of a sandbox take */
 #define CHANGES_MAX 4096u            /* far more than a person writes on one command line */
 
 static const char *const kinds[] = {
@@ -45,6 +46,8 @@ void changes_done(struct changes *c)
 		free(c->v[i].field);
 		free(c->v[i].before);
 		free(c->v[i].after);
+		free(c->v[i].before_json);
+		free(c->v[i].after_json);
 	}
 	free(c->v);
 	*c = (struct changes){ 0 };
@@ -55,6 +58,27 @@ static char *copy(const char *s)
 	return s ? xstrdup(s) : NULL;
 }
 
+static void write_value(struct json_writer *w, const char *text, const char *json)
+{
+	struct err ignored; /* we have written this JSON ourselves */
+	AUTO_JSON doc = NULL;
+
+	if (json && json_parse(json, strlen(json), &doc, &ignored) == 0)
+		json_value_copy(w, json_root(doc));
+	else
+		json_str(w, text);
+}
+
+void change_write_before(struct json_writer *w, const struct change *c, bool texts)
+{
+	write_value(w, c->before, texts ? NULL : c->before_json);
+}
+
+void change_write_after(struct json_writer *w, const struct change *c, bool texts)
+{
+	write_value(w, c->after, texts ? NULL : c->after_json);
+}
+
 static int put(struct changes *c, enum change_field what, const char *field, const char *before,
 	       const char *after, struct err *e)
 {
@@ -62,8 +86,23 @@ static int put(struct changes *c, enum change_field what, const char *field, con
 		return err_set(e, ERR_LIMIT, "more than %u changes", CHANGES_MAX);
 	if (!c->v)
 		c->v = xcalloc(CHANGES_MAX, sizeof(*c->v));
-	c->v[c->n++] = (struct change){ what, copy(field), copy(before), copy(after) };
+	c->v[c->n++] = (struct change){
+		.what = what, .field = copy(field), .before = copy(before), .after = copy(after)
+	};
 	return 0;
+}
+
+/* Adds the values for programs to the last change, if it is a change of FIELD. */
+static void set_json(struct changes *c, const char *field, const char *before, const char *after,
+		     const char *unit)
+{
+	struct change *last = c->n ? &c->v[c->n - 1] : NULL;
+
+	if (!last || strcmp(last->field, field) != 0)
+		return; /* nothing has changed */
+	last->before_json = copy(before);
+	last->after_json = copy(after);
+	last->unit = unit;
 }
 
 static int add(struct changes *c, enum change_field what, const char *field, const char *before,
@@ -77,11 +116,15 @@ static int add(struct changes *c, enum change_field what, const char *field, con
 static int add_number(struct changes *c, enum change_field what, const char *field, uint64_t before,
 		      uint64_t after, const char *unit, struct err *e)
 {
-	char a[48], b[48];
+	AUTO_FREE char *a = xasprintf("%llu", (unsigned long long)before);
+	AUTO_FREE char *b = xasprintf("%llu", (unsigned long long)after);
+	AUTO_FREE char *was = xasprintf("%s%s%s", a, unit ? " " : "", unit ? unit : "");
+	AUTO_FREE char *now = xasprintf("%s%s%s", b, unit ? " " : "", unit ? unit : "");
 
-	snprintf(a, sizeof(a), "%llu%s", (unsigned long long)before, unit);
-	snprintf(b, sizeof(b), "%llu%s", (unsigned long long)after, unit);
-	return add(c, what, field, a, b, e);
+	if (add(c, what, field, was, now, e) < 0)
+		return -1;
+	set_json(c, field, a, b, unit);
+	return 0;
 }
 
 static int add_cpus(struct changes *c, enum change_field what, const char *field, uint32_t before,
@@ -89,7 +132,10 @@ static int add_cpus(struct changes *c, enum change_field what, const char *field
 {
 	char a[CPUS_TEXT_BYTES], b[CPUS_TEXT_BYTES];
 
-	return add(c, what, field, cpus_text(before, a), cpus_text(after, b), e);
+	if (add(c, what, field, cpus_text(before, a), cpus_text(after, b), e) < 0)
+		return -1;
+	set_json(c, field, a, b, NULL);
+	return 0;
 }
 
 static const char *find(const struct spec_env *list, size_t n, const char *key)
@@ -139,6 +185,18 @@ static char *mount_text(const struct spec_mount *m)
 	return xstrdup(buf_str(&b));
 }
 
+static char *mount_json(const struct spec_mount *m)
+{
+	AUTO_BUF b = BUF_INIT(VALUE_JSON_BYTES);
+	struct json_writer w;
+
+	if (!m)
+		return NULL;
+	json_writer_init(&w, &b, 0);
+	mount_write_json(&w, m);
+	return xstrdup(buf_str(&b));
+}
+
 /* A change adds a mount, or replaces the mount at the same target. A mount that the user named again is a change even
  * if its text is the same: its path may lead to another object, or an option that the text does not show may differ. */
 static int add_mounts(struct changes *c, const struct spec *was, const struct spec *now,
@@ -149,10 +207,13 @@ static int add_mounts(struct changes *c, const struct spec *was, const struct sp
 		AUTO_FREE char *field = xasprintf("%s.%s", kinds[CHANGE_VOLUME], m->guest);
 		AUTO_FREE char *before = mount_text(mount_at(was, m->guest));
 		AUTO_FREE char *after = mount_text(m);
+		AUTO_FREE char *was_json = mount_json(mount_at(was, m->guest));
+		AUTO_FREE char *now_json = mount_json(m);
 
 		if ((m->origin || !before || strcmp(before, after) != 0) &&
 		    put(c, CHANGE_VOLUME, field, before, after, e) < 0)
 			return -1;
+		set_json(c, field, was_json, now_json, NULL);
 	}
 	return 0;
 }
@@ -169,6 +230,20 @@ static char *port_text(const struct spec *s, const struct spec_port *port)
 	return b.n ? xstrdup(buf_str(&b)) : NULL;
 }
 
+static char *port_json(const struct spec *s, const struct spec_port *port)
+{
+	AUTO_BUF b = BUF_INIT(VALUE_JSON_BYTES);
+	struct json_writer w;
+
+	json_writer_init(&w, &b, 0);
+	json_begin_array(&w);
+	for (size_t i = 0; i < s->n_ports; i++)
+		if (s->port[i].guest_port == port->guest_port && s->port[i].udp == port->udp)
+			port_write_json(&w, &s->port[i]);
+	json_end_array(&w);
+	return xstrdup(buf_str(&b));
+}
+
 static int add_ports(struct changes *c, const struct spec *was, const struct spec *now,
 		     struct err *e)
 {
@@ -180,39 +255,56 @@ static int add_ports(struct changes *c, const struct spec *was, const struct spe
 		AUTO_FREE char *field = xasprintf("%s.%u/%s", kinds[CHANGE_PORT], p->guest_port,
 						  p->udp ? "udp" : "tcp");
 
+		AUTO_FREE char *was_json = port_json(was, p);
+		AUTO_FREE char *now_json = port_json(now, p);
+
 		if (i >= was->n_ports && before)
 			continue; /* the loop has seen this port in WAS */
 		if (add(c, CHANGE_PORT, field, before, after, e) < 0)
 			return -1;
+		set_json(c, field, before ? was_json : NULL, after ? now_json : NULL, NULL);
 	}
+	return 0;
+}
+
+static int add_network(struct changes *c, const struct spec *was, const struct spec *now,
+		       struct err *e)
+{
+	static const char field[] = "network.policy";
+	AUTO_FREE char *before = network_text(was);
+	AUTO_FREE char *after = network_text(now);
+	AUTO_FREE char *was_json = network_json(was);
+	AUTO_FREE char *now_json = network_json(now);
+
+	if (add(c, CHANGE_NETWORK, field, before, after, e) < 0)
+		return -1;
+	set_json(c, field, was_json, now_json, NULL);
 	return 0;
 }
 
 int changes_between(const struct spec *was, const struct spec *now, struct changes *ret,
 		    struct err *e)
 {
-	AUTO_FREE char *network_was = network_text(was);
-	AUTO_FREE char *network_now = network_text(now);
 	struct changes *c = ret;
 
 	*c = (struct changes){ 0 };
 	if (add_cpus(c, CHANGE_CPUS, "cpus", was->cpu_milli, now->cpu_milli, e) == 0 &&
 	    add_cpus(c, CHANGE_MAX_CPUS, "max_cpus", was->max_cpu_milli, now->max_cpu_milli, e) ==
 		    0 &&
-	    add_number(c, CHANGE_MEMORY, "memory", was->memory_mib, now->memory_mib, " MiB", e) ==
+	    add_number(c, CHANGE_MEMORY, "memory", was->memory_mib, now->memory_mib, "MiB", e) ==
 		    0 &&
 	    add_number(c, CHANGE_MAX_MEMORY, "max_memory", was->max_memory_mib, now->max_memory_mib,
-		       " MiB", e) == 0 &&
-	    add_number(c, CHANGE_PIDS, "pids_limit", was->pids_limit, now->pids_limit, "", e) ==
+		       "MiB", e) == 0 &&
+	    add_number(c, CHANGE_PIDS, "pids_limit", was->pids_limit, now->pids_limit, NULL, e) ==
 		    0 &&
 	    add_number(c, CHANGE_ROOT_DISK, "root_disk", spec_root_disk_mib(was),
-		       spec_root_disk_mib(now), " MiB", e) == 0 &&
+		       spec_root_disk_mib(now), "MiB", e) == 0 &&
 	    add_pairs(c, CHANGE_ENV, was->env, was->n_env, now->env, now->n_env, e) == 0 &&
 	    add_pairs(c, CHANGE_LABEL, was->label, was->n_labels, now->label, now->n_labels, e) ==
 		    0 &&
 	    add(c, CHANGE_WORKDIR, "workdir", was->workdir, now->workdir, e) == 0 &&
-	    add(c, CHANGE_NETWORK, "network.policy", network_was, network_now, e) == 0 &&
-	    add_mounts(c, was, now, e) == 0 && add_ports(c, was, now, e) == 0)
+	    add_network(c, was, now, e) == 0 && add_mounts(c, was, now, e) == 0 &&
+	    add_ports(c, was, now, e) == 0)
 		return 0;
 	changes_done(c);
 	return -1;

@@ -55,25 +55,29 @@ static uint64_t updated_ns(const struct record *r)
 }
 
 /* Writes the changes that a live sandbox gets at its next start. */
-static void write_pending(struct json_writer *w, const struct changes *pending)
+static void write_pending(struct json_writer *w, const struct changes *pending, bool msb)
 {
 	json_begin_array(w);
 	for (size_t i = 0; i < pending->n; i++) {
 		const struct change *c = &pending->v[i];
 
 		json_begin_object(w);
-		json_key_str(w, "after", c->after);
-		json_key_str(w, "before", c->before);
+		json_key(w, "after");
+		change_write_after(w, c, msb);
+		json_key(w, "before");
+		change_write_before(w, c, msb);
 		json_key_str(w, "change", change_word(c));
 		json_key_str(w, "disposition", "next start");
 		json_key_str(w, "field", c->field);
 		json_key_str(w, "kind", change_kind(c));
+		if (!msb)
+			json_key_str(w, "unit", c->unit);
 		json_end_object(w);
 	}
 	json_end_array(w);
 }
 
-static int print_json(const struct record *r, const struct changes *pending)
+static int print_json(const struct record *r, const struct changes *pending, bool msb)
 {
 	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
 	struct json_writer w;
@@ -98,9 +102,9 @@ static int print_json(const struct record *r, const struct changes *pending)
 	json_end_object(&w);
 	json_key_str(&w, "name", r->spec.name);
 	json_key(&w, "pending_changes");
-	write_pending(&w, pending);
+	write_pending(&w, pending, msb);
 	json_key(&w, "ports");
-	cells_write_ports(&w, r);
+	cells_write_ports(&w, r, msb);
 	json_key_str(&w, "root", *r->state.root ? r->state.root : NULL);
 	json_key_str(&w, "status", status_name(r->status));
 	clock_rfc3339_ns(updated_ns(r), when);
@@ -354,5 +358,6 @@ int cmd_inspect(const struct args *a)
 		hide_env(&r.active);
 		hide_changes(&pending);
 	}
-	return args_has(a, "format") ? print_json(&r, &pending) : print_text(&r, &pending);
+	return args_has(a, "format") ? print_json(&r, &pending, args_as_msb(a))
+				     : print_text(&r, &pending);
 }

@@ -315,6 +315,7 @@ static int print_table(const struct plan *p)
 static int print_json(const struct plan *p, const struct args *a, bool applied)
 {
 	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
+	bool msb = args_as_msb(a);
 	struct json_writer w;
 
 	json_writer_init(&w, &b, 2);
@@ -335,8 +336,12 @@ static int print_json(const struct plan *p, const struct args *a, bool applied)
 		json_key_str(&w, "kind", change_kind(c));
 		json_key_str(&w, "field", c->field);
 		json_key_str(&w, "change", change_word(c));
-		json_key_str(&w, "before", c->before);
-		json_key_str(&w, "after", c->after);
+		json_key(&w, "before");
+		change_write_before(&w, c, msb);
+		json_key(&w, "after");
+		change_write_after(&w, c, msb);
+		if (!msb)
+			json_key_str(&w, "unit", c->unit);
 		json_key_str(&w, "disposition", disposition_words[disposition(p, c)]);
 		json_end_object(&w);
 	}

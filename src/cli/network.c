@@ -259,3 +259,22 @@ char *network_text(const struct spec *s)
 	policy_done(&p);
 	return xstrdup(buf_str(&b));
 }
+
+char *network_json(const struct spec *s)
+{
+	const struct json_value *policy =
+		s->net_extra_doc ? json_get(json_root(s->net_extra_doc), "policy") : NULL;
+	AUTO_BUF b = BUF_INIT(POLICY_TEXT_MAX_BYTES);
+	struct json_writer w;
+
+	json_writer_init(&w, &b, 0);
+	json_begin_object(&w);
+	json_key_bool(&w, "enabled", s->net_enabled);
+	json_key(&w, "policy");
+	if (policy)
+		json_value_copy(&w, policy);
+	else
+		json_null(&w);
+	json_end_object(&w);
+	return xstrdup(buf_str(&b));
+}

@@ -15,3 +15,5 @@ MUST_USE int network_change(const struct args *a, bool must_be_set, struct spec 
 /* Returns the policy of S in one line, with rules in the syntax of --net-rule:
  * "allow@dns allow@public, else deny egress, allow ingress". */
 char *network_text(const struct spec *s);
+/* Returns the network of S as compact JSON: {"enabled": …, "policy": …}, with the members that `inspect` shows. */
+char *network_json(const struct spec *s);

@@ -78,7 +78,7 @@ static void write_time(struct json_writer *w, const char *key, uint64_t ns)
 {
 	char when[CLOCK_RFC3339_BYTES];
 
-	clock_rfc3339_ms(ns, when);
+	clock_rfc3339_ns(ns, when);
 	json_key_str(w, key, when);
 }
 

@@ -21,15 +21,20 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct record *)a)->spec.name, ((const struct record *)b)->spec.name);
 }
 
-static void write_json(struct json_writer *w, const struct record *r)
+/* Called as msb, the command and the ports are texts as in the table. */
+static void write_json(struct json_writer *w, const struct record *r, bool msb)
 {
 	const struct spec *s = record_in_force(r);
 	AUTO_BUF image = BUF_INIT(CELL_IMAGE_MAX_BYTES);
 	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);
 
 	json_begin_object(w);
+	json_key(w, "command");
 	cell_command(&cell, s);
-	json_key_str(w, "command", buf_str(&cell));
+	if (msb)
+		json_str(w, buf_str(&cell));
+	else
+		cells_write_command(w, s);
 	cpus_write_json(w, "cpus", s->cpu_milli);
 	json_key_str(w, "image", cell_image(&image, s));
 	cpus_write_json(w, "max_cpus", s->max_cpu_milli);
@@ -37,24 +42,24 @@ static void write_json(struct json_writer *w, const struct record *r)
 	json_key_int(w, "memory_mib", (int64_t)s->memory_mib);
 	json_key_str(w, "name", s->name);
 	json_key(w, "ports");
-	cells_write_ports(w, r);
+	cells_write_ports(w, r, msb);
 	json_key_str(w, "status", status_name(r->status));
 	json_key_str(w, "thp", s->thp);
 	json_end_object(w);
 }
 
-static int print_json(const struct record *r, size_t n, bool one)
+static int print_json(const struct record *r, size_t n, bool one, bool msb)
 {
 	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
 	struct json_writer w;
 
 	json_writer_init(&w, &b, 2);
 	if (one) {
-		write_json(&w, r);
+		write_json(&w, r, msb);
 	} else {
 		json_begin_array(&w);
 		for (size_t i = 0; i < n; i++)
-			write_json(&w, &r[i]);
+			write_json(&w, &r[i], msb);
 		json_end_array(&w);
 	}
 	buf_add_char(&b, '\n');
@@ -114,7 +119,7 @@ static int print_table(const struct record *r, size_t n, bool whole)
 static int print(const struct args *a, const struct record *r, size_t n)
 {
 	if (args_has(a, "format"))
-		return print_json(r, n, a->word.n > 0);
+		return print_json(r, n, a->word.n > 0, args_as_msb(a));
 	if (args_has(a, "quiet"))
 		return cells_print_names(r, n);
 	if (n)

@@ -196,7 +196,7 @@ static void write_mount_options(struct json_writer *w, const struct spec_mount *
 	}
 }
 
-static void write_mount(struct json_writer *w, const struct spec_mount *m)
+void mount_write_json(struct json_writer *w, const struct spec_mount *m)
 {
 	bool files = m->kind == MOUNT_BIND || m->kind == MOUNT_NAMED;
 	bool host = m->kind == MOUNT_BIND || m->kind == MOUNT_DISK;
@@ -234,17 +234,21 @@ static void write_mount(struct json_writer *w, const struct spec_mount *m)
 	json_end_object(w);
 }
 
+void port_write_json(struct json_writer *w, const struct spec_port *p)
+{
+	json_begin_object(w);
+	json_key_int(w, "guest_port", p->guest_port);
+	json_key_str(w, "host_bind", p->bind);
+	json_key_int(w, "host_port", p->host_port);
+	json_key_str(w, "protocol", p->udp ? "udp" : "tcp");
+	json_end_object(w);
+}
+
 static void write_ports(struct json_writer *w, const struct spec *s)
 {
 	json_begin_array(w);
-	for (size_t i = 0; i < s->n_ports; i++) {
-		json_begin_object(w);
-		json_key_int(w, "guest_port", s->port[i].guest_port);
-		json_key_str(w, "host_bind", s->port[i].bind);
-		json_key_int(w, "host_port", s->port[i].host_port);
-		json_key_str(w, "protocol", s->port[i].udp ? "udp" : "tcp");
-		json_end_object(w);
-	}
+	for (size_t i = 0; i < s->n_ports; i++)
+		port_write_json(w, &s->port[i]);
 	json_end_array(w);
 }
 
@@ -450,7 +454,7 @@ void spec_write_json(const struct spec *s, struct json_writer *w)
 	json_key(w, "mounts");
 	json_begin_array(w);
 	for (size_t i = 0; i < s->n_mounts; i++)
-		write_mount(w, &s->mount[i]);
+		mount_write_json(w, &s->mount[i]);
 	json_end_array(w);
 	json_key_str(w, "name", s->name);
 	write_network(w, s);

@@ -236,6 +236,9 @@ MUST_USE int spec_hold_image(struct spec_image *i, struct err *e);
 
 /* Writes the `config` object of `inspect`, with sorted keys. */
 void spec_write_json(const struct spec *s, struct json_writer *w);
+/* Write one element of its lists `mounts` and `network.ports`. */
+void mount_write_json(struct json_writer *w, const struct spec_mount *m);
+void port_write_json(struct json_writer *w, const struct spec_port *p);
 /* Reads what spec_write_json() wrote. Ignores unknown members, so that older programs read newer
  * records. Checks all values again, because a record may be damaged. Initialises S; after a failure
  * S is as spec_init() leaves it. */

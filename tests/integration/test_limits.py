@@ -110,7 +110,7 @@ class Enforced(CordonTest):
         self.assertEqual(got.code, 0, got)
         change = got.json()["changes"][0]
         self.assertEqual((change["before"], change["after"], change["disposition"]),
-                         ("0.1", "1.5", "live"))
+                         (0.1, 1.5, "live"))
         self.assertEqual(limits_of(self.home)["cpus"], 1.5)
         self.assertEqual(box.inspect()["config"]["resources"]["cpus"], 1.5)
         self.assertIn("1.6", self.cordon("modify", box.name, "--cpus", "1.6").errtext)

@@ -69,12 +69,12 @@ class Modify(ModifyTest):
         self.assertEqual(seen["active_config"], running)
         self.assertEqual(seen["config"]["resources"]["memory_mib"], 600)
         self.assertEqual(seen["pending_changes"], [
-            {"kind": "resource", "field": "memory", "change": "change", "before": "512 MiB",
-             "after": "600 MiB", "disposition": "next start"},
+            {"kind": "resource", "field": "memory", "change": "change", "before": 512,
+             "after": 600, "disposition": "next start", "unit": "MiB"},
             {"kind": "env", "field": "env.A", "change": "change", "before": "1", "after": "2",
-             "disposition": "next start"},
+             "disposition": "next start", "unit": None},
             {"kind": "env", "field": "env.B", "change": "remove", "before": "1", "after": None,
-             "disposition": "next start"}])
+             "disposition": "next start", "unit": None}])
         self.assertEqual(list(seen["pending_changes"][0]), sorted(seen["pending_changes"][0]))
         text = self.cordon("inspect", "--show-env", box.name).text
         self.assertRegex(text, r"(?m)^  Memory: +512 MiB / 1 GiB$")
@@ -125,7 +125,8 @@ class Modify(ModifyTest):
         self.assertEqual((plan["sandbox"], plan["status"], plan["applied"]),
                          (box.name, "Running", True))
         self.assertEqual(plan["changes"][0], {"kind": "env", "field": "env.A", "change": "change",
-                                              "before": "1", "after": "2", "disposition": "live"})
+                                              "before": "1", "after": "2", "unit": None,
+                                              "disposition": "live"})
         self.assertEqual(plan["changes"][1]["before"], None)
 
     def test_bad_changes_are_refused(self):
