@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -30,6 +31,8 @@
  * /usr/share/maven/bin. To look through the whole of /usr would make the first start a second
  * slower. The targets of deeper links, such as those of Java, are in the list `wanted`. */
 #define USR_DEPTH_MAX 3
+#define LISTING_BYTES \
+	16384 /* of names that one call reads; each level of a walk has as much on the stack */
 
 /* Names and patterns of files in /etc that programs open by their own path, not through a link in
  * /usr. None of these files is secret. */
@@ -147,13 +150,51 @@ struct copy {
 	unsigned entries;
 	uint64_t bytes;
 	dev_t usr_dev;
+	struct buf text; /* of the file that is being copied; all files share its memory */
 };
 
+/* Lists the directory FD. The walk through /usr visits hundreds of directories. readdir() would need three times as
+ * many calls: it reads 2 KiB at a time, allocates memory and looks at the flags of each descriptor. */
+struct listing {
+	int fd; /* borrowed */
+	size_t at, n;
+	_Alignas(struct dirent) char entries[LISTING_BYTES];
+};
+
+static void listing_init(struct listing *l, int fd)
+{
+	l->fd = fd;
+	l->at = l->n = 0;
+}
+
+/* Returns the next entry, or NULL after the last one. */
+static const struct dirent *listing_next(struct listing *l)
+{
+	const struct dirent *d;
+
+	if (l->at >= l->n) {
+		long n = syscall(SYS_getdents64, l->fd, l->entries, sizeof(l->entries));
+
+		l->at = 0;
+		l->n = n > 0 ? (size_t)n : 0;
+		if (n <= 0)
+			return NULL;
+	}
+	d = (const struct dirent *)(l->entries + l->at);
+	l->at += d->d_reclen;
+	return d;
+}
+
+/* Compares the text before the first wildcard itself, because fnmatch() takes longer than a system call. */
 static bool matches(const char *name, const char *const list[], size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (fnmatch(list[i], name, 0) == 0)
+	for (size_t i = 0; i < n; i++) {
+		size_t plain = strcspn(list[i], "*");
+
+		if (strncmp(list[i], name, plain) == 0 &&
+		    (list[i][plain] ? fnmatch(list[i], name, 0) == 0 : !name[plain]))
 			return true;
+	}
 	return false;
 }
 
@@ -236,19 +277,19 @@ static void copy_link(struct copy *c, int from, int to, const char *name, const 
 static void copy_file(struct copy *c, int from, int to, const char *name, const struct stat *seen)
 {
 	AUTO_FD in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	AUTO_BUF b = BUF_INIT(FILE_MAX_BYTES);
 	AUTO_FD out = -1;
 	struct stat st;
 
+	buf_clear(&c->text);
 	if (in < 0 || fstat(in, &st) < 0 || st.st_ino != seen->st_ino ||
-	    st.st_dev != seen->st_dev || !(st.st_mode & S_IROTH) || io_read_to_end(in, &b) < 0 ||
-	    c->bytes + b.n > TOTAL_MAX_BYTES)
+	    st.st_dev != seen->st_dev || !(st.st_mode & S_IROTH) ||
+	    io_read_to_end(in, &c->text) < 0 || c->bytes + c->text.n > TOTAL_MAX_BYTES)
 		return;
 	out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (out < 0)
 		return; /* the base already has this file */
-	c->bytes += b.n;
-	if (io_write_all(out, buf_str(&b), b.n) == 0)
+	c->bytes += c->text.n;
+	if (io_write_all(out, buf_str(&c->text), c->text.n) == 0)
 		IGNORE(fchmod(out, st.st_mode & S_IXOTH ? 0755 : 0644));
 }
 
@@ -279,9 +320,9 @@ static void copy_entry(struct copy *c, int from, int to, const char *name, const
 {
 	AUTO_FD in = -1;
 	AUTO_FD out = -1;
-	struct dirent *d;
+	const struct dirent *d;
+	struct listing l;
 	struct stat st;
-	DIR *list;
 
 	if (depth > DEPTH_MAX || c->entries >= ENTRIES_MAX ||
 	    matches(path, unwanted, ARRAY_SIZE(unwanted)) ||
@@ -294,27 +335,28 @@ static void copy_entry(struct copy *c, int from, int to, const char *name, const
 		copy_file(c, from, to, name, &st);
 	if (!S_ISDIR(st.st_mode) || !open_both(from, to, name, &in, &out))
 		return;
-	list = fdopendir(fcntl(in, F_DUPFD_CLOEXEC, 0));
-	while (list && (d = readdir(list))) {
+	listing_init(&l, in);
+	while ((d = listing_next(&l))) {
 		char below[PATH_MAX];
 
 		if (d->d_name[0] != '.' &&
 		    snprintf(below, sizeof(below), "%s/%s", path, d->d_name) < (int)sizeof(below))
 			copy_entry(c, in, out, d->d_name, below, depth + 1);
 	}
-	if (list)
-		closedir(list);
 }
 
 /* Copies PATH, which is below /etc, with the directories above it and everything below it. */
 static void copy_path(struct copy *c, const char *path, unsigned depth)
 {
-	AUTO_FD from = fcntl(c->from, F_DUPFD_CLOEXEC, 0);
-	AUTO_FD to = fcntl(c->to, F_DUPFD_CLOEXEC, 0);
+	AUTO_FD from = -1;
+	AUTO_FD to = -1;
 	struct stat st;
 
-	if (from < 0 || to < 0 || *path == '\0' || depth > DEPTH_MAX ||
-	    matches(path, unwanted, ARRAY_SIZE(unwanted)))
+	if (*path == '\0' || depth > DEPTH_MAX || matches(path, unwanted, ARRAY_SIZE(unwanted)))
+		return;
+	from = fcntl(c->from, F_DUPFD_CLOEXEC, 0);
+	to = fcntl(c->to, F_DUPFD_CLOEXEC, 0);
+	if (from < 0 || to < 0)
 		return;
 	for (const char *at = path;;) {
 		const char *slash = strchr(at, '/');
@@ -342,34 +384,29 @@ static void copy_path(struct copy *c, const char *path, unsigned depth)
 
 static void copy_wanted(struct copy *c)
 {
-	DIR *list = fdopendir(fcntl(c->from, F_DUPFD_CLOEXEC, 0));
-	struct dirent *d;
+	const struct dirent *d;
+	struct listing l;
 
-	while (list && (d = readdir(list)))
+	listing_init(&l, c->from);
+	while ((d = listing_next(&l)))
 		if (matches(d->d_name, wanted, ARRAY_SIZE(wanted)))
 			copy_path(c, d->d_name, 0);
-	if (list)
-		closedir(list);
 	copy_path(c, "ssl/openssl.cnf", 0);
 }
 
-/* Copies the files to which the links below the directory PATH lead. DIR is a descriptor of PATH,
- * which this function closes. */
+/* Copies what the links below PATH lead to. DIR is the directory PATH. */
 static void copy_linked(struct copy *c, int dir, const char *path, unsigned depth)
 {
-	DIR *list = fdopendir(dir);
-	struct dirent *d;
+	const struct dirent *d;
+	struct listing l;
 	struct stat st;
 
-	if (!list) {
-		fd_closep(&dir);
-		return;
-	}
-	while ((d = readdir(list))) {
+	listing_init(&l, dir);
+	while ((d = listing_next(&l))) {
 		char below[PATH_MAX], text[PATH_MAX], target[PATH_MAX];
 		unsigned char type = d->d_type;
+		AUTO_FD fd = -1;
 		ssize_t n;
-		int fd;
 
 		if (d->d_name[0] == '.' && (!d->d_name[1] || d->d_name[1] == '.'))
 			continue;
@@ -389,13 +426,10 @@ static void copy_linked(struct copy *c, int dir, const char *path, unsigned dept
 		    matches(below, unsearched, ARRAY_SIZE(unsearched)))
 			continue;
 		fd = openat(dir, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		/* we stay on the file system of /usr: another one may be slow, and may belong to
-		 * somebody else */
+		/* another file system may be slow, and belong to somebody else */
 		if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == c->usr_dev)
-			copy_linked(c, fd_take(&fd), below, depth + 1);
-		fd_closep(&fd);
+			copy_linked(c, fd, below, depth + 1);
 	}
-	closedir(list);
 }
 
 static void copy_linked_from(struct copy *c, const char *path)
@@ -406,13 +440,13 @@ static void copy_linked_from(struct copy *c, const char *path)
 	if (dir < 0 || fstat(dir, &st) < 0)
 		return;
 	c->usr_dev = st.st_dev;
-	copy_linked(c, fd_take(&dir), path, 0);
+	copy_linked(c, dir, path, 0);
 }
 
 void host_etc_copy(int to)
 {
 	AUTO_FD from = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct copy c = { .from = from, .to = to };
+	struct copy c = { .from = from, .to = to, .text = BUF_INIT(FILE_MAX_BYTES) };
 	struct stat st;
 
 	if (from < 0 || fstat(from, &st) < 0 || !is_open_to_all(&st))
@@ -420,6 +454,7 @@ void host_etc_copy(int to)
 	copy_wanted(&c);
 	copy_linked_from(&c, "/usr");
 	copy_linked_from(&c, "/etc/alternatives");
+	buf_done(&c.text);
 }
 
 void host_etc_key(struct buf *out)
