@@ -1,15 +1,17 @@
 """cordon-box under heavy load: a thousand sessions, 2560 commands in flight, servers that are killed forty times,
 trees of 100 000 files, sessions that write 2 GB."""
 
+import json
 import os
 import random
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "integration"))
 
 import test_box_load  # noqa: E402
-from boxpeer import PING, Peer, WebSocketTransport  # noqa: E402
+from boxpeer import PING, PONG, TEXT, Peer, WebSocketTransport  # noqa: E402
 from test_box import BoxTest  # noqa: E402
 
 SESSIONS = 1000
@@ -86,18 +88,58 @@ class Disk(BoxTest):
 
 
 class Pings(BoxTest):
+    """The Box protocol prescribes these durations. A timer may be late, but not early."""
+
     timeout = 200
 
+    def counter(self, peer, process):
+        """Starts a process that numbers the lines it reads, so that a test sees whether the process was restarted."""
+        peer.call("box_start_managed_process", {"session_id": "a", "spec": {
+            "process_id": process, "command": "sh", "args": ["-c", 'n=0; while read -r l; do n=$((n+1)); echo $n $l; done']}})
+
+    def say(self, relay, text):
+        relay.send_text(text)
+        return relay.read_message()
+
+    def attached(self, peer, process):
+        got = peer.call("box_get_managed_process", {"session_id": "a", "process_id": process})
+        return got["status"], got["attached"]
+
+    def hold(self, relay, began, seen):
+        """Answers the pings of 90 seconds and notes when they came."""
+        while len(seen) < 3:
+            opcode, payload = relay.read_frame()
+            assert opcode == PING, (opcode, payload)
+            seen.append(time.monotonic() - began)
+            relay.send_frame(PONG, payload)
+
     def test_a_relay_is_pinged_every_30_seconds_and_dropped_15_seconds_later(self):
-        """The Box protocol prescribes these durations. A timer may be late, but not early."""
+        """A client that answers pings stays, a client that does not is dropped, and its process goes on. An RPC connection
+        is neither pinged nor dropped."""
         server = self.server()
-        peer = server.legacy()
+        peer, idle = server.legacy(), server.legacy()
+        idle.transport.socket.sock.settimeout(120)
         peer.call("box_create_session", {"session_id": "a"})
-        peer.call("box_start_managed_process", {"session_id": "a", "spec": {"command": "cat"}})
-        began = time.monotonic()
-        relay = server.relay("a")
-        relay.sock.settimeout(60)
-        self.assertEqual(relay.read_frame(), (PING, b""))
+        for process in ("healthy", "silent"):
+            self.counter(peer, process)
+        began, seen = time.monotonic(), []
+        healthy, silent = (server.relay("a", process) for process in ("healthy", "silent"))
+        for relay in (healthy, silent):
+            relay.sock.settimeout(60)
+            self.assertEqual(self.say(relay, "x"), "1 x")
+        holder = threading.Thread(target=self.hold, args=(healthy, began, seen))
+        holder.start()
+        self.assertEqual(silent.read_frame(), (PING, b""))
         self.assertGreater(time.monotonic() - began, 29)
-        self.assertEqual(relay.sock.recv(1), b"")
+        self.assertEqual(self.attached(peer, "silent"), ("running", True))
+        self.assertEqual(silent.sock.recv(1), b"")  # no close frame is sent, because nobody would read it
         self.assertGreater(time.monotonic() - began, 44)
+        self.assertEqual(self.attached(peer, "silent"), ("running", False))
+        self.assertEqual(self.say(server.relay("a", "silent"), "y"), "2 y")  # the same process
+        holder.join()
+        self.assertEqual([at > 29 * (i + 1) for i, at in enumerate(seen)], [True, True, True], seen)
+        self.assertEqual(self.say(healthy, "y"), "2 y")
+        self.assertEqual(self.attached(peer, "healthy"), ("running", True))
+        idle.transport.socket.send_text(json.dumps({"seq_id": 1, "action": "__ping", "data": {}}))
+        opcode, payload = idle.transport.socket.read_frame()  # the first frame: no ping came before
+        self.assertEqual((opcode, json.loads(payload)["seq_id"]), (TEXT, 1))
