@@ -241,26 +241,36 @@ class Processes(McpTest):
         self.fails("BoxSessionNotFoundError: session mcp-shared not found", self.info, "srv")
 
     def test_deleting_a_session_stops_its_processes_together(self):
-        """Two processes ignore SIGTERM. The server waits 5 seconds for both together, not 5 seconds for each."""
-        self.session()
+        """Two processes ignore SIGTERM. The server waits 5 seconds for both together, not 5 seconds for each: a third process
+        gets its SIGTERM while they still run."""
+        shared = os.path.join(self.dir, "shared")
+        os.mkdir(shared)
+        self.session(host_path=shared)
         numbers = [unique_number() for _ in range(2)]
         for i, number in enumerate(numbers):
-            self.sh(f"trap '' TERM; sleep {number}; sleep {number}", f"p{i}")
+            self.sh(f"trap '' TERM; echo $$ > p{i}; sleep {number}; sleep {number}", f"p{i}")
         self.eventually(lambda: all(self.sleepers(n) for n in numbers))
+        self.sh("trap 'kill -0 $(cat p0) && kill -0 $(cat p1) && echo together > how; exit' TERM; echo up > up; "
+                "while :; do sleep 0.1; done", "p2")
+        self.eventually(lambda: os.path.exists(os.path.join(shared, "up")))
         relay = self.box.relay("mcp-shared", "p0")
         self.peer.call("box_delete_session", {"session_id": "mcp-shared"})
         self.assertEqual(([self.sleepers(n) for n in numbers], self.sandboxes()), ([[], []], []))
+        with open(os.path.join(shared, "how"), encoding="utf-8") as handle:
+            self.assertEqual(handle.read(), "together\n")
         self.assertEqual(relay.close_code(), 1000)
 
     def test_a_stop_closes_input_and_sends_sigterm_first(self):
+        """One process sees only the end of its input, another process only SIGTERM."""
         self.session()
-        self.sh("trap 'echo termed > /tmp/how; exit 0' TERM; cat; echo eof >> /tmp/how; sleep 20 & wait")
-        relay = self.box.relay("mcp-shared", "p")
-        relay.send_text("x")
-        self.assertEqual(relay.read_message(), "x")  # now the trap is set
-        self.peer.call("box_stop_managed_process", {"session_id": "mcp-shared", "process_id": "p"})
-        got = self.peer.exec("mcp-shared", "cat /tmp/how", persistent=True, read_only_rootfs=False)
-        self.assertIn(got["stdout"], ("termed", "eof", "eof\ntermed"))
+        for script, how in (("trap '' TERM; echo up; cat; echo eof > /tmp/how", "eof"),
+                            ("trap 'echo termed > /tmp/how; exit' TERM; echo up; while :; do sleep 0.1; done", "termed")):
+            with self.subTest(how):
+                self.sh(script)
+                self.assertEqual(self.box.relay("mcp-shared", "p").read_message(), "up")  # now the trap is set
+                self.peer.call("box_stop_managed_process", {"session_id": "mcp-shared", "process_id": "p"})
+                got = self.peer.exec("mcp-shared", "cat /tmp/how; rm /tmp/how", persistent=True, read_only_rootfs=False)
+                self.assertEqual(got["stdout"], how)
 
     def test_the_relay_answers_pings_while_nothing_is_printed(self):
         self.session()
