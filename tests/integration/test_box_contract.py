@@ -231,6 +231,24 @@ class Connections(BoxTest):
             return False
 
 
+class Shutdown(BoxTest):
+    def test_no_session_is_made_while_the_sessions_end(self):
+        """box_shutdown ends every session, also persistent ones. A process that ignores SIGTERM makes it last 5 seconds."""
+        server = self.server()
+        peer, number = server.legacy(), unique_number()
+        peer.call("box_create_session", {"session_id": "a", "persistent": True})
+        peer.call("box_start_managed_process", {"session_id": "a", "spec": {
+            "command": "sh", "args": ["-c", f"trap '' TERM; sleep {number}; sleep {number}"]}})
+        self.eventually(lambda: self.sleepers(number))
+        ending = peer.post("box_shutdown")
+        for action, data in (("box_exec", {"session_id": "b", "cmd": "true"}), ("box_create_session", {"session_id": "b"})):
+            self.fails("BoxRuntimeUnavailableError: Box runtime is shutting down", peer.call, action, data)
+        self.assertTrue(self.sleepers(number))
+        self.assertEqual(peer.answer(ending)["data"], {})
+        self.assertEqual((self.sleepers(number), self.sandboxes(), peer.call("box_get_sessions")["sessions"]), ([], [], []))
+        self.assertEqual(peer.exec("b", "echo on")["stdout"], "on")  # the server keeps serving
+
+
 class Readiness(BoxTest):
     modes = ("user",)
 

@@ -142,6 +142,15 @@ class Upgrades(BoxTest):
         self.assertNotEqual(self.knock(server, version="HTTP/1.0"), 101)
         self.assertEqual(server.legacy().call("__ping"), {})
 
+    def test_the_headers_of_a_request_are_limited(self):
+        """At most 100 headers and 16 KiB. The request itself has five headers."""
+        server = self.server()
+        self.assertEqual(self.knock(server, **{f"X_{i}": "y" for i in range(95)}), 101)
+        self.assertEqual(self.knock(server, **{f"X_{i}": "y" for i in range(96)}), 431)
+        self.assertEqual(self.knock(server, X="y" * 16000), 101)
+        self.assertEqual(self.knock(server, X="y" * (16 << 10)), 431)
+        self.assertEqual(server.legacy().call("__ping"), {})
+
 
 class Relays(BoxTest):
     """The relay of a managed process."""
