@@ -27,6 +27,7 @@ struct job {
 	struct spec spec;     /* for a new sandbox */
 	struct record record; /* for an existing sandbox */
 	struct execution x;
+	const char *shell[2]; /* the words of the project's shell, which x uses */
 	struct launch launch;
 	bool started; /* this command started the sandbox and stops it */
 	bool ran;
@@ -158,10 +159,10 @@ static bool choose_command(struct job *j, const struct spec *s)
 	static const char *best[] = { "/bin/sh", "-c",
 				      "command -v bash >/dev/null 2>&1 && exec bash; exec /bin/sh",
 				      NULL };
-	const char *own[] = { s->shell, NULL };
 	bool chosen = s->shell && strcmp(s->shell, SPEC_DEFAULT_SHELL) != 0;
-	const struct strv words = { (char **)(chosen ? own : best), chosen ? 1 : 3 };
+	const struct strv words = { (char **)(chosen ? j->shell : best), chosen ? 1 : 3 };
 
+	j->shell[0] = s->shell;
 	if (!args_has(j->args, "open-shell"))
 		return execution_command(&j->x, s, &j->args->rest, true);
 	return execution_command(&j->x, s, &words, false);
