@@ -51,6 +51,7 @@ static bool began_alternate(const struct replay *r)
 static size_t add_ordinary(const struct replay *r, struct buf *text)
 {
 	size_t fresh_at = r->out.n > r->fresh ? r->out.n - r->fresh : 0, fresh = 0, begin = 0;
+	size_t letter = 0; /* where in TEXT the current character begins */
 	struct screen s = { 0 };
 
 	if (began_alternate(r))
@@ -59,8 +60,11 @@ static size_t add_ordinary(const struct replay *r, struct buf *text)
 		bool within = s.state != 0 || r->out.p[i] == '\033';
 		enum screen_event event;
 
+		if (!s.follow)
+			letter = text->n;
+		/* some terminals would take the rest of a character for a control character */
 		if (i == fresh_at)
-			fresh = text->n;
+			fresh = letter;
 		if (s.state == 0 || r->out.p[i] == '\033') /* an unfinished sequence is left out */
 			begin = i;
 		event = screen_take(&s, (unsigned char)r->out.p[i]);
@@ -96,5 +100,6 @@ void replay_show(struct replay *r, unsigned rows, struct screen *s, struct buf *
 	if (at < all.n)
 		buf_add(text, all.p + at, all.n - at);
 	screen_enter(&r->now, text);
-	*s = r->now;
+	*s = (struct screen){ 0 };
+	screen_feed(s, text->p, text->n); /* repeated text may have a colour, too */
 }

@@ -10,6 +10,9 @@
 #define ENQ 0x05
 #define CAN 0x18
 #define SUB 0x1a
+#define SO 0x0e
+/* More numbers than this in one sequence are read by some terminals only. */
+#define COMMON_NUMBERS_MAX 16u
 
 enum state {
 	GROUND,
@@ -32,9 +35,15 @@ static const struct mode {
 	{ 5,    false, true  }, /* reverse video */
 	{ 6,    false, true  }, /* the cursor stays in the scrolling region */
 	{ 7,    true,  false }, /* text wraps at the margin */
+	{ 8,    true,  true  }, /* a key that is held repeats */
 	{ 9,    false, false }, /* mouse: clicks, in the oldest form */
 	{ 25,   true,  false }, /* the cursor is visible */
+	{ 45,   false, true  }, /* the cursor goes back over the left margin */
+	{ 66,   false, true  }, /* application keypad, by another name */
+	{ 67,   false, true  }, /* the backspace key sends another character */
+	{ 69,   false, true  }, /* left and right margins */
 	{ 1000, false, false }, /* mouse: clicks */
+	{ 1001, false, true  }, /* mouse: the terminal waits for an answer to each click */
 	{ 1002, false, false }, /* mouse: drags */
 	{ 1003, false, false }, /* mouse: every move */
 	{ 1004, false, false }, /* events when the window gets the focus */
@@ -46,14 +55,76 @@ static const struct mode {
 	{ 2026, false, true  }, /* the terminal shows nothing until this ends */
 	{ 2031, false, false }, /* events when the colours change */
 	{ 2048, false, false }, /* events when the size changes */
+	{ 9001, false, true  }, /* every key is sent as a sequence */
 	// clang-format on
 };
 #define ALTERNATE 1u
-static_assert(ARRAY_SIZE(modes) <= 32, "a mode has no bit");
+static_assert(ARRAY_SIZE(modes) < 32, "a mode has no bit");
+
+/* The other things that screen_leave() takes back. Their bits in `undo` follow those of the modes. */
+enum extra {
+	KEYPAD,
+	INSERT,
+	LOCKED,
+	ECHOES,
+	NEW_LINES,
+	REGION,
+	SHAPE,
+	OTHER_KEYS,
+	KEYS,
+	CONTROLS,
+	CODING,
+	LETTERS,
+	STATUS_LINE,
+	LOCATOR,
+	FUNCTION_KEYS,
+	LINK,
+	COLOUR,
+	OLD_TERMINAL,
+	EXTRAS,
+};
+
+static const char *const extras[EXTRAS] = {
+	[KEYPAD] = "\033>",
+	[INSERT] = "\033[4l",     /* new text moves old text to the right */
+	[LOCKED] = "\033[2l",     /* the keyboard is locked */
+	[ECHOES] = "\033[12h",    /* the terminal shows what is typed */
+	[NEW_LINES] = "\033[20l", /* the return key sends two characters */
+	/* only a part of the screen scrolls; this moves the cursor, so its place is saved before and restored after */
+	[REGION] = "\0337\033[r\0338",
+	[SHAPE] = "\033[0 q",
+	[OTHER_KEYS] = "\033[>4;0m",
+	[KEYS] = "\033[>0m\033[>1m\033[>2m", /* what other keys send with Control or Alt */
+	[CONTROLS] = "\033 F",               /* keys send control characters of 8 bits */
+	[CODING] = "\033%G",                 /* text is not UTF-8 */
+	[LETTERS] = "\033)B\017",            /* line drawing instead of letters */
+	[STATUS_LINE] = "\033[0$}",          /* text goes to the status line */
+	[LOCATOR] = "\033[0'z",              /* the mouse, in the form of DEC's terminals */
+	[FUNCTION_KEYS] = "\033P0;1|\033\\", /* function keys type a text of the program */
+	[LINK] = "\033]8;;\033\\",           /* text leads to an address */
+	[COLOUR] = "",                       /* what screen_leave() always adds suffices */
+	[OLD_TERMINAL] = "",                 /* a VT52; screen_leave() begins with the undo */
+};
+#define EXTRA_BIT(x) (UINT64_C(1) << (32 + (x)))
+static_assert(EXTRAS <= 32, "an extra has no bit");
 
 bool screen_is_alternate(const struct screen *s)
 {
 	return s->modes & ALTERNATE;
+}
+
+/* Returns true if every terminal reads the current sequence in the same way. */
+static bool is_plain(const struct screen *s)
+{
+	return !s->odd && !s->doubt && s->n_numbers <= COMMON_NUMBERS_MAX;
+}
+
+static void mark(struct screen *s, uint64_t bit, bool on)
+{
+	if (on)
+		s->undo |= bit;
+	else if (is_plain(s))
+		s->undo &= ~bit;
 }
 
 /* --- what sequences mean --------------------------------------------------------------------- */
@@ -66,13 +137,62 @@ static unsigned number(const struct screen *s, unsigned i, unsigned otherwise)
 
 static void set_mode(struct screen *s, unsigned wanted, bool on)
 {
-	if (wanted == 47 || wanted == 1047)
+	bool old_name = wanted == 47 || wanted == 1047; /* some terminals do not know these */
+
+	if (old_name)
 		wanted = modes[0].number;
+	if (wanted == 2 && !on)
+		mark(s, EXTRA_BIT(OLD_TERMINAL), true);
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
 		if (modes[i].number == wanted) {
+			bool differs = on != modes[i].on;
+
 			s->modes &= ~(1u << i);
-			s->modes |= on != modes[i].on ? 1u << i : 0;
+			s->modes |= differs ? 1u << i : 0;
+			if (differs || !old_name)
+				mark(s, 1u << i, differs);
 		}
+}
+
+static void set_ansi_mode(struct screen *s, unsigned wanted, bool on)
+{
+	switch (wanted) {
+	case 2:
+		mark(s, EXTRA_BIT(LOCKED), on);
+		break;
+	case 4:
+		mark(s, EXTRA_BIT(INSERT), on);
+		break;
+	case 12:
+		mark(s, EXTRA_BIT(ECHOES), !on);
+		break;
+	case 20:
+		mark(s, EXTRA_BIT(NEW_LINES), on);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Some terminals may obey this sequence, so its modes must be taken back. */
+static void suspect_modes(struct screen *s)
+{
+	uint32_t known = s->modes;
+
+	s->odd = true;
+	for (unsigned i = 0; i < s->n_numbers; i++)
+		for (int on = 0; on <= 1; on++) {
+			set_mode(s, s->number[i], on);
+			set_ansi_mode(s, s->number[i], on);
+		}
+	s->modes = known;
+}
+
+/* A terminal may have any mode now. */
+static void suspect_all(struct screen *s)
+{
+	s->undo |= (1u << ARRAY_SIZE(modes)) - 1;
+	s->undo |= EXTRA_BIT(INSERT) | EXTRA_BIT(LOCKED) | EXTRA_BIT(ECHOES) | EXTRA_BIT(NEW_LINES);
 }
 
 static enum screen_event set_modes(struct screen *s, bool on)
@@ -80,51 +200,62 @@ static enum screen_event set_modes(struct screen *s, bool on)
 	for (unsigned i = 0; i < s->n_numbers; i++) {
 		if (s->prefix == '?')
 			set_mode(s, s->number[i], on);
-		else if (s->number[i] == 4)
-			s->insert = on;
+		else
+			set_ansi_mode(s, s->number[i], on);
 	}
 	return SCREEN_MODE;
 }
 
 static void reset(struct screen *s)
 {
-	*s = (struct screen){ .state = s->state };
+	struct screen fresh = { .state = s->state };
+
+	if (!is_plain(s)) {
+		fresh.undo = s->undo;
+		fresh.doubt = s->doubt;
+		memcpy(fresh.pushes, s->pushes, sizeof(fresh.pushes));
+	}
+	*s = fresh;
 }
 
-/* The soft reset keeps the screen, the mouse and what the keyboard sends. */
+/* The soft reset keeps the screen, the mouse and what the keyboard sends. Not every terminal knows it. */
 static void reset_softly(struct screen *s)
 {
+	s->odd = true;
 	set_mode(s, 1, false);
 	set_mode(s, 6, false);
 	set_mode(s, 7, true);
 	set_mode(s, 25, true);
-	s->keypad = s->insert = s->region = s->coloured = false;
+	s->keypad = false;
 }
 
-/* We take it that attributes are on after the sequence, unless its last number is 0. That is not exact: 39 also
- * resets a colour. If `coloured` is set by mistake, screen_leave() only sends a reset that is not needed. */
+/* Only "ESC [ m" and "ESC [ 0 m" take every attribute back. */
 static enum screen_event set_colour(struct screen *s)
 {
-	s->coloured = s->n_numbers > 0 && s->number[s->n_numbers - 1] != 0;
+	mark(s, EXTRA_BIT(COLOUR), s->n_numbers > 1 || number(s, 0, 0) != 0);
 	return SCREEN_DRAW;
 }
 
 static enum screen_event keyboard(struct screen *s)
 {
+	uint16_t *pushes = &s->pushes[screen_is_alternate(s)];
+	uint16_t *flags = &s->key_flags[screen_is_alternate(s)];
+
 	switch (s->prefix) {
 	case '>':
-		s->key_flags = (uint16_t)number(s, 0, 0);
-		if (s->pushes < SCREEN_PUSHES_MAX)
-			s->pushes++;
+		*flags = (uint16_t)number(s, 0, 0);
+		if (*pushes < SCREEN_PUSHES_MAX)
+			++*pushes;
 		return SCREEN_MODE;
 	case '<':
-		s->pushes =
-			number(s, 0, 1) < s->pushes ? (uint8_t)(s->pushes - number(s, 0, 1)) : 0;
+		if (is_plain(s))
+			*pushes = number(s, 0, 1) < *pushes ? (uint16_t)(*pushes - number(s, 0, 1))
+							    : 0;
 		return SCREEN_MODE;
 	case '=':
-		s->key_flags = (uint16_t)number(s, 0, 0);
-		if (!s->pushes)
-			s->pushes = 1;
+		*flags = (uint16_t)number(s, 0, 0);
+		if (!*pushes)
+			*pushes = 1;
 		return SCREEN_MODE;
 	case 0: /* back to the cursor that was saved */
 		return SCREEN_DRAW;
@@ -144,13 +275,29 @@ static enum screen_event end_middle(struct screen *s, unsigned char c)
 {
 	if (s->middle == ' ' && c == 'q' && !s->prefix) {
 		s->shape = (uint8_t)(number(s, 0, 0) <= 6 ? number(s, 0, 0) : 0);
+		mark(s, EXTRA_BIT(SHAPE), number(s, 0, 0) != 0);
 		return SCREEN_MODE;
 	}
 	if (s->middle == '!' && c == 'p' && !s->prefix) {
 		reset_softly(s);
 		return SCREEN_MODE;
 	}
+	if (s->middle == '$' && c == '}')
+		mark(s, EXTRA_BIT(STATUS_LINE), number(s, 0, 0) != 0);
+	if (s->middle == '\'' && c == 'z')
+		mark(s, EXTRA_BIT(LOCATOR), number(s, 0, 0) != 0);
 	return SCREEN_OTHER;
+}
+
+static enum screen_event set_keys(struct screen *s, bool on)
+{
+	if (number(s, 0, 0) != 4) {
+		mark(s, EXTRA_BIT(KEYS), true);
+		return SCREEN_OTHER;
+	}
+	s->other_keys = (uint8_t)(on && number(s, 1, 0) <= 2 ? number(s, 1, 0) : 0);
+	mark(s, EXTRA_BIT(OTHER_KEYS), on && number(s, 1, 0) != 0);
+	return SCREEN_MODE;
 }
 
 static enum screen_event end_private(struct screen *s, unsigned char c)
@@ -159,16 +306,14 @@ static enum screen_event end_private(struct screen *s, unsigned char c)
 		return keyboard(s);
 	if (s->prefix == '?' && (c == 'h' || c == 'l'))
 		return set_modes(s, c == 'h');
+	if (s->prefix == '?' && c == 'r') { /* modes that were saved come back */
+		suspect_modes(s);
+		return SCREEN_MODE;
+	}
 	if (s->prefix == '?' && (c == 'J' || c == 'K'))
 		return SCREEN_DRAW;
-	if (s->prefix == '>' && c == 'm' && number(s, 0, 0) == 4) {
-		s->other_keys = (uint8_t)(number(s, 1, 0) <= 2 ? number(s, 1, 0) : 0);
-		return SCREEN_MODE;
-	}
-	if (s->prefix == '>' && c == 'n' && number(s, 0, 0) == 4) {
-		s->other_keys = 0;
-		return SCREEN_MODE;
-	}
+	if (s->prefix == '>' && (c == 'm' || c == 'n'))
+		return set_keys(s, c == 'm');
 	return SCREEN_OTHER;
 }
 
@@ -195,52 +340,96 @@ static enum screen_event end_control(struct screen *s, unsigned char c)
 	case 'l':
 		return set_modes(s, c == 'h');
 	case 'r':
-		s->region = s->n_numbers > 0;
+		mark(s, EXTRA_BIT(REGION), s->n_numbers > 0);
 		return SCREEN_MODE;
 	default:
 		return strchr(draws, c) ? SCREEN_DRAW : SCREEN_OTHER;
 	}
 }
 
+static enum screen_event begin_control(struct screen *s)
+{
+	s->state = CONTROL;
+	s->prefix = s->middle = 0;
+	s->n_numbers = 0;
+	return SCREEN_WITHIN;
+}
+
+/* The text of a sequence begins. KIND says which sequence it is. */
+static enum screen_event begin_string(struct screen *s, unsigned char kind)
+{
+	s->state = STRING;
+	s->prefix = kind;
+	s->n_numbers = 0;
+	return SCREEN_WITHIN;
+}
+
 /* Called at the byte after ESC. */
 static enum screen_event after_escape(struct screen *s, unsigned char c)
 {
+	if (c < 0x20 || c >= 0x7f) { /* as in in_control() */
+		s->odd = true;
+		s->state = ESCAPE;
+		return SCREEN_WITHIN;
+	}
 	s->state = GROUND;
 	switch (c) {
 	case '[':
-		s->state = CONTROL;
-		s->prefix = s->middle = 0;
-		s->mixed = false;
-		s->n_numbers = 0;
-		return SCREEN_WITHIN;
+		return begin_control(s);
 	case ']':
 	case 'P':
 	case 'X':
 	case '^':
 	case '_':
-		s->state = STRING;
-		return SCREEN_WITHIN;
+		return begin_string(s, c);
+	case '\\':
+		s->doubt = false;
+		return SCREEN_OTHER;
+	case 'k': /* some terminals take a title that ends like the text of OSC */
+		s->doubt = true;
+		return SCREEN_OTHER;
 	case '=':
 	case '>':
 		s->keypad = c == '=';
+		mark(s, EXTRA_BIT(KEYPAD), s->keypad);
 		return SCREEN_MODE;
 	case 'c':
 		reset(s);
 		return SCREEN_CLEAR;
+	case 'n':
+	case 'o':
+		mark(s, EXTRA_BIT(LETTERS), true);
+		return SCREEN_OTHER;
 	case '7':
 	case '8':
 	case 'D':
 	case 'E':
 	case 'M':
-		return SCREEN_DRAW;
+		return s->odd ? SCREEN_OTHER : SCREEN_DRAW;
 	default:
 		break;
 	}
-	if (c < 0x20 || c > 0x2f)
+	if (c > 0x2f)
 		return SCREEN_OTHER;
 	s->middle = c;
 	s->state = ESCAPE_MIDDLE;
 	return SCREEN_WITHIN;
+}
+
+static enum screen_event end_escape(struct screen *s, unsigned char c)
+{
+	bool letters = s->middle >= '(' && s->middle <= '/';
+
+	s->state = GROUND;
+	if (letters && !(s->middle == '(' && c == 'B'))
+		mark(s, EXTRA_BIT(LETTERS), true);
+	if (s->middle == ' ' && c == 'G')
+		mark(s, EXTRA_BIT(CONTROLS), true);
+	if (s->middle == '%' && c != 'G')
+		mark(s, EXTRA_BIT(CODING), true);
+	return s->middle >= '(' && s->middle <= '+' && c >= 0x30 && c < 0x7f && !s->odd
+		       ? SCREEN_DRAW
+		       : SCREEN_OTHER;
 }
 
 /* --- the parser ------------------------------------------------------------------------------ */
@@ -268,29 +457,70 @@ static void next_number(struct screen *s)
 		s->number[s->n_numbers - 1] = SCREEN_NUMBER_MAX;
 }
 
+static enum screen_event end_odd_control(struct screen *s, unsigned char c)
+{
+	if (c == 'h' || c == 'l' || c == 'r')
+		suspect_modes(s);
+	else
+		end_control(s, c); /* marks what must be taken back */
+	return SCREEN_OTHER;
+}
+
 static enum screen_event in_control(struct screen *s, unsigned char c)
 {
+	bool first = s->n_numbers == 0 && !s->prefix && !s->middle;
+
+	if (c >= 0x40 && c <= 0x7e) {
+		s->state = GROUND;
+		return s->odd ? end_odd_control(s, c) : end_control(s, c);
+	}
+	if (c >= '0' && c <= ';')
+		s->odd |= s->middle != 0 || c == ':';
 	if (c >= '0' && c <= '9') {
 		add_digit(s, c);
 	} else if (c == ';' || c == ':') {
 		next_number(s);
 	} else if (c >= '<' && c <= '?') {
+		s->odd |= !first;
 		s->prefix = c;
 	} else if (c >= 0x20 && c <= 0x2f) {
+		s->odd |= s->middle != 0;
 		s->middle = c;
-	} else if (c >= 0x40 && c <= 0x7e) {
-		enum screen_event event;
+	} else {
+		/* Terminals obey or ignore a control character within a sequence, and then go on with the sequence. At a
+		 * character of 8 bits some end the sequence, some ignore it, and some take it for the last byte. */
+		s->odd = true;
+		if (c > 0x7f)
+			suspect_all(s);
+	}
+	return SCREEN_WITHIN;
+}
 
-		s->state = GROUND;
-		event = end_control(s, c);
-		return s->mixed && event == SCREEN_DRAW ? SCREEN_OTHER : event;
-	} else if (c > 0x7f) {
+/* Looks at the first bytes of a text for what stays when the text has ended. */
+static void in_string_head(struct screen *s, unsigned char c)
+{
+	if (c >= '0' && c <= '9')
+		add_digit(s, c);
+	else if (c == ';' && s->prefix == 'P')
+		next_number(s);
+	else {
+		if (s->prefix == ']' && c == ';' && number(s, 0, 0) == 8)
+			mark(s, EXTRA_BIT(LINK), true);
+		if (s->prefix == 'P' && c == '|')
+			mark(s, EXTRA_BIT(FUNCTION_KEYS), true);
+		s->prefix = s->prefix == ']' ? ' ' : 0; /* not in the head any more */
+	}
+}
+
+/* In a text. A prefix of ' ' is the rest of OSC, and 0 is the rest of another text. */
+static enum screen_event in_string(struct screen *s, unsigned char c)
+{
+	if (c == BEL && (s->prefix == ']' || s->prefix == ' ')) {
 		s->state = GROUND;
 		return SCREEN_OTHER;
-	} else {
-		/* a terminal obeys or ignores a control character within a sequence, and then goes on with the sequence */
-		s->mixed = true;
 	}
+	if (s->prefix == ']' || s->prefix == 'P')
+		in_string_head(s, c);
 	return SCREEN_WITHIN;
 }
 
@@ -304,61 +534,115 @@ static enum screen_event take(struct screen *s, unsigned char c)
 	case ESCAPE_MIDDLE:
 		if (c >= 0x20 && c <= 0x2f)
 			return SCREEN_WITHIN;
-		s->state = GROUND;
-		return s->middle >= '(' && s->middle <= '+' && c >= 0x30 && c < 0x7f ? SCREEN_DRAW
-										     : SCREEN_OTHER;
+		if (c < 0x20 || c >= 0x7f) {
+			s->odd = true;
+			return SCREEN_WITHIN;
+		}
+		return end_escape(s, c);
 	case CONTROL:
 		return in_control(s, c);
 	case STRING:
-		if (c != BEL)
-			return SCREEN_WITHIN;
-		s->state = GROUND;
-		return SCREEN_OTHER;
+		return in_string(s, c);
 	case STRING_ESCAPE:
-		s->state = GROUND;
-		if (c == '\\')
+		if (c == '\\') {
+			s->state = GROUND;
+			s->doubt = false;
 			return SCREEN_OTHER;
-		return after_escape(s, c); /* any other sequence ends the string, too */
+		}
+		s->odd = s->doubt =
+			true; /* for most terminals any other sequence ends the text, too */
+		return after_escape(s, c);
 	}
 	return SCREEN_OTHER;
 }
 
+/* Takes a control character of 8 bits. Some terminals obey it, in UTF-8 or as one byte. */
+static enum screen_event take_wide(struct screen *s, unsigned char c)
+{
+	if (s->state == CONTROL)
+		suspect_all(s);
+	s->doubt |= s->state != GROUND;
+	s->odd = true;
+	s->state = GROUND;
+	switch (c) {
+	case 0x9b:
+		return begin_control(s);
+	case 0x90:
+	case 0x98:
+	case 0x9d:
+	case 0x9e:
+	case 0x9f:
+		s->doubt = true;
+		return begin_string(s, c - 0x40);
+	default:
+		return SCREEN_OTHER;
+	}
+}
+
+/* Follows the bytes of UTF-8. Returns true if C is, or completes, a control character of 8 bits. */
+static bool is_wide_control(struct screen *s, unsigned char c)
+{
+	if (c < 0x80) {
+		s->follow = 0;
+		return false;
+	}
+	if (c < 0xc0 && s->follow) {
+		bool too_long = (s->lead == 0xe0 && c < 0xa0) || (s->lead == 0xf0 && c < 0x90);
+		bool control = s->lead == 0xc2 || too_long;
+
+		s->follow = too_long ? 0 : (uint8_t)(s->follow - 1);
+		s->lead = 0;
+		return control && c < 0xa0;
+	}
+	s->lead = c;
+	s->follow = c < 0xc2 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : c < 0xf5 ? 3 : 0;
+	return c < 0xa0;
+}
+
 enum screen_event screen_take(struct screen *s, unsigned char c)
 {
-	bool was_homed = s->homed;
+	bool was_homed = s->homed, wide = is_wide_control(s, c);
 	enum screen_event event;
 
 	if (c == ESC) {
+		s->doubt |= s->state == STRING_ESCAPE;
 		s->state = s->state == STRING ? STRING_ESCAPE : ESCAPE;
+		s->odd = false;
+		s->n_numbers = 0;
 		return SCREEN_WITHIN;
 	}
+	if (c == SO)
+		mark(s, EXTRA_BIT(LETTERS), true);
 	if ((c == CAN || c == SUB) && s->state != GROUND) {
+		s->doubt |= s->state == STRING || s->state == STRING_ESCAPE;
 		s->state = GROUND;
 		return SCREEN_OTHER;
 	}
-	event = take(s, c);
+	event = wide ? take_wide(s, c) : take(s, c);
 	if (was_homed && (event == SCREEN_TEXT || event == SCREEN_CLEAR))
 		s->homed = false;
 	return event;
 }
 
+/* Returns true if a terminal may wait for the end of a sequence. */
+static bool is_open(const struct screen *s)
+{
+	return s->state != GROUND || s->doubt;
+}
+
 bool screen_feed(struct screen *s, const char *p, size_t n)
 {
-	bool changed = false;
+	struct screen before = *s;
 
 	for (size_t i = 0; i < n; i++) {
-		const char *next =
-			s->state == GROUND && !s->homed ? memchr(p + i, ESC, n - i) : p + i;
-		bool coloured = s->coloured;
-		enum screen_event event;
+		unsigned char c = (unsigned char)p[i];
 
-		if (!next) /* only text follows */
-			break;
-		i = (size_t)(next - p);
-		event = screen_take(s, (unsigned char)p[i]);
-		changed |= event == SCREEN_MODE || event == SCREEN_CLEAR || s->coloured != coloured;
+		/* most bytes are text of 7 bits */
+		if (s->state != GROUND || s->homed || c >= 0x80 || c == ESC || c == SO || s->follow)
+			screen_take(s, c);
 	}
-	return changed;
+	return s->undo != before.undo || is_open(s) != is_open(&before) ||
+	       memcmp(s->pushes, before.pushes, sizeof(s->pushes)) != 0;
 }
 
 /* --- to and from the modes of a screen ------------------------------------------------------- */
@@ -370,7 +654,11 @@ static void add_mode(struct buf *out, size_t i, bool on)
 
 void screen_enter(const struct screen *s, struct buf *out)
 {
-	if (screen_is_alternate(s)) {
+	unsigned at = screen_is_alternate(s);
+
+	if (at) {
+		if (s->pushes[0])
+			buf_addf(out, "\033[>%uu", s->key_flags[0]);
 		add_mode(out, 0, true);
 		buf_add_str(out, "\033[H\033[2J");
 	}
@@ -383,31 +671,39 @@ void screen_enter(const struct screen *s, struct buf *out)
 		buf_addf(out, "\033[%u q", s->shape);
 	if (s->other_keys)
 		buf_addf(out, "\033[>4;%um", s->other_keys);
-	if (s->pushes)
-		buf_addf(out, "\033[>%uu", s->key_flags);
+	if (s->pushes[at])
+		buf_addf(out, "\033[>%uu", s->key_flags[at]);
+}
+
+/* Goes back to the ordinary screen. Each of the two screens has keyboard modes of its own. */
+static void leave_screens(const struct screen *s, struct buf *out)
+{
+	if (s->pushes[1]) {
+		if (!screen_is_alternate(s))
+			add_mode(out, 0, true);
+		buf_addf(out, "\033[<%uu", s->pushes[1]);
+	}
+	if (s->undo & ALTERNATE || s->pushes[1])
+		add_mode(out, 0, false);
+	if (s->pushes[0])
+		buf_addf(out, "\033[<%uu", s->pushes[0]);
 }
 
 void screen_leave(const struct screen *s, struct buf *out)
 {
-	if (!(s->modes || s->keypad || s->insert || s->region || s->coloured || s->shape ||
-	      s->other_keys || s->pushes))
+	if (!(s->undo || s->pushes[0] || s->pushes[1] || is_open(s)))
 		return;
-	if (s->pushes)
-		buf_addf(out, "\033[<%uu", s->pushes);
-	if (s->other_keys)
-		buf_add_str(out, "\033[>4;0m");
+	if (s->undo & EXTRA_BIT(OLD_TERMINAL)) /* such a terminal knows no other sequence of ours */
+		buf_add_str(out, "\033<");
+	if (is_open(s))
+		buf_add_str(out, "\030\033\\");
+	/* the terminal then also restores the colours and letters that it saved, so this comes before their undo */
+	leave_screens(s, out);
 	for (size_t i = ARRAY_SIZE(modes) - 1; i > 0; i--)
-		if (s->modes & 1u << i)
+		if (s->undo & 1u << i)
 			add_mode(out, i, modes[i].on);
-	if (s->keypad)
-		buf_add_str(out, "\033>");
-	if (s->insert)
-		buf_add_str(out, "\033[4l");
-	if (s->region) /* this moves the cursor, so its place is saved before and restored after */
-		buf_add_str(out, "\0337\033[r\0338");
-	if (s->shape)
-		buf_add_str(out, "\033[0 q");
+	for (size_t i = 0; i < EXTRAS; i++)
+		if (s->undo & EXTRA_BIT(i))
+			buf_add_str(out, extras[i]);
 	buf_add_str(out, "\033(B\033[0m"); /* letters instead of line drawing, no colour */
-	if (screen_is_alternate(s))
-		add_mode(out, 0, false);
 }

@@ -5,7 +5,12 @@
  *
  * The parser reads the output of the program byte by byte. The program may be hostile. The parser keeps no text: its
  * state has a fixed size, and every number in the state is bounded. The output may be cut within a sequence: the next
- * call goes on with that sequence. Sequences that the parser does not know have no effect.
+ * call goes on with that sequence.
+ *
+ * Terminals do not agree on every byte. Some obey control characters of 8 bits, some end a text at ESC, some take more
+ * numbers than others. So the parser keeps two things. For the client that attaches next it keeps the modes that most
+ * terminals would have. For the client that leaves it keeps everything that some terminal may have to take back. A
+ * sequence that terminals read in different ways only adds to the second.
  */
 #pragma once
 
@@ -18,7 +23,8 @@
 #define SCREEN_NUMBERS_MAX \
 	32u /* numbers of a sequence that count; common terminals take 16 to 32 */
 #define SCREEN_NUMBER_MAX 65535u
-#define SCREEN_PUSHES_MAX 16u /* keyboard modes that a program can stack */
+/* Keyboard modes that a program can stack. No terminal keeps more. */
+#define SCREEN_PUSHES_MAX 4096u
 /* The longest text of screen_enter() and screen_leave(). A unit test that sets every mode at once proves it. */
 #define SCREEN_TEXT_MAX_BYTES 512u
 
@@ -26,17 +32,19 @@ struct screen {
 	/* modes */
 	uint32_t modes; /* a bit for each row of the table of modes that differs from its default */
 	bool keypad;    /* application keypad */
-	bool insert;    /* new text moves old text to the right */
-	bool region;    /* only a part of the screen scrolls */
-	bool coloured;  /* the last text had a colour or another attribute */
 	uint8_t shape;  /* of the cursor; 0 is the terminal's own */
-	uint8_t other_keys, pushes;
-	uint16_t key_flags; /* of the keyboard protocol, while pushes is not 0 */
+	uint8_t other_keys;
+	/* of the keyboard protocol, on the ordinary screen and on the alternate one */
+	uint16_t pushes[2], key_flags[2];
+	uint64_t undo; /* what screen_leave() takes back: a bit for each row of its two tables */
 	/* parser */
 	uint8_t state, prefix, middle;
-	bool mixed; /* a control character came within the sequence */
+	bool odd;   /* terminals read this sequence in different ways */
+	bool doubt; /* a terminal may still be within the text of an earlier sequence */
 	uint8_t n_numbers;
 	uint16_t number[SCREEN_NUMBERS_MAX];
+	/* the first byte of a character, and how many bytes of it are to come */
+	uint8_t lead, follow;
 	bool homed; /* the cursor was moved to the first place, and nothing was printed since */
 };
 
@@ -53,12 +61,12 @@ enum screen_event {
 
 /* Before the first byte the caller zeroes S. */
 enum screen_event screen_take(struct screen *s, unsigned char c);
-/* Takes N bytes. Returns true if a mode may have changed. */
+/* Takes N bytes. Returns true if screen_leave() now adds another text. */
 bool screen_feed(struct screen *s, const char *p, size_t n);
 bool screen_is_alternate(const struct screen *s);
 /* Adds to OUT the sequences that bring a terminal from its default modes into the modes of S. Adds nothing if S has
  * only default modes. */
 void screen_enter(const struct screen *s, struct buf *out);
-/* Adds to OUT the sequences that bring a terminal from the modes of S back to its default modes. Adds nothing if S
- * has only default modes. */
+/* Adds to OUT the sequences that end an unfinished sequence and bring a terminal from the modes of S back to its default
+ * modes. Adds nothing if S has only default modes. */
 void screen_leave(const struct screen *s, struct buf *out);

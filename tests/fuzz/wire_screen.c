@@ -12,16 +12,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	AUTO_BUF enter = BUF_INIT(SCREEN_TEXT_MAX_BYTES), leave = BUF_INIT(SCREEN_TEXT_MAX_BYTES);
-	AUTO_BUF rest = BUF_INIT(SCREEN_TEXT_MAX_BYTES);
 	struct screen whole = { 0 }, bytes = { 0 }, again = { 0 };
 
 	screen_feed(&whole, (const char *)data, size);
 	for (size_t i = 0; i < size; i++)
 		screen_take(&bytes, data[i]);
-	if (whole.n_numbers > SCREEN_NUMBERS_MAX || whole.pushes > SCREEN_PUSHES_MAX)
+	if (whole.n_numbers > SCREEN_NUMBERS_MAX || whole.pushes[0] > SCREEN_PUSHES_MAX ||
+	    whole.pushes[1] > SCREEN_PUSHES_MAX)
 		abort();
-	if (whole.modes != bytes.modes || whole.state != bytes.state ||
-	    whole.pushes != bytes.pushes || whole.coloured != bytes.coloured)
+	if (whole.modes != bytes.modes || whole.state != bytes.state || whole.undo != bytes.undo ||
+	    whole.doubt != bytes.doubt || whole.pushes[0] != bytes.pushes[0] ||
+	    whole.pushes[1] != bytes.pushes[1])
 		abort();
 	screen_enter(&whole, &enter);
 	screen_leave(&whole, &leave);
@@ -31,8 +32,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (screen_is_alternate(&again) != screen_is_alternate(&whole))
 		abort();
 	screen_feed(&again, leave.p, leave.n);
-	screen_leave(&again, &rest);
-	if (rest.n)
+	if (again.modes || again.state || again.doubt || again.pushes[0] || again.pushes[1])
+		abort();
+	/* the modes that are on must be taken back, whatever came before */
+	if (whole.modes & ~whole.undo)
 		abort();
 	return 0;
 }

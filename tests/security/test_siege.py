@@ -1898,6 +1898,47 @@ class LogsAtATerminal(AttackTest):
         self.assertIn(b"\033[31mred", terminal.seen)
 
 
+class LeftTerminals(AttackTest):
+    """A command inside asks for modes in ways that only some terminals understand, and is left."""
+
+    modes = ("root", "user", "bare")
+
+    def left(self, hostile):
+        """Returns what the outer terminal gets between the hostile output and the message of the client."""
+        box = self.create()
+        term = box.terminal("sh", "-c", f"printf '{hostile}ready\\n'; exec cat", opts=("-t",))
+        term.expect("ready\r\n")
+        term.send(b"\x1d")
+        got = term.expect(b"(.*)detached from session")
+        self.assertEqual(term.wait(), 0)
+        return box, got.group(1)
+
+    def test_modes_asked_for_with_control_characters_of_8_bits(self):
+        for hostile in (r"\302\233?1003h", r"\233?1003h", r"\033[?1003h\302\233?1003l", r"\033]0;\302\233?1003h\a"):
+            self.assertIn(b"\x1b[?1003l", self.left(hostile)[1], hostile)
+
+    def test_modes_that_come_back_from_where_they_were_saved(self):
+        self.assertIn(b"\x1b[?1003l", self.left(r"\033[?1003h\033[?1003s\033[?1003l\033[?1003r")[1])
+
+    def test_an_unfinished_text_does_not_swallow_what_the_client_says(self):
+        for hostile in (r"\033]0;", r"\033P\a", r"\033_G", r"\302\235"):
+            self.assertTrue(self.left(hostile)[1].startswith(b"\x18\x1b\\"), hostile)
+
+    def test_function_keys_links_and_letters(self):
+        got = self.left(r"\033P0;1|17/6c730d\033\\\033]8;;http://evil\a\033(0\033[2h")[1]
+        for undo in (b"\x1bP0;1|\x1b\\", b"\x1b]8;;\x1b\\", b"\x0f", b"\x1b[2l", b"\x1b(B"):
+            self.assertIn(undo, got)
+
+    def test_questions_of_8_bits_are_not_repeated(self):
+        box, _ = self.left(r"\302\2336n\233c\302\220$qm\302\234\302\232")
+        term = self.terminal("attach", box.name)
+        got = term.expect(b"(.*)ready").group(1)
+        for byte in (b"\x9b", b"\x90", b"\x9a"):
+            self.assertNotIn(byte, got)
+        term.send(b"\x1d")
+        term.expect("detached")
+
+
 class CallersPriority(AttackTest):
     """A caller may have a high priority or be protected from the OOM killer. Commands inside inherit neither."""
 

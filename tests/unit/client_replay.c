@@ -45,6 +45,7 @@ static void fresh_output_is_shown_whole(void)
 	T_STR(shown("a\r\nb\r\nc\r\n$ ", 8, 1, ""), "b\r\nc\r\n$ ");
 	T_STR(shown("a\r\nb\r\nc\r\n$ ", 11, 1, ""), "a\r\nb\r\nc\r\n$ ");
 	T_STR(shown("a\r\nb\r\nc\r\n$ ", 1, 2, ""), "c\r\n$ ");
+	T_STR(shown("a\342\200\233\n$ ", 4, 1, ""), "\342\200\233\n$ ");
 }
 
 static void the_alternate_screen_is_left_out(void)
@@ -69,6 +70,10 @@ static void questions_are_left_out(void)
 	T_STR(shown("a\033[6nb\033]11;?\ac\033[>cd\033P$qm\033\\e\005f\033[31mg\033[", 0, 24, ""),
 	      "abcdef^[31mg");
 	T_STR(shown("a\033[6nb", 6, 24, ""), "ab");
+	/* some terminals obey control characters of 8 bits */
+	T_STR(shown("a\233cb\2326\205nc", 0, 24, ""), "ab6nc");
+	T_TRUE(!strstr(shown("a\302\2336nb\302\220$qm\302\234c\340\202\2335nd", 0, 24, ""), "n"));
+	T_STR(shown("\342\200\233 \303\251", 0, 24, ""), "\342\200\233 \303\251");
 }
 
 static void modes_come_last(void)
