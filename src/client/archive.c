@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -119,13 +118,20 @@ static void pass_note(void *arg, enum file_record_type type, const char *text)
 	n->note(n->arg, type == FILE_MISS, text);
 }
 
-/* Opens a temporary file without a name on the disk of the home. If the home's file system cannot do that, the file
- * is in memory. */
+/* Opens a temporary file without a name on the disk of the home. It must not be in memory, because the sandbox chooses
+ * its size. */
 static int open_scratch(const struct home *h)
 {
+	AUTO_FREE char *name = xasprintf("%s/.scratch-%ld", h->path, (long)getpid());
 	int fd = open(h->path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-	return fd >= 0 ? fd : memfd_create("scratch", MFD_CLOEXEC);
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+		return fd;
+	/* this file system cannot make such a file */
+	fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		IGNORE(unlink(name)); /* if this fails, an empty name stays in the home */
+	return fd;
 }
 
 int archive_out(struct client *c, const struct home *h, const char *from, unsigned flags, int fd,
@@ -137,9 +143,12 @@ int archive_out(struct client *c, const struct home *h, const char *from, unsign
 	const struct tree_sink sink = { .write = write_to_fd, .arg = &fd };
 	AUTO_FD scratch = open_scratch(h);
 	char name[FILE_NAME_MAX_BYTES + 1];
-	struct tar t = {
-		.to = &sink, .scratch = scratch, .name = name, .note = pass_note, .arg = (void *)n
-	};
+	struct tar t = { .to = &sink,
+			 .scratch = scratch,
+			 .name = name,
+			 .source = from,
+			 .note = pass_note,
+			 .arg = (void *)n };
 	struct transfer transfer;
 	int r;
 

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "tree/build.h"
 #include "tree/tar_header.h"
 
 #define CHUNK_BYTES 32768u
@@ -161,18 +162,33 @@ static int on_file(struct tar *t, struct err *e)
 		return -1;
 	t->in_file = true;
 	t->size = 0;
+	t->room = (struct room){ 0 }; /* the scratch file begins anew */
 	if (ftruncate(t->scratch, 0) < 0 || lseek(t->scratch, 0, SEEK_SET) < 0)
 		return err_sys(e, errno, "use a scratch file");
 	return 0;
 }
 
+static void leave_link_out(const struct tar *t)
+{
+	AUTO_BUF why = BUF_INIT(4 * PATH_MAX);
+
+	buf_addf(&why, "'%s' is not copied: it is a link to '%s', outside the copied tree",
+		 buf_str(&t->at), t->record.target);
+	/* the stream is one link, and it is left out: nothing was copied */
+	t->note(t->arg, t->depth == 0 ? FILE_MISS : FILE_NOTE, buf_str(&why));
+}
+
 static int on_link(struct tar *t, struct err *e)
 {
+	AUTO_BUF target = BUF_INIT(2 * PATH_MAX); /* with "../" for each directory up to the top */
 	int r = enter(t, e);
 
 	t->mode = 0777;
-	if (r == 0)
-		r = send_entry(t, t->record.target, TAR_LINK, 0, e);
+	if (r == 0 && t->depth > 0 &&
+	    tree_confine_link(t->record.target, t->source, t->depth - 1, &target))
+		r = send_entry(t, buf_str(&target), TAR_LINK, 0, e);
+	else if (r == 0)
+		leave_link_out(t);
 	leave(t);
 	return r;
 }
@@ -191,6 +207,8 @@ static int on_data(struct tar *t, struct err *e)
 				       lseek(t->scratch, (off_t)t->size, SEEK_SET) < 0
 			       ? err_sys(e, errno, "use a scratch file")
 			       : 0;
+	if (room_take(&t->room, t->scratch, t->record.data.n, 0, e) < 0)
+		return -1;
 	r = io_write_all(t->scratch, t->record.data.p, t->record.data.n);
 	return r < 0 ? err_sys(e, -r, "use a scratch file") : 0;
 }

@@ -1,13 +1,14 @@
 /*
  * Writes a tar archive from a stream of records (wire/file.h), which may come from hostile code.
  *
- * Files lose their set-user-id and set-group-id bits, as in a copy. In an archive an entry's size
- * comes before its bytes, but in the stream it comes after them. So each file is first written to a
- * scratch file. Memory is bounded.
+ * Files lose their set-user-id and set-group-id bits, and links that lead out of the tree are left
+ * out, as in a copy. In an archive an entry's size comes before its bytes, but in the stream it comes
+ * after them. So each file is first written to a scratch file. Memory is bounded.
  */
 #pragma once
 
 #include "base/buf.h"
+#include "tree/room.h"
 #include "tree/walk.h"
 #include "wire/file.h"
 
@@ -16,6 +17,8 @@ struct tar {
 	int scratch; /* a file without a name; owned by the caller */
 	/* name of the outermost entry, instead of the name in the stream; "": send only its contents; borrowed */
 	const char *name;
+	/* path of the tree in the sandbox, by which an absolute link is judged; borrowed */
+	const char *source;
 	/* called for each NOTE and MISS of the stream */
 	void (*note)(void *arg, enum file_record_type type, const char *text);
 	void *arg;
@@ -24,6 +27,7 @@ struct tar {
 	bool in_file; /* between FILE and END */
 	bool placed;  /* the outermost entry was sent */
 	unsigned depth, mode;
+	struct room room; /* for the scratch file */
 	uint64_t size, time_s;
 	struct buf in, at;
 	struct file_record record;

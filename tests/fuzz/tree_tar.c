@@ -16,7 +16,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct counts {
-	unsigned files, links;
+	unsigned files, dirs, links;
 	uint64_t bytes;
 };
 
@@ -28,6 +28,8 @@ static void put(struct buf *b, uint8_t op)
 	memset(target, 't', sizeof(target) - 1);
 	if (op & 0x80)
 		name[1] = target[1] = '\0';
+	if (op & 0x40) /* leads out of the tree */
+		target[0] = '/';
 	switch (op & 7) {
 	case 0:
 		file_put_dir(b, 07755, name);
@@ -69,7 +71,9 @@ static int keep(void *arg, const void *p, size_t n, struct err *e)
 static void count(struct counts *c, const struct file_record *r)
 {
 	c->files += r->type == FILE_FILE;
-	c->links += r->type == FILE_LINK;
+	c->dirs += r->type == FILE_DIR;
+	/* a link that leads out of the tree, or is the whole stream, is left out */
+	c->links += r->type == FILE_LINK && c->dirs > 0 && r->target[0] != '/';
 	c->bytes += r->type == FILE_DATA ? r->data.n : r->type == FILE_HOLE ? r->size : 0;
 }
 
@@ -80,6 +84,7 @@ static int count_all(void *arg, const void *p, size_t n, struct err *e)
 
 	while (file_record_next(&in, &r) > 0) {
 		if (r.type == FILE_NOTE || r.type == FILE_MISS ||
+		    (r.type == FILE_LINK && r.target[0] == '/') ||
 		    (r.type != FILE_LINK && r.mode & 06000))
 			abort();
 		count(arg, &r);

@@ -6,6 +6,7 @@ import base64
 import ctypes
 import errno
 import glob
+import io
 import json
 import os
 import pathlib
@@ -19,6 +20,7 @@ import ssl
 import stat
 import struct
 import subprocess
+import tarfile
 import tempfile
 import threading
 
@@ -888,6 +890,19 @@ class CopyOut(AttackTest):
             self.assertIn(f"warn: 't/{name}' is not copied: it is a link to '{target}', outside the "
                           "copied tree", got.errtext)
 
+    def test_links_out_of_the_tree_are_not_in_an_archive(self):
+        """Whoever unpacks the archive on the host would get the links."""
+        box = self.create()
+        box.out("mkdir -p /t/d; touch /t/f; cd /t/d; ln -s ../f in; ln -s /t/f whole; ln -s / root; ln -s ../../etc up;"
+                " ln -s ../d/../../x mixed; ln -s / /t/top; ln -s /etc/passwd /alone")
+        got = self.cordon("copy", f"{box.name}:/t", "-")
+        with tarfile.open(fileobj=io.BytesIO(got.out)) as tar:
+            links = {m.name: m.linkname for m in tar.getmembers() if m.issym()}
+        self.assertEqual(links, {"t/d/in": "../f", "t/d/whole": "../f"})
+        self.assertEqual((got.code, got.errtext.count("outside the copied tree")), (0, 4), got)
+        got = self.cordon("copy", f"{box.name}:/alone", "-")
+        self.assertEqual((got.code, got.errtext.count("outside the copied tree")), (1, 1), got)
+
     def test_a_single_link_is_not_copied(self):
         with open(os.path.join(self.dir, "secret"), "w") as handle:
             handle.write("of the host")
@@ -954,6 +969,23 @@ class CopyOut(AttackTest):
         self.assertIn("would fill the disk", got.errtext)
         free = os.statvfs(disk)
         self.assertGreater(free.f_bavail * free.f_frsize, 1 << 20)
+
+    def test_an_archive_ends_before_the_disk_of_the_home_is_full(self):
+        """The client keeps each file of an archive on this disk until it knows the size."""
+        if MODE != "root":
+            self.not_run("root may mount a file system of a known size, others may not")
+        home, shared = os.path.join(self.dir, "small"), os.path.join(self.dir, "shared")
+        os.mkdir(home)
+        os.mkdir(shared)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128m", "none", home], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", home], check=True)
+        with open(os.path.join(shared, "big"), "wb") as f:
+            f.write(b"x" * 200000000)
+        box = self.create("-v", f"{shared}:/s", home=home)
+        got = box.cordon("copy", f"{box.name}:/s/big", "-")
+        self.assertEqual(got.code, 1)
+        self.assertIn("would fill the disk", got.errtext)
+        box.remove("-f")
 
 # --- 4. pools of the whole machine ------------------------------------------------------------
 
