@@ -74,6 +74,19 @@ static void add_source(struct buf *b, const struct project *p, bool outside, con
 	buf_add_char(b, '\n');
 }
 
+/* Says what the sandbox may do with the source of a mount. With stat-virt=off a command can give files there to any user
+ * of this machine. The kernel itself reads a disk image, which may come from the same stranger as the project file. */
+static const char *how_mounted(const struct spec_mount *m)
+{
+	if (m->kind == MOUNT_DISK)
+		return m->readonly ? "disk image that the kernel reads"
+				   : "disk image that the kernel reads, writable";
+	if (m->readonly)
+		return "read-only";
+	return m->stat_virt == STAT_VIRT_OFF ? "writable; files there may get any owner, root too"
+					     : "writable";
+}
+
 static void add_image(struct buf *b, const struct spec *s)
 {
 	const struct spec_image *i = &s->image;
@@ -86,9 +99,8 @@ static void add_image(struct buf *b, const struct spec *s)
 		const struct spec_mount *m = &s->mount[k];
 
 		if (m->kind == MOUNT_NAMED) {
-			AUTO_FREE char *text =
-				xasprintf("named volume %s → %s (%s)", m->source, m->guest,
-					  m->readonly ? "read-only" : "writable");
+			AUTO_FREE char *text = xasprintf("named volume %s → %s (%s)", m->source,
+							 m->guest, how_mounted(m));
 
 			add_line(b, "volume", text);
 		}
@@ -109,9 +121,11 @@ static void add_sources(struct buf *b, const struct project *p, const struct spe
 			   : s->read_only          ? "read-only"
 						   : "used in place, writable");
 	else if (i->kind == IMAGE_DISK)
-		add_source(b, p, outside, "image", i->reference, NULL, NULL);
+		add_source(b, p, outside, "image", i->reference, NULL,
+			   "disk image that the kernel reads");
 	if (i->root_disk.kind == ROOT_DISK_PATH)
-		add_source(b, p, outside, "root disk", i->root_disk.path, NULL, "writable");
+		add_source(b, p, outside, "root disk", i->root_disk.path, NULL,
+			   "disk image that the kernel reads, writable");
 	for (size_t k = 0; k < s->n_patches; k++)
 		if (s->patch[k].source)
 			add_source(b, p, outside, "copy", s->patch[k].source, s->patch[k].path,
@@ -120,8 +134,7 @@ static void add_sources(struct buf *b, const struct project *p, const struct spe
 		const struct spec_mount *m = &s->mount[k];
 
 		if (m->kind != MOUNT_TMPFS && m->kind != MOUNT_NAMED)
-			add_source(b, p, outside, "volume", m->source, m->guest,
-				   m->readonly ? "read-only" : "writable");
+			add_source(b, p, outside, "volume", m->source, m->guest, how_mounted(m));
 	}
 }
 

@@ -251,6 +251,18 @@ class Permission(ProjectTest):
         self.assertIn("public names may lead to private addresses\n", said)
         self.assertIn("the certificate authorities of this machine\n", said)
 
+    def test_the_question_names_what_a_mount_can_do_beyond_its_path(self):
+        """A command can then give files to root of the host, or let the kernel read a file system of a stranger."""
+        for name in ("a", "b"):
+            os.mkdir(os.path.join(self.project, name))
+        self.write("disk.img", "")
+        self.write("cordon.yaml", "image: host\nmounts: [{bind: ./a, target: /a, stat_virtualization: 'off'},"
+                   " './b:/b:stat-virt=off', {disk: ./disk.img, target: /d}]\n")
+        said = self.here("allow", "--yes").errtext
+        self.assertIn("/a → /a (writable; files there may get any owner, root too)\n", said)
+        self.assertIn("/b → /b (writable; files there may get any owner, root too)\n", said)
+        self.assertIn("/disk.img → /d (disk image that the kernel reads, writable)\n", said)
+
     def test_more_than_a_person_can_read_is_refused(self):
         # the text of the file is short, but the paths that it means are long
         deep = os.path.join(self.project, *["d" * 200] * 15)
