@@ -1,6 +1,6 @@
 /*
- * Turns a BoxSpec into the spec of a sandbox. The two backends differ only in the image: `nsjail` always shows this
- * machine's programs, and `cordon` uses the image that the BoxSpec names.
+ * Turns a BoxSpec into the spec of a sandbox. The backends `nsjail` and `cordon` differ only in the image. `nsjail`
+ * always uses the image `host` (the programs of this machine), and `cordon` uses the image that the BoxSpec names.
  */
 #pragma once
 
@@ -9,22 +9,24 @@
 #include "wire/message.h"
 
 struct blueprint {
-	const char *backend;     /* "nsjail" or "cordon" */
-	const char *image;       /* the image that `cordon` uses for BOX_DEFAULT_IMAGE */
-	enum spec_engine engine; /* the engine that `cordon` uses */
+	const char *backend; /* "nsjail" or "cordon" */
+	/* the image that the backend `cordon` uses instead of BOX_DEFAULT_IMAGE */
+	const char *image;
+	enum spec_engine engine; /* the engine that the backend `cordon` uses */
 	const struct model_texts
 		*net;         /* configured profiles and rules; empty means the public internet */
 	const char *instance; /* the server's id, for a label */
 	bool log_output;      /* what commands print goes to the sandbox's log */
 };
 
-/* Fills RET. SANDBOX is the sandbox's name. SHOWN is the session's id, which becomes a label. Returns 0, or -1 with a
- * fault in F. */
+/* Fills *RET. SANDBOX is the sandbox's name. SHOWN is the session's id as peers know it, which becomes a label.
+ * Returns 0, or -1 with a fault in *F. */
 MUST_USE int blueprint_draw(const struct blueprint *p, const struct box_spec *b,
 			    const char *sandbox, const char *shown, struct spec *ret,
 			    struct fault *f);
-/* Fills RET with the limits that the sandbox for B has while no managed process runs. */
+/* Fills *RET with the limits of the sandbox for the BoxSpec *B. These limits hold while no managed
+ * process runs. */
 void blueprint_limits(const struct box_spec *b, struct limits_message *ret);
-/* Returns the host path of mount NUMBER of the sandbox for B, counted from 1, or NULL if there is no such mount.
- * *RET_EXTRA is true if the mount is one of extra_mounts. */
+/* Returns the host path of the mount NUMBER (1 is the first) of the sandbox for the BoxSpec *B, or NULL if there is
+ * no such mount. *RET_EXTRA is true if the mount is one of B->extra_mounts. */
 const char *blueprint_mount(const struct box_spec *b, uint64_t number, bool *ret_extra);

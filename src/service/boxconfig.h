@@ -1,8 +1,9 @@
 /*
- * The `box` section of LangBot's configuration, as the environment and the action box_init give it.
+ * The section `box` of LangBot's configuration. The server gets it from the environment and from the action
+ * `box_init`.
  *
- * A configuration is one JSON object. Each box_init replaces whole sections. Texts and values that the functions return
- * are borrowed and live until the next merge.
+ * A configuration is one JSON object. Each `box_init` replaces whole sections. Texts and values that the functions
+ * return are borrowed and are valid until the next box_config_merge().
  */
 #pragma once
 
@@ -15,7 +16,7 @@
 #include "service/model.h"
 
 #define BOX_CONFIG_MAX_BYTES (1u << 20)
-#define BOX_ROOTS_MAX 256u /* directories below which mounts are allowed */
+#define BOX_ROOTS_MAX 256u /* the largest number of directories below which mounts are allowed */
 
 struct box_config {
 	struct json_doc *doc; /* NULL if the configuration is empty */
@@ -25,7 +26,8 @@ struct box_config {
 void box_config_init(struct box_config *c);
 void box_config_done(struct box_config *c);
 void box_config_copy(const struct box_config *from, struct box_config *to);
-/* Replaces the top-level keys of C that the object MORE has. Returns 0, or -1 with a FAULT_VALUE in F and C unchanged. */
+/* Replaces the top-level members of *C by those of the object MORE. Members that MORE lacks stay. Returns 0, or -1
+ * with a FAULT_VALUE in *F. On failure *C is unchanged. */
 MUST_USE int box_config_merge(struct box_config *c, const struct json_value *more, struct fault *f);
 
 /* Returns the member KEY of a section, or NULL. SECTION "" means the configuration itself. */
@@ -33,7 +35,8 @@ const struct json_value *box_config_get(const struct box_config *c, const char *
 					const char *key);
 /* Returns a trimmed text as a slice. The slice is empty if the member is absent, blank or no text. */
 struct str box_config_text(const struct box_config *c, const char *section, const char *key);
-/* Returns what python_bool() makes of the member, or FALLBACK if the member is absent or no boolean. */
+/* Returns the member as a boolean, as python_bool() reads it. Returns FALLBACK if the member is absent or no
+ * boolean. */
 bool box_config_flag(const struct box_config *c, const char *section, const char *key,
 		     bool fallback);
 /* Reads an integer from MIN to MAX. If the member is absent, *RET is FALLBACK. Returns 0, or -1 with a FAULT_VALUE in
@@ -41,7 +44,8 @@ bool box_config_flag(const struct box_config *c, const char *section, const char
 MUST_USE int box_config_int(const struct box_config *c, const char *section, const char *key,
 			    int64_t fallback, int64_t min, int64_t max, int64_t *ret,
 			    struct fault *f);
-/* Reads a list of texts, or one text whose entries are separated by commas. Entries are trimmed, and blank entries are
- * left out. The caller releases *RET. If the member is absent, returns false and *RET is empty. */
+/* Reads a member that is a list of texts, or one text with entries that are separated by commas. Entries are
+ * trimmed, and blank entries are left out. The caller frees *RET. If the member is absent, returns false and *RET
+ * is empty. */
 bool box_config_list(const struct box_config *c, const char *section, const char *key,
 		     struct model_texts *ret);

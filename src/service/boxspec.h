@@ -1,8 +1,9 @@
 /*
- * BoxSpec: a peer's request for a session and for a command in it, with the defaults and rules of its fields.
+ * A BoxSpec is a peer's request for a session and for a command in it. This file has the defaults and the rules of
+ * the fields of a BoxSpec.
  *
- * A spec owns its texts. A session keeps the spec that created it. A later spec for the same session must have the same
- * values in every field that box_spec_compare() compares.
+ * A spec owns its texts. A session keeps the spec with which it was created. A later spec for the same session must
+ * have the same values in every field that box_spec_compare() compares.
  */
 #pragma once
 
@@ -19,7 +20,7 @@
 #define BOX_COMMAND_MAX_BYTES (1u << 20)
 #define BOX_MOUNTS_MAX \
 	1024u /* LangBot sends one mount per skill, and a store has at most 1000 skills */
-#define BOX_SKILL_NAME_MAX 64u /* characters */
+#define BOX_SKILL_NAME_MAX 64u /* in characters */
 
 enum box_network { BOX_OFFLINE, BOX_ONLINE };
 enum box_mode { BOX_MODE_NONE, BOX_MODE_RO, BOX_MODE_RW };
@@ -54,9 +55,9 @@ struct box_spec {
 	int64_t workspace_quota_mb; /* 0 means no quota */
 };
 
-/* Appends an absolute path without empty, "." and ".." components. "/" becomes "". */
+/* Appends the absolute path PATH to OUT, without empty, "." and ".." components. "/" becomes "". */
 void box_path_normal(const char *path, struct buf *out);
-/* Returns true if PATH is DIR or lies below it. Compares texts only. */
+/* Returns true if PATH is DIR or lies below DIR. Compares only the texts of the paths. */
 bool box_path_inside(const char *path, const char *dir);
 
 const char *box_network_name(enum box_network n);
@@ -67,18 +68,21 @@ MUST_USE int box_spec_decode(const struct json_value *v, struct box_spec *ret, s
 void box_spec_done(struct box_spec *s);
 void box_spec_copy(const struct box_spec *from, struct box_spec *to);
 void box_spec_encode(const struct box_spec *s, struct json_writer *w);
-/* Returns the bytes of memory that the texts take. */
+/* Returns how many bytes of memory the texts of the spec take. */
 size_t box_spec_held_bytes(const struct box_spec *s);
 
 /* Checks that the spec has a command that is not too long. Returns 0, or -1 with a FAULT_VALIDATION in F. */
 MUST_USE int box_spec_check_command(const struct box_spec *s, struct fault *f);
 /* Checks that no two mounts have the same target. Returns 0, or -1 with a FAULT_VALIDATION in F. */
 MUST_USE int box_spec_check_targets(const struct box_spec *s, struct fault *f);
-/* Compares HAS with WANTS. HAS created the session SHOWN_ID, and WANTS is a new spec for it. Returns 0 if they agree.
- * Otherwise returns -1, and the FAULT_SESSION_CONFLICT in F names the first field in which they differ. */
+/* Compares two specs of the session SHOWN_ID: the session was created with *HAS, and *WANTS is a new spec. Returns
+ * 0 if they agree. Otherwise returns -1, and the FAULT_SESSION_CONFLICT in *F names the first field in which they
+ * differ. */
 MUST_USE int box_spec_compare(const struct box_spec *has, const struct box_spec *wants,
 			      struct str shown_id, struct fault *f);
-/* Sets the same fault as box_spec_compare(), for a FIELD that a session has but a spec has not. Returns -1. */
+/* Sets the same fault as box_spec_compare(). The calling code uses it for a FIELD of the session that is not part
+ * of a spec. Returns -1. */
 int box_spec_conflict(struct str shown_id, const char *field, const char *has, struct fault *f);
-/* Returns true if A and B have the same set of extra mounts. Mounts with mode none are ignored. */
+/* Returns true if A and B have the same set of extra mounts. Mounts with the mode `none` are
+ * ignored. */
 bool box_spec_same_mounts(const struct box_spec *a, const struct box_spec *b);

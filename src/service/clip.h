@@ -1,6 +1,6 @@
 /*
- * Cuts a long text for a model: the beginning and the end stay, and a notice between them tells how many characters
- * are missing. The result never has more characters than the limit.
+ * Shortens a long text for a model: the beginning and the end stay, and a notice between them says how many
+ * characters are missing. The result never has more characters than the limit.
  */
 #pragma once
 
@@ -9,5 +9,6 @@
 
 #define CLIP_DEFAULT_CHARS 4000
 
-/* Appends TEXT, cut to LIMIT characters (code points). Returns true if something was cut. */
+/* Appends TEXT to OUT, shortened to LIMIT characters (code points). Returns true if a part was left
+ * out. */
 bool clip_text(struct str text, int64_t limit, struct buf *out);

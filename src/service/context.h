@@ -1,6 +1,6 @@
 /*
- * The context of an action: the instance, the Workspace and the generation for which a peer requests the action. Actions
- * about the whole server need no context.
+ * The context of an action says for which instance, Workspace and generation a peer requests the action. An action
+ * that concerns the whole server needs no context.
  */
 #pragma once
 
@@ -22,7 +22,8 @@ MUST_USE int context_decode(const struct json_value *v, struct context *ret, str
 void context_done(struct context *c);
 /* Sets the fault for an action that needs a tenant but has no context. Returns -1. */
 int context_missing(struct fault *f);
-/* Checks that the context allows the action. If OF_TENANT, the action belongs to a tenant, and *RET is that tenant.
- * TRUSTED is the instance that the server belongs to. Returns 0, or -1 with a FAULT_PERMISSION in F. */
+/* Checks that the context allows the action. If OF_TENANT is true, the action belongs to a tenant, and *RET
+ * becomes that tenant. TRUSTED is the instance to which the server belongs. Returns 0, or -1 with a
+ * FAULT_PERMISSION in F. */
 MUST_USE int context_check(const struct context *c, bool of_tenant, struct str trusted,
 			   struct tenant *ret, struct fault *f);

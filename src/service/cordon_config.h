@@ -1,6 +1,6 @@
 /*
- * The section `box.cordon` of a configuration: settings of our backends that LangBot's own backends do not have. The
- * server and the runtime in our own process (service/local.h) read the same section.
+ * The section `box.cordon` of a configuration. It has settings of our backends that LangBot's own backends lack.
+ * The Box server reads this section, and the runtime in our own process (service/local.h) reads it too.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * How the limits of sessions are enforced on this machine, as the newest sandbox reported it. A limit of a BoxSpec that
- * cannot be enforced is no error, but the log, box_status and /readyz show it.
+ * How this machine enforces the limits of sessions. The newest sandbox has reported it. If a limit of a BoxSpec
+ * cannot be enforced, that is no error, but the log, the action `box_status` and /readyz show it.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct enforcement_words {
 void enforcement_take(struct enforcement_words *e, const char *lines);
 /* Returns true if control groups enforce memory, CPU time and the number of processes. */
 bool enforcement_by_groups(const struct enforcement_words *e);
-/* Returns true if the file system bounds what a session writes to its own layer. */
+/* Returns true if the file system limits how much a session can write to its own layer. */
 bool enforcement_of_layer(const struct enforcement_words *e);
-/* Writes the names of the fields of a BoxSpec that are not enforced, as an array. */
+/* Writes an array with the names of the fields of a BoxSpec that are not enforced. */
 void enforcement_write_missing(const struct enforcement_words *e, struct json_writer *w);

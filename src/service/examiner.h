@@ -1,8 +1,8 @@
 /*
  * Finds out whether a server can do what it promises (service/readiness.h). In standard mode the examiner asks the
- * backend. If grants are enforced, the examiner also looks at the default workspace and runs a temporary sandbox,
- * which writes a marker through the bind mount and prints its namespaces. The policy says for how many seconds this
- * result is kept.
+ * backend. If grants are enforced, the examiner also looks at the default workspace and runs a temporary sandbox.
+ * This sandbox writes a marker file through a bind mount and prints its namespaces. The result is kept for as many
+ * seconds as the policy says.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 struct examiner;
 
-/* Everything is borrowed. */
+/* All pointers are borrowed. */
 struct examiner_parts {
 	struct sessions *sessions;
 	struct backend *backend;
@@ -28,13 +28,13 @@ struct examiner_parts {
 	bool unsafe_storage;          /* the operator has switched off the checks of storage */
 };
 
-/* Called with the result. R is valid during the call. */
+/* The examiner calls this function with its result. *R is valid during the call. */
 typedef void examiner_told_fn(void *arg, const struct readiness *r);
 
 struct examiner *examiner_new(const struct examiner_parts *parts);
-/* Callers that still wait get no answer. */
+/* Calls of examiner_ask() that still wait get no answer. */
 void examiner_free(struct examiner *x);
-/* FN is called exactly once, perhaps before this returns. */
+/* Asks for the result. FN is called exactly once, perhaps before examiner_ask() returns. */
 void examiner_ask(struct examiner *x, examiner_told_fn *fn, void *arg);
-/* Must be called when the configuration has changed. Drops the result that was kept. */
+/* Drops the result that was kept. Must be called when the configuration has changed. */
 void examiner_forget(struct examiner *x);

@@ -1,9 +1,9 @@
 /*
  * A failure as a Box peer sees it: "ClassName: text".
  *
- * The peer finds the class by searching the whole message for class names. A fault therefore breaks class names inside
- * of its text, so that no session id can turn one failure into another. The text may quote long input of the peer, so a
- * fault keeps at most FAULT_TEXT_MAX characters.
+ * The peer looks for class names in the whole message to find the class. A session id in the text could therefore
+ * turn one failure into another. So a fault alters each class name that its text contains. The text may quote long
+ * input of the peer, so a fault keeps at most FAULT_TEXT_MAX characters.
  */
 #pragma once
 
@@ -14,11 +14,11 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define FAULT_TEXT_MAX 4096u /* characters; the protocol's own limit */
+#define FAULT_TEXT_MAX 4096u /* in characters; the Box protocol prescribes this limit */
 
 enum fault_class {
 	FAULT_NONE,
-	/* classes that the peer distinguishes */
+	/* the peer distinguishes these classes */
 	FAULT_ADMISSION,
 	FAULT_READINESS,
 	FAULT_CAPACITY,
@@ -28,14 +28,14 @@ enum fault_class {
 	FAULT_PROCESS_NOT_FOUND,
 	FAULT_PROCESS_CONFLICT,
 	FAULT_BACKEND_UNAVAILABLE,
-	/* classes that the peer treats as a general failure */
+	/* the peer treats these classes as a general failure */
 	FAULT_RUNTIME_UNAVAILABLE,
 	FAULT_BOX,
 	FAULT_PERMISSION,
 	FAULT_VALUE,
 	FAULT_KEY,
 	FAULT_MODEL, /* "ValidationError": the message is no valid request */
-	FAULT_BARE,  /* text without a class */
+	FAULT_BARE,  /* a message that has no class */
 	FAULT_CLASS_COUNT
 };
 
@@ -51,22 +51,22 @@ struct fault {
 #define AUTO_FAULT __attribute__((cleanup(fault_done))) struct fault
 
 void fault_done(struct fault *f);
-/* Replaces the fault in F. Returns -1, so that a function can end with `return fault_set(…);`. */
+/* Replaces the fault in *F. Returns -1, so that a function can end with `return fault_set(…);`. */
 int fault_set(struct fault *f, enum fault_class class, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Says that the caller can try again. Returns -1. */
+/* Sets a fault that tells the peer to try again. Returns -1. */
 int fault_set_again(struct fault *f);
-/* Joins three texts: BEFORE, SUBJECT (a slice of what a peer sent) and BEHIND. BEFORE and BEHIND may be "".
- * Returns -1. */
+/* Replaces the fault in *F. Its text is BEFORE, then SUBJECT (a part of what a peer sent), then BEHIND. BEFORE and
+ * BEHIND may be "". Returns -1. */
 int fault_about(struct fault *f, enum fault_class class, const char *before, struct str subject,
 		const char *behind);
-/* Makes a fault of MESSAGE, the failure of a runtime. The fault's class is the first class of the enum above that
- * MESSAGE names, or FAULT_BOX. A class name at the beginning of MESSAGE is cut off. */
+/* Makes a fault from MESSAGE, with which a runtime failed. The fault's class is the first class of enum fault_class
+ * whose name is in MESSAGE, or FAULT_BOX if there is none. A class name at the beginning of MESSAGE is cut off. */
 int fault_from_message(struct fault *f, struct str message);
-/* Moves the fault. FROM is empty afterwards. */
+/* Moves the fault in *FROM to *TO. *FROM is empty afterwards. */
 void fault_move(struct fault *to, struct fault *from);
 
-/* Returns, for example, "BoxValidationError", or "" for FAULT_BARE. The relay sends the name as `code` in answers with
- * status 400. */
+/* Returns the name of a class, for example "BoxValidationError". For FAULT_BARE the name is "". In an answer with
+ * status 400, the relay sends the name as `code`. */
 const char *fault_class_name(enum fault_class class);
-/* Appends the whole message: class and text. */
+/* Appends the whole message to OUT: the class and the text. */
 void fault_print(const struct fault *f, struct buf *out);

@@ -2,8 +2,8 @@
  * The generation fence stores the highest generation of each Workspace that the server has seen.
  *
  * A request of a lower generation is stale: another server has the Workspace now, or the Workspace was restarted. A
- * request of a higher generation advances the fence, and the server then cancels and deletes what lower generations
- * left. The fence never forgets a Workspace, so the number of Workspaces is bounded.
+ * request of a higher generation advances the fence. The server then ends the actions and sessions of lower
+ * generations. The fence never forgets a Workspace, so the number of Workspaces must have a limit.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "service/tenant.h"
 
 struct fence {
-	size_t max; /* the most Workspaces; the caller may change it */
+	size_t max; /* the largest number of Workspaces; the calling code may change it */
 	struct roll roll;
 	size_t cap;
 	uint64_t *generation; /* indexed by the Workspace's number in the roll */
@@ -35,8 +35,8 @@ void fence_done(struct fence *f);
 MUST_USE enum fence_verdict fence_observe(struct fence *f, const struct tenant *t);
 /* Returns the highest generation of T's Workspace, or 0 if the Workspace was never seen. */
 uint64_t fence_generation(const struct fence *f, const struct tenant *t);
-/* Returns true while T's generation is the highest that was seen. The server may attach a relay or return the result of
- * an action only if this is true. */
+/* Returns true while the generation of *T is the highest that was seen. If it is not, the server must not attach a
+ * relay and must not return the result of an action. */
 bool fence_is_current(const struct fence *f, const struct tenant *t);
 /* Sets the failure for FENCE_STALE or FENCE_FULL. Returns -1. */
 int fence_fault(enum fence_verdict v, struct fault *f);

@@ -1,10 +1,10 @@
 /*
- * Reads the members of a JSON object as the fields of a Box model: each field has a default, Python's conversions
- * (service/python.h) and a rule. A fault names the field and the rule.
+ * Reads the members of a JSON object as the fields of a model of the Box protocol. Each field has a default and a
+ * rule, and values are converted as Python does it (service/python.h). A fault names the field and the rule.
  *
- * A struct model remembers the first failure: this failure fills the fault, and every later read returns its default. A
- * decoder can therefore read all its fields and check once, at the end. Texts are copies that the decoder owns. No text
- * holds a NUL.
+ * A struct model remembers the first failure. This failure fills the fault, and every later read returns the
+ * default of its field. So a decoder can read all its fields and check for a failure once, at the end. Texts are
+ * copies that the decoder owns. No text contains a NUL.
  */
 #pragma once
 
@@ -15,13 +15,14 @@
 #include "base/json.h"
 #include "service/fault.h"
 
-#define MODEL_INT_MAX INT32_MAX /* so that products of seconds or megabytes fit into 64 bits */
-#define MODEL_ENV_MAX 10000u    /* variables; the kernel's limit for arguments is lower */
+/* small enough that seconds as nanoseconds and megabytes as bytes fit into 64 bits */
+#define MODEL_INT_MAX INT32_MAX
+#define MODEL_ENV_MAX 10000u    /* environment variables; the kernel takes fewer */
 #define MODEL_TEXTS_MAX 100000u /* arguments of one command */
 
 struct model {
 	const struct json_value *v; /* an object; NULL reads as an empty object */
-	const char *inside; /* prefix of field names in messages: "", or "extra_mounts[3]." */
+	const char *inside; /* what messages put before a field's name: "", or "extra_mounts[3]." */
 	enum fault_class class;
 	struct fault *f;
 	bool bad;
@@ -44,13 +45,13 @@ struct model_texts {
 void model_env_done(struct model_env *env);
 void model_texts_done(struct model_texts *texts);
 
-/* Fails the model with "FIELD RULE", unless it has failed already. */
+/* Notes the failure "FIELD RULE", unless the model has failed already. */
 void model_fail(struct model *m, const char *field, const char *rule);
 /* Returns the member, or NULL if it is absent or the model has failed. */
 const struct json_value *model_get(const struct model *m, const char *field);
 
-/* Returns a copy of the text, trimmed if TRIM. If the member is absent, returns a copy of FALLBACK. If FALLBACK is
- * NULL, an absent member is a failure. */
+/* Returns a copy of the text. If TRIM is true, the copy is trimmed. If the member is absent, returns a copy of
+ * FALLBACK. If FALLBACK is NULL too, an absent member is a failure. */
 char *model_text(struct model *m, const char *field, const char *fallback, bool trim);
 /* Works like model_text() for an optional field. Returns NULL if the member is null or absent. */
 char *model_text_or_null(struct model *m, const char *field, bool trim);
@@ -59,7 +60,7 @@ int64_t model_int(struct model *m, const char *field, int64_t fallback, int64_t 
 /* Reads a number greater than 0. */
 double model_positive(struct model *m, const char *field, double fallback);
 bool model_bool(struct model *m, const char *field, bool fallback);
-/* Reads one of N words. Returns its index. */
+/* Reads a text that must be one of the N words. Returns the index of the word. */
 unsigned model_choice(struct model *m, const char *field, unsigned fallback,
 		      const char *const *words, unsigned n);
 /* Reads an object of texts. The names of its members must not be empty or contain '='. */

@@ -1,4 +1,5 @@
-/* The namespaces of a process, to prove that a sandbox has its own. */
+/* The namespaces of a process. By comparing them we can prove that a sandbox has its own
+ * namespaces. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +17,7 @@ enum namespace_kind {
 #define NAMESPACE_BYTES 32 /* "user:[4026531837]" */
 
 struct namespaces {
-	char name[NAMESPACE_COUNT][NAMESPACE_BYTES]; /* as /proc shows it; "" if unknown */
+	char name[NAMESPACE_COUNT][NAMESPACE_BYTES]; /* the name that /proc shows; "" if unknown */
 };
 
 /* A line of shell that prints the shell's namespaces, one per line. */

@@ -1,10 +1,11 @@
-/* How a command of a model ended. Every runtime fills this struct. outcome_write() makes the model's result from it. */
+/* How a model's command ended. Every runtime fills this struct. outcome_write() turns it into the result that the
+ * model gets. */
 #pragma once
 
 #include "base/buf.h"
 #include "base/json.h"
 
-#define OUTCOME_PREVIEW_MAX_BYTES 51200u /* as in every result of a tool */
+#define OUTCOME_PREVIEW_MAX_BYTES 51200u /* the same limit as in every other result of a tool */
 
 struct outcome {
 	char *session_id, *backend;
@@ -16,6 +17,6 @@ struct outcome {
 
 void outcome_init(struct outcome *o);
 void outcome_done(struct outcome *o);
-/* Writes the result as an object. Cuts each stream to LIMIT characters. With PREVIEW the object also has both streams as
- * one text of at most OUTCOME_PREVIEW_MAX_BYTES, which a model reads first. */
+/* Writes the result as an object. Shortens the text of each stream to LIMIT characters. If PREVIEW is true, the
+ * object also has one text with both streams, of at most OUTCOME_PREVIEW_MAX_BYTES, which the model reads first. */
 void outcome_write(const struct outcome *o, int64_t limit, bool preview, struct json_writer *w);

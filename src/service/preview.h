@@ -6,7 +6,8 @@
 #include "base/buf.h"
 
 #define PREVIEW_CHARACTERS 4000u
-#define PREVIEW_HELD_BYTES (PREVIEW_CHARACTERS * 8u) /* the most memory that one preview takes */
+/* the largest amount of memory that one preview takes */
+#define PREVIEW_HELD_BYTES (PREVIEW_CHARACTERS * 8u)
 
 struct preview {
 	struct buf tail;
@@ -15,5 +16,6 @@ struct preview {
 void preview_init(struct preview *p);
 void preview_done(struct preview *p);
 void preview_add(struct preview *p, const void *bytes, size_t n);
-/* Appends at most PREVIEW_CHARACTERS of UTF-8, without blanks at the end. */
+/* Appends the text to OUT: at most PREVIEW_CHARACTERS characters of UTF-8, without blanks at the
+ * end. */
 void preview_render(const struct preview *p, struct buf *out);

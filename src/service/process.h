@@ -1,7 +1,7 @@
 /*
- * A managed process: a command of a session that runs until it is stopped, for instance an MCP server. Peers reach its
- * input and output through attachments. Only the first attachment gets output and may send input. The other attachments
- * wait in line.
+ * A managed process: a command of a session that runs until it is stopped, for instance an MCP server. Peers reach
+ * its input and output through attachments. Only the first attachment gets output and may send input. The other
+ * attachments wait for their turn.
  *
  * While no peer is attached, the output is not read, so the process blocks when its pipe is full. When the process has
  * ended, the rest of the pipe is kept for the next attachment. The last part of stderr is always kept.
@@ -33,8 +33,8 @@ struct process_owner {
 };
 
 struct attachment {
-	/* Called with one line of output, without its newline. The last line may be unfinished. Returns false to get no
-	 * more lines until attachment_resume(). */
+	/* Called with one line of output, without its newline. The last line may be unfinished. If it returns
+	 * false, it gets no more lines until attachment_resume() is called. */
 	bool (*line)(void *arg, const char *p, size_t n);
 	/* Called when attachment_say() may be called again. */
 	void (*room)(void *arg);
@@ -48,24 +48,26 @@ struct attachment {
 	bool blocked;
 };
 
-/* Starts the process over LINE. Takes over SPEC, also after a failure. */
+/* Starts the process through the connection LINE. Owns *SPEC from then on, also after a failure. */
 MUST_USE int process_start(struct line *line, struct process_spec *spec,
 			   const struct process_owner *o, struct ceiling *ceiling,
 			   struct process **ret, struct err *e);
-/* Kills the process without waiting and without a call of `ended`. Its attachments end. */
+/* Kills the process. Does not wait for its end and does not call `ended`. The attachments of the
+ * process end. */
 void process_free(struct process *p);
 
-/* The session links its processes in a list by these two functions. */
+/* With these two functions a session links its processes in a list. */
 struct process *process_next(const struct process *p);
 struct process **process_next_at(struct process *p);
 const char *process_id(const struct process *p);
-/* Returns the memory limit of the spec in megabytes. 0 means the session's limit. */
+/* Returns the memory limit of the spec in megabytes. 0 means that the process has the session's
+ * limit. */
 int64_t process_memory_mb(const struct process *p);
 bool process_is_running(const struct process *p);
 /* Returns the monotonic time at which the process ended, or 0 while it runs. */
 uint64_t process_ended_ns(const struct process *p);
-/* Closes the input, sends SIGTERM to everything that the process started, and SIGKILL after PROCESS_STOP_MS. Calls
- * `ended` when the process is gone. */
+/* Closes the input. Sends SIGTERM to the process and to everything that it started, and sends SIGKILL after
+ * PROCESS_STOP_MS. Calls `ended` when the process is gone. */
 void process_stop(struct process *p);
 /* Writes a BoxManagedProcessInfo. SESSION_ID is the session's id as the peer knows it. */
 void process_write_info(const struct process *p, const char *session_id, struct json_writer *w);
@@ -73,8 +75,9 @@ void process_write_info(const struct process *p, const char *session_id, struct 
 void process_attach(struct process *p, struct attachment *a);
 /* Does nothing if the attachment has ended. */
 void process_detach(struct attachment *a);
-/* Says that `line` may be called again after it returned false. */
+/* Call this after `line` returned false, when `line` may be called again. */
 void attachment_resume(struct attachment *a);
-/* Sends N bytes and a newline to the process. If this returns false, the message is queued, and the caller must wait
- * for `room` before it sends another message. Messages of an attachment that waits in line are dropped. */
+/* Sends N bytes and a newline to the process. If this returns false, the message is queued, and the calling code
+ * must wait for `room` before it sends another message. Messages of an attachment that waits for its turn are
+ * dropped. */
 bool attachment_say(struct attachment *a, const char *p, size_t n);

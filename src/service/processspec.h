@@ -1,5 +1,5 @@
-/* BoxManagedProcessSpec: a process that a peer wants to run in a session, with the defaults and rules of the fields.
- * A spec owns its texts. */
+/* A BoxManagedProcessSpec describes a process that a peer wants to run in a session. This file has the defaults and
+ * the rules of its fields. A spec owns its texts. */
 #pragma once
 
 #include <stdint.h>
@@ -23,5 +23,5 @@ struct process_spec {
 MUST_USE int process_spec_decode(const struct json_value *v, struct process_spec *ret,
 				 struct fault *f);
 void process_spec_done(struct process_spec *s);
-/* Returns the bytes of memory that the texts take. */
+/* Returns how many bytes of memory the texts of the spec take. */
 size_t process_spec_held_bytes(const struct process_spec *s);

@@ -1,6 +1,6 @@
 /*
- * Profiles: named sets of defaults and limits for the sandboxes of a model. A profile fills fields that a call leaves
- * out, replaces fields that the profile locks, and bounds the time limit of a command.
+ * A profile is a named set of defaults and limits for a model's sandboxes. A profile fills the fields that a call
+ * leaves out, and replaces the fields that the profile locks. It also limits how long a command may run.
  */
 #pragma once
 
@@ -22,13 +22,13 @@ struct profile {
 
 /* Finds the profile NAME. Fails with a FAULT_VALIDATION that lists all profiles. */
 MUST_USE int profile_find(struct str name, const struct profile **ret, struct fault *f);
-/* Returns true if the profile replaces a call's own value of FIELD. */
+/* Returns true if the profile locks FIELD: its value replaces the value in a call. */
 bool profile_locks(const struct profile *p, const char *field);
 /* Returns true if the profile has a value for FIELD. */
 bool profile_has(const char *field);
-/* Writes the profile's value of FIELD, for which profile_has() is true. */
+/* Writes the profile's value of FIELD. profile_has() must be true for FIELD. */
 void profile_write(const struct profile *p, const char *field, struct json_writer *w);
-/* Writes a call's timeout_sec. If Python's int() accepts the value, the profile bounds it. Any other value is copied, and
- * the validation of the spec refuses it. */
+/* Writes the timeout_sec of a call. If Python's int() accepts the value, a value above the profile's maximum is
+ * lowered to it. Any other value is copied, and the validation of the spec refuses it later. */
 void profile_write_timeout(const struct profile *p, const struct json_value *given,
 			   struct json_writer *w);

@@ -1,6 +1,6 @@
 /*
- * Functions of Python that the Box protocol relies on: how its peers trim, count, convert to numbers and print. Text here
- * is UTF-8 that base/json has checked.
+ * Functions that do the same as functions of Python. The peers of the Box protocol are written in Python, so we
+ * must trim, count, convert and print values as Python does. All texts are UTF-8 that base/json.h has checked.
  */
 #pragma once
 
@@ -13,29 +13,29 @@
 #include "base/json.h"
 #include "base/str.h"
 
-/* str.isspace() of one character. */
+/* Does the same as str.isspace() for one character. */
 bool python_is_space(uint32_t c);
-/* str.isalnum() of one character: letters and digits of any script. */
+/* Does the same as str.isalnum() for one character: true for letters and digits of any script. */
 bool python_is_alnum(uint32_t c);
-/* str.strip(). Returns a slice of S. */
+/* Does the same as str.strip(). Returns a slice of S. */
 struct str python_trim(struct str s);
-/* str.rstrip() */
+/* Does the same as str.rstrip(). */
 struct str python_trim_end(struct str s);
 /* Returns true if S holds a blank anywhere. */
 bool python_has_space(struct str s);
-/* len(): counts characters, not bytes. */
+/* Does the same as len(): counts characters, not bytes. */
 size_t python_length(struct str s);
-/* s[:n]: returns a slice of at most N characters. */
+/* Does the same as s[:n]: returns a slice of at most N characters. */
 struct str python_first(struct str s, size_t n);
 /* Returns true if S consists of letters, digits, '-' and '_', or is empty. */
 bool python_is_name(struct str s);
 
-/* Convert a JSON value as the fields of a Python model do. Return 0, or -EINVAL for null, NaN, infinities, integers that
- * are too large and wrong types. */
+/* These functions convert a JSON value as the fields of a Python model do. They return 0, or -EINVAL for null, NaN,
+ * an infinity, an integer that is too large or a value of a wrong type. */
 MUST_USE int python_int(const struct json_value *v, int64_t *ret);
 MUST_USE int python_float(const struct json_value *v, double *ret);
 MUST_USE int python_bool(const struct json_value *v, bool *ret);
 
-/* Append what str() prints for a value. */
+/* These functions append the text that str() makes of a value. */
 void python_print_float(struct buf *b, double v);
 void python_print_bool(struct buf *b, bool v);

@@ -1,6 +1,6 @@
 /*
- * A person's question, which a model answers, with the fields that the service needs. All fields are optional:
- * {query_id, launcher_type, launcher_id, sender_id, variables{}, pipeline_config{}}.
+ * A query is a person's question that a model answers. Only the fields that the service needs are read, and all of
+ * them are optional: {query_id, launcher_type, launcher_id, sender_id, variables{}, pipeline_config{}}.
  */
 #pragma once
 
@@ -12,11 +12,12 @@ struct query {
 	const struct json_value *v; /* an object, or NULL if all fields are missing */
 };
 
-/* Fails with a FAULT_VALIDATION unless V is an object whose members have the right types. */
+/* Reads a query. Fails with a FAULT_VALIDATION unless V is an object whose members have the right
+ * types. */
 MUST_USE int query_read(const struct json_value *v, struct query *ret, struct fault *f);
-/* Appends the query's id as a text, or `unknown`. */
+/* Appends the query's id as a text, or `unknown` if the query has none. */
 void query_id(const struct query *q, struct buf *out);
-/* Appends the session id. The id is made from the first template that exists: FORCED if it is not empty, the template of
- * the query's pipeline, SESSION_TEMPLATE_DEFAULT. */
+/* Appends the session id, which is made from a template. The template is FORCED, or the template of the query's
+ * pipeline if FORCED is empty, or SESSION_TEMPLATE_DEFAULT if the pipeline has none. */
 MUST_USE int query_session_id(const struct query *q, struct str forced, struct buf *out,
 			      struct fault *f);

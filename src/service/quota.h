@@ -1,12 +1,12 @@
-/* The quota of a session's workspace bounds what the workspace's directory on the host holds. The quota is checked
- * before and after a command. */
+/* The quota of a workspace limits the size of the workspace's directory on the host. The quota is checked before
+ * and after each command. */
 #pragma once
 
 #include "service/boxspec.h"
 
 enum quota_phase { QUOTA_BEFORE, QUOTA_AFTER };
 
-/* Fails with a FAULT_VALIDATION if the workspace of S holds more than its quota or more than MAX_ENTRIES entries.
- * Succeeds if S has no directory or no quota, or if the directory does not exist. */
+/* Fails with a FAULT_VALIDATION if the workspace of the spec *S holds more than its quota or more than MAX_ENTRIES
+ * files and directories. Succeeds if *S has no workspace or no quota, or if the directory does not exist. */
 MUST_USE int quota_check(const struct box_spec *s, int64_t max_entries, enum quota_phase phase,
 			 struct fault *f);

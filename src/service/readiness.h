@@ -1,6 +1,7 @@
 /*
- * The checks that tell whether a server can do what it promises. /readyz, box_health and the admission of sandboxes use
- * the result. In standard mode one check must pass. If grants are enforced, all checks must pass.
+ * The checks that show whether a server can do what it promises. The result is used by /readyz, by the action
+ * `box_health` and by the admission of sandboxes. In standard mode only READY_BACKEND_AVAILABLE must pass. If
+ * grants are enforced, all checks must pass.
  */
 #pragma once
 
@@ -33,7 +34,7 @@ struct readiness {
 	bool unsafe_storage;      /* the operator has switched off the four checks of storage */
 	const char *backend_name; /* borrowed; NULL if there is none */
 	const char *error;        /* borrowed; NULL if there is no error */
-	/* writes the members of backend.details in strict mode; may be NULL */
+	/* writes the members of `backend.details` if `strict` is true; may be NULL */
 	void (*details)(void *arg, struct json_writer *w);
 	void *arg;
 };
@@ -41,7 +42,8 @@ struct readiness {
 const char *readiness_check_name(enum readiness_check c);
 bool readiness_passed(const struct readiness *r, enum readiness_check c);
 bool readiness_is_ready(const struct readiness *r);
-/* Writes the members of the answer. The caller opens and closes the object, and may add members. */
+/* Writes the members of the answer. The calling code begins and ends the JSON object, and may add
+ * members. */
 void readiness_members(const struct readiness *r, struct json_writer *w);
 /* Sets the fault "Managed sandbox isolation is not ready (failed checks: a, b)". Returns -1. */
 int readiness_fault(const struct readiness *r, struct fault *f);

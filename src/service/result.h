@@ -1,6 +1,6 @@
 /*
- * What a Box peer learns about sessions, executions and processes, as JSON. Everything in these structs is borrowed for
- * the call. Session ids are the ids that the peer knows.
+ * Writes as JSON what a Box peer learns about sessions, executions and processes. All pointers in these structs are
+ * borrowed, for the time of the call. Session ids are the ids that the peer knows.
  */
 #pragma once
 
@@ -15,17 +15,18 @@
 struct session_info {
 	struct str session_id;
 	const char *backend_name, *backend_session_id;
-	const struct box_spec *spec;       /* the spec that created the session */
+	const struct box_spec *spec;       /* the spec with which the session was created */
 	uint64_t created_ns, last_used_ns; /* real time */
 };
-/* Writes the members of BoxSessionInfo. The caller opens and closes the object, and may add members. */
+/* Writes the members of a BoxSessionInfo. The calling code begins and ends the JSON object, and may add members. */
 void session_info_members(const struct session_info *s, struct json_writer *w);
 
 struct execution {
 	struct str session_id;
 	const char *backend_name;
 	bool timed_out;
-	int64_t timeout_sec; /* named in the message if the command timed out and wrote nothing to stderr */
+	/* the message has this number if the command timed out and wrote nothing to stderr */
+	int64_t timeout_sec;
 	int exit_code;       /* has no meaning if timed_out is set */
 	struct str out, err; /* rendered by service/capture */
 	uint64_t duration_ms;

@@ -1,6 +1,6 @@
 /*
- * A Box runtime: sessions, skills and the backend behind them, as configured. It is independent of the transport.
- * Functions that take time answer by calling their reply exactly once.
+ * A Box runtime has the sessions, the skills and the backend that the configuration describes. It does not depend
+ * on the transport. A function that takes time answers later: it calls its reply exactly once.
  */
 #pragma once
 
@@ -9,7 +9,8 @@
 #include "service/skills.h"
 
 #define RUNTIME_INSTANCE_BYTES 13 /* 12 hex digits with the terminator */
-#define RUNTIME_PROBE_MS 5000     /* a sandbox must have run a command within this time */
+/* a probe must have made a sandbox and run a command in it within this time */
+#define RUNTIME_PROBE_MS 5000
 
 struct runtime;
 
@@ -19,10 +20,11 @@ struct runtime_parts {
 	struct skills *skills;   /* the runtime frees them */
 	struct ceiling *ceiling; /* borrowed */
 	const char *
-		directory; /* the working directory, for relative paths of the configuration; borrowed */
+		/* the working directory, at which relative paths of the configuration begin; borrowed */
+		directory;
 	const char *home;                    /* replaces "~" in paths; borrowed */
-	const struct namespaces *namespaces; /* the server's own; borrowed */
-	uint64_t descriptors;                /* how many this process may open */
+	const struct namespaces *namespaces; /* the server's own namespaces; borrowed */
+	uint64_t descriptors;                /* how many descriptors this process may have open */
 	bool unsafe_storage; /* the operator has switched off the readiness checks of storage */
 	/* as in struct gate_parts */
 	void (*cut)(void *arg, const struct tenant *t, const struct fault *why);
@@ -30,7 +32,7 @@ struct runtime_parts {
 	void *arg;
 };
 
-/* CONFIG is the `box` section of the environment, or NULL. */
+/* CONFIG is the section `box` that the environment gives, or NULL. */
 MUST_USE int runtime_new(const struct runtime_parts *parts, const struct json_value *config,
 			 struct runtime **ret, struct fault *f);
 void runtime_free(struct runtime *r);
@@ -40,7 +42,7 @@ struct fence *runtime_fence(struct runtime *r);
 struct gate *runtime_gate(const struct runtime *r);
 const struct box_limits *runtime_limits(const struct runtime *r);
 
-/* Actions about the whole server. */
+/* These functions carry out actions that concern the whole server. */
 void runtime_configure(struct runtime *r, const struct json_value *config,
 		       const struct reply *reply);
 void runtime_backend_info(struct runtime *r, const struct reply *reply);
@@ -53,7 +55,7 @@ void runtime_verify_volume(struct runtime *r, const struct json_value *data,
 void runtime_status(struct runtime *r, const struct tenant *t, const struct reply *reply);
 struct skills *runtime_skills(const struct runtime *r);
 
-/* The bodies of /healthz and /readyz. */
+/* These functions make the bodies of /healthz and /readyz. */
 void runtime_write_health(const struct runtime *r, struct buf *body);
 typedef void runtime_ready_fn(void *arg, bool ready, struct str body);
 void runtime_readiness(struct runtime *r, runtime_ready_fn *fn, void *arg);

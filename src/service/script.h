@@ -1,7 +1,7 @@
 /*
- * The script that a login shell in the sandbox runs for an exec or a process. The script makes the working directory if
- * it is missing, enters it and runs the caller's command. Paths and arguments are quoted. The command of an exec is not
- * quoted, because it is shell text itself.
+ * For each command and each managed process, a login shell in the sandbox runs a script. The script makes the
+ * working directory if it is missing, enters it and runs the peer's command. Paths and arguments are quoted. The
+ * command of a BoxSpec is not quoted, because it is shell text.
  */
 #pragma once
 
@@ -12,12 +12,12 @@
 
 struct script {
 	struct buf text;
-	const char **argv, **env; /* the exec_message points to these arrays */
+	const char **argv, **env; /* arrays to which the exec_message points */
 	char **owned;
 	size_t n_owned;
 };
 
-/* Fill M, which then points into S and into the spec. */
+/* These functions fill *M. Afterwards *M points to memory of *S and of the spec. */
 void script_for_command(struct script *s, const struct box_spec *b, struct exec_message *m);
 void script_for_process(struct script *s, const struct process_spec *p, struct exec_message *m);
 void script_done(struct script *s);

@@ -1,7 +1,8 @@
 /*
  * The configuration of the Box service: the sections `box`, `system` and `service` of LangBot's configuration file.
  *
- * Everything is optional. Without a configuration, calls get the profile `default` and no directory of this machine.
+ * All settings are optional. Without a configuration, calls get the profile `default` and no directory of this
+ * machine.
  */
 #pragma once
 
@@ -9,28 +10,31 @@
 #include "service/model.h"
 #include "service/profile.h"
 
-#define SERVICE_CONNECT_SEC 30    /* to connect to a runtime and to prepare it */
-#define SERVICE_EXEC_SEC 300      /* to wait for the answer to a command */
-#define SERVICE_PING_SEC 20       /* between two pings, and for the answer to a ping */
+#define SERVICE_CONNECT_SEC 30 /* time limit for connecting to a runtime and preparing it */
+#define SERVICE_EXEC_SEC 300   /* time limit for the answer to a command */
+/* pause between two pings, and time limit for the answer to a ping */
+#define SERVICE_PING_SEC 20
 #define SERVICE_RECONNECT_MS 3000 /* until the first attempt to connect again */
 #define SERVICE_WORKSPACE_ID "default"
 #define SERVICE_INSTANCE_ID "cordon-service"   /* our instance id for a Box server that we start */
 #define SERVICE_OUTPUT_LIMIT_MAX_CHARS 1000000 /* a model cannot use a longer text */
 
 enum runtime_kind {
-	RUNTIME_LOCAL,     /* in our own process */
-	RUNTIME_CHILD,     /* a Box server that we start, over its standard input and output */
+	RUNTIME_LOCAL, /* in our own process */
+	/* a Box server that we start; we speak to it through its standard input and output */
+	RUNTIME_CHILD,
 	RUNTIME_WEBSOCKET, /* a Box server that already runs */
 };
 
 /* Where the runtime is, and how to speak to it. */
 struct runtime_config {
 	enum runtime_kind kind;
-	char *endpoint;             /* URL for RUNTIME_WEBSOCKET */
-	struct model_texts command; /* for RUNTIME_CHILD; if empty, cordon-box */
-	bool shares_filesystem;     /* the runtime sees the directories of this machine */
-	char *instance;             /* the id by which the runtime knows us, or NULL */
-	char *workspace;            /* the id of our Workspace in the runtime */
+	char *endpoint; /* the URL for RUNTIME_WEBSOCKET */
+	/* for RUNTIME_CHILD: the command that starts the server; empty means cordon-box */
+	struct model_texts command;
+	bool shares_filesystem; /* the runtime sees the directories of this machine */
+	char *instance;         /* the id by which the runtime knows us, or NULL */
+	char *workspace;        /* the id of our Workspace in the runtime */
 	int64_t connect_sec, exec_sec, ping_sec, reconnect_ms;
 	/* the section `box`, which is sent to the runtime; borrowed; NULL if there is none */
 	const struct json_value *box;
@@ -42,13 +46,15 @@ struct service_config {
 	char *backend; /* box.backend, may be empty */
 	struct cordon_config cordon;
 	char *skills_root; /* real path, or NULL */
-	/* the array of skills that the runtime has, or NULL. The caller sets and owns it. */
+	/* an array of the skills that the runtime has, or NULL. The calling code sets and owns
+	 * it. */
 	const struct json_value *skills;
 	const struct profile *profile;
-	char *image;                /* the image for calls that name no image, or NULL */
-	char *host_root;            /* real path, or NULL */
-	char *default_workspace;    /* real path, or NULL */
-	bool workspace_given;       /* the caller named default_workspace, so it is not made */
+	char *image;             /* the image for calls that name no image, or NULL */
+	char *host_root;         /* real path, or NULL */
+	char *default_workspace; /* real path, or NULL */
+	/* the user named default_workspace on the command line, so we do not make it */
+	bool workspace_given;
 	struct model_texts roots;   /* real paths below which calls may mount directories */
 	int64_t workspace_quota_mb; /* -1 if not configured */
 	char *forced_template;      /* NULL if no template is forced */
@@ -61,5 +67,6 @@ struct service_config {
 MUST_USE int service_config_read(const struct json_value *v, bool standalone,
 				 struct service_config *ret, struct fault *f);
 void service_config_done(struct service_config *c);
-/* Makes PATH, a real path, the default workspace, and allows calls to mount it. */
+/* The directory PATH becomes the default workspace, and calls may mount it. PATH must be a real
+ * path. */
 void service_config_set_workspace(struct service_config *c, const char *path);

@@ -1,9 +1,9 @@
 /*
  * One session and the work that waits for it. Only the files of service/ that handle sessions include this header.
  *
- * A slot belongs to one id of one tenant. It has the session, if there is one, and the queue of work. The first work of
- * the queue is active and may wait for a hand, a command or the end of a sandbox. A slot with neither session nor work
- * is freed.
+ * A slot belongs to one session id of one tenant. A slot has the session, if there is one, and a queue of work. The
+ * first work in the queue is active: it may wait for a hand, for a command or for the end of a sandbox. A slot that
+ * has neither a session nor work is freed.
  */
 #pragma once
 
@@ -19,7 +19,9 @@
 struct session {
 	struct slot *slot;
 	struct box_spec
-		spec; /* the spec that created the session, without command and environment */
+		/* the spec with which the session was created, without its command and
+		 * environment */
+		spec;
 	struct holding held; /* bytes of the spec */
 	char *sandbox;       /* the name of the sandbox */
 	struct line *line;   /* NULL if the sandbox has ended */
@@ -29,7 +31,7 @@ struct session {
 	struct process *process;           /* list of managed processes, oldest first */
 	uint64_t created_ns, last_used_ns; /* real time, as peers see it */
 	uint64_t used_ns;                  /* last use by the monotonic clock, for the idle time */
-	loop_id timer; /* fires when the server stops waiting for the end of the sandbox */
+	loop_id timer; /* fires when the server shall wait no longer for the end of the sandbox */
 	bool closing;  /* peers do not see the session any more */
 };
 
@@ -53,11 +55,11 @@ struct work {
 	struct reply reply;
 	struct box_spec spec;
 	struct process_spec process;
-	struct buf shown; /* for a deletion: the session id as the caller wrote it */
+	struct buf shown; /* for a deletion: the session id as the peer wrote it */
 	bool joins;       /* this work is a deletion that waits for an earlier deletion */
 	size_t output_json_max;
-	bool logged; /* the sandbox that is being made shall have a log */
-	/* only for an exec */
+	bool logged; /* the sandbox that is being made will have a log */
+	/* only for work that runs a command */
 	struct job *job;
 	struct capture out, err;
 	uint64_t began_ns;
@@ -75,7 +77,8 @@ struct slot {
 	struct session *session;
 	struct work *queue;
 	loop_id soon;
-	bool hidden; /* this is a trial (sessions_try()), which peers do not see and limits do not count */
+	/* this is a trial (sessions_try()): peers do not see it, and it does not count for limits */
+	bool hidden;
 };
 
 struct sessions {
@@ -100,10 +103,11 @@ unsigned sessions_running_processes(const struct sessions *all);
 void sessions_trim_completed(struct sessions *all);
 
 /* session.c */
-/* Makes the session of a sandbox that runs. Takes over the descriptors. LOGGED: see struct session. */
+/* Makes a session for a sandbox that already runs. The session owns both descriptors. LOGGED is the member of struct
+ * session. */
 MUST_USE int session_new(struct slot *slot, const struct box_spec *b, bool logged, int leash,
 			 int connection, struct err *e);
-/* Writes what the command with the number ID printed into the log of the sandbox, if the sandbox has one. */
+/* If the sandbox has a log, writes the output of the command number ID to the log. */
 void session_log(struct session *n, uint64_t id, enum job_output which, const char *p, size_t size);
 const char *session_backend_name(const struct sessions *all);
 char *session_sandbox_name(const struct slot *s);
@@ -112,23 +116,24 @@ void session_close(struct session *n);
 void session_free(struct session *n);
 struct process *session_find_process(const struct session *n, const char *id);
 void session_forget_process(struct session *n, struct process *p);
-/* Write the members of a BoxSessionInfo, and the whole object. */
+/* The first function writes the members of a BoxSessionInfo, the second writes the whole object. */
 void session_write_members(const struct session *n, struct json_writer *w);
 void session_write_info(const struct session *n, struct json_writer *w);
-/* Takes over SPEC. */
+/* Owns *SPEC from then on. */
 MUST_USE int session_start_process(struct session *n, struct process_spec *spec,
 				   struct process **ret, struct err *e);
 
 /* work.c */
-/* Queues the end of S's session. Its sandbox has ended, or the session was idle for too long. */
+/* Queues the end of the session in the slot *S. Called if the sandbox has ended or the session was
+ * idle for too long. */
 void sessions_expire(struct slot *s);
-/* Must be called when the stage that the active work waited for is over. */
+/* Must be called when what the active work waited for has happened. */
 void slot_continue(struct slot *s);
 /* Frees all work of a slot. Calls no reply. */
 void slot_drop_work(struct slot *s);
 /* Answers and frees the active work. The answer is a success if w->fault is empty. */
 void work_finish(struct work *w);
 
-/* execution.c: runs the exec of the active work. The session must exist. */
+/* execution.c: runs the command of the active work. The session must exist. */
 void execution_begin(struct work *w);
 void execution_cancel(struct work *w);

@@ -1,14 +1,14 @@
 /*
- * The sessions of a Box server: sandboxes that are made on first use, with rules for reuse, conflicts, capacity, idle
- * time and deletion. This file is independent of the transport: callers pass plain structs and a reply, which is called
- * exactly once.
+ * The sessions of a Box server. A session is a sandbox that is made on first use. There are rules for reuse,
+ * conflicts, capacity, idle time and deletion. This file does not depend on the transport: the calling code passes
+ * plain structs and a reply, and the reply is called exactly once.
  *
- * All work on one session id is done in the order in which it came: execs, creations, deletions, starts and stops of
- * processes. Work on one id never waits for work on another id.
+ * All work on one session id is done in the order in which it came. Work is to create or delete a session, to run a
+ * command, and to start or stop a process. Work on one id never waits for work on another id.
  *
- * A session holds the leash of its sandbox: when the server dies in any way, the kernel closes the leash and the sandbox
- * ends. If a sandbox ends by itself, the connection to its pid 1 closes, and the next use of the session makes a new
- * sandbox.
+ * A session holds the leash of its sandbox. When the server dies, however it dies, the kernel closes the leash and
+ * the sandbox ends. If a sandbox ends by itself, the connection to its pid 1 closes, and the next use of the
+ * session makes a new sandbox.
  */
 #pragma once
 
@@ -33,23 +33,26 @@ struct work;
 	30 /* between two searches for idle sessions, unless the idle time is shorter */
 
 struct reply {
-	/* FAULT is NULL on success. DATA is a JSON object. Both are borrowed, but the callee may take over the memory of
-	 * DATA. */
+	/* FAULT is NULL on success. *DATA is a JSON object. Both are borrowed, but this function may take the
+	 * memory of *DATA for itself. */
 	void (*done)(void *arg, const struct fault *fault, struct buf *data);
 	void *arg;
 };
 
-/* How sandboxes are made, as the configuration says. */
+/* How sandboxes are made. The configuration decides this. */
 struct session_engine {
 	const char *(*backend_name)(void *arg); /* the name that peers see */
-	/* Fills S from a BoxSpec. SANDBOX is the sandbox's name. SHOWN is the session's id, which becomes a label. */
+	/* Fills *S from a BoxSpec. SANDBOX is the sandbox's name. SHOWN is the session's id as peers know it, which
+	 * becomes a label. */
 	int (*plan)(void *arg, const struct box_spec *b, const char *sandbox, const char *shown,
 		    struct spec *s, struct fault *f);
-	/* If the configuration names directories that mounts must lie in, adds them to Q. They are borrowed. */
+	/* The configuration may name directories in which the host paths of mounts must be. Adds these directories
+	 * to *Q. Their names are borrowed. */
 	void (*list_roots)(void *arg, struct hand_request *q);
 	/* Called when a sandbox was made. HELD says how its limits are enforced (wire/leash.h). */
 	void (*made)(void *arg, const char *held);
-	/* Called when a sandbox could not be made for a reason that is not the caller's fault. */
+	/* Called when a sandbox could not be made for a reason that is not the fault of the
+	 * peer. */
 	void (*failed)(void *arg);
 	void *arg;
 };
@@ -68,33 +71,38 @@ uint64_t sessions_ttl_sec(const struct sessions *all);
 /* Takes over B. */
 struct work *sessions_create(struct sessions *all, const struct tenant *t, struct box_spec *b,
 			     const struct reply *r);
-/* Takes over B. OUTPUT_JSON_MAX bounds the bytes of each output in the JSON. 0 means no bound. */
+/* Owns *B from then on. OUTPUT_JSON_MAX limits the bytes of each output in the JSON. 0 means no
+ * limit. */
 struct work *sessions_exec(struct sessions *all, const struct tenant *t, struct box_spec *b,
 			   size_t output_json_max, const struct reply *r);
 struct work *sessions_delete(struct sessions *all, const struct tenant *t, const char *id,
 			     struct str shown, const struct reply *r);
 struct work *sessions_start_process(struct sessions *all, const struct tenant *t, const char *id,
 				    struct process_spec *p,
-				    const struct reply *r); /* takes over P */
+				    const struct reply *r); /* owns *P from then on */
 struct work *sessions_stop_process(struct sessions *all, const struct tenant *t, const char *id,
 				   const char *process_id, const struct reply *r);
-/* Cancels work, whose reply is then never called. A running exec is interrupted, and its session stays. */
+/* Cancels work. The reply of this work is then never called. If its command runs, the command is interrupted, but
+ * the session stays. */
 void work_cancel(struct work *w);
 
-/* Ends every session for which MATCHES returns true, then calls R. */
+/* Ends every session for which MATCHES returns true, then calls the reply *R. */
 typedef bool session_filter(void *arg, const struct tenant *t, const char *id);
 void sessions_drop(struct sessions *all, session_filter *matches, void *arg, const struct reply *r);
-/* A temporary sandbox that runs one command. Counts and limits do not include it. */
+/* A trial is a temporary sandbox that runs one command. It does not count for limits, and no count
+ * of sessions includes it. */
 struct session_trial {
-	const char *id; /* one per purpose: two trials with the same id wait for each other */
+	/* each purpose has its own id, because trials with the same id wait for each other */
+	const char *id;
 	const char *command;
-	const char *host_path; /* mounted writable at /workspace; NULL for no mount */
+	/* this directory is mounted writable at /workspace; NULL means no mount */
+	const char *host_path;
 	unsigned seconds;
 };
 /* Makes the sandbox, runs the command and ends the sandbox. Fails if the command fails. The data of the reply is the
  * output of the command, not JSON. */
 void sessions_try(struct sessions *all, const struct session_trial *t, const struct reply *r);
-/* While REFUSE is set, no sandbox is made. */
+/* After a call with REFUSE true, no sandbox is made until a call with REFUSE false. */
 void sessions_refuse(struct sessions *all, bool refuse);
 
 /* --- questions, answered at once -------------------------------------------------------------- */
@@ -114,5 +122,5 @@ struct process *sessions_find_process(struct sessions *all, const struct tenant 
 struct session_counts {
 	unsigned sessions, creating, closing, running_processes, completed_processes;
 };
-/* Counts for one tenant, or for the whole server if T is NULL. */
+/* Counts the sessions of one tenant, or of the whole server if T is NULL. */
 void sessions_count(const struct sessions *all, const struct tenant *t, struct session_counts *ret);

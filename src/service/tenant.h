@@ -1,9 +1,9 @@
 /*
- * The owner of the sessions and files that a request names.
+ * A tenant is the owner of the sessions and files that a request names.
  *
- * A tenant is one Workspace of one LangBot instance in one placement generation. Its names are made from a digest, so
- * that no peer's id becomes a path or a sandbox name. The legacy tenant belongs to peers without Workspaces: it has no
- * names, and its session ids are used as they are.
+ * A tenant is one Workspace of one LangBot instance in one generation. The names of a tenant's directories and
+ * sandboxes are made from a digest, so that an id that a peer chose never becomes a path or a sandbox name. The
+ * legacy tenant is for peers without Workspaces: it has no such names, and its session ids are used as they are.
  *
  * A session is identified by its tenant and its id. Never compare physical ids (tenant_physical_id()) alone: an id of
  * the legacy tenant may look like the physical id of another tenant.
@@ -22,15 +22,18 @@
 #define TENANT_KEY_BYTES 12 /* 24 hex digits in names */
 #define TENANT_PERSISTENT_BYTES (3 + 2 * TENANT_KEY_BYTES + 1)
 #define TENANT_PLACEMENT_BYTES (TENANT_PERSISTENT_BYTES + 2 + 20)
-#define TENANT_WORKSPACE_MAX 256u /* characters of a Workspace id in a header */
+#define TENANT_WORKSPACE_MAX 256u /* the most characters of a Workspace id in a header */
 #define TENANT_DIGEST_BYTES 17    /* 16 hex digits with the terminator */
 
 struct tenant {
-	bool legacy;                         /* if set, the other members have no meaning */
-	unsigned char key[TENANT_KEY_BYTES]; /* digest of instance and Workspace, not generation */
+	bool legacy; /* if set, the other members have no meaning */
+	/* digest of the instance and the Workspace, without the generation */
+	unsigned char key[TENANT_KEY_BYTES];
 	uint64_t generation;
-	char persistent[TENANT_PERSISTENT_BYTES]; /* "ws-…": for files, which survive generations */
-	char placement[TENANT_PLACEMENT_BYTES];   /* "ws-…-g3": for sessions, which do not */
+	/* "ws-…": name for files, which stay when the generation changes */
+	char persistent[TENANT_PERSISTENT_BYTES];
+	/* "ws-…-g3": name for sessions, which end when the generation changes */
+	char placement[TENANT_PLACEMENT_BYTES];
 };
 
 void tenant_init(struct tenant *t, struct str instance, struct str workspace, uint64_t generation);
@@ -40,8 +43,8 @@ void tenant_init_legacy(struct tenant *t);
  * FAULT_VALUE in F if the cleaned id is empty. */
 MUST_USE int tenant_clean_id(const struct tenant *t, struct str id, struct buf *out,
 			     struct fault *f);
-/* Appends the physical id: the placement, "-" and the cleaned id, or for the legacy tenant the cleaned id alone. The
- * URL path of a relay contains the physical id. */
+/* Appends the physical id. It is the placement, "-" and the cleaned id; for the legacy tenant it is the cleaned id
+ * alone. The URL path of a relay contains the physical id. */
 void tenant_physical_id(const struct tenant *t, struct str cleaned, struct buf *out);
 /* Returns true if PHYSICAL is an id of this tenant. *RET_CLEANED is then the cleaned id, a slice of PHYSICAL. */
 bool tenant_owns(const struct tenant *t, struct str physical, struct str *ret_cleaned);

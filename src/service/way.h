@@ -1,7 +1,7 @@
 /*
- * A way to a runtime: the table of functions by which the service calls the runtime that makes its sandboxes. The
- * runtime is in our own process (way_open_local()), or it is a Box server (endpoint/way.h). The functions block until
- * the answer is there.
+ * A way is a connection to the runtime that makes the service's sandboxes. The service calls the runtime through a
+ * table of functions. The runtime is in our own process (way_open_local()), or it is a Box server (endpoint/way.h).
+ * The functions block until the answer is there.
  *
  * A command is sent at most once. When an answer is lost, the call fails, although the command may have run.
  */
@@ -21,11 +21,13 @@ struct way_row {
 	int (*list)(struct way *w, struct json_writer *out, struct fault *f);
 	/* Ends a session. Fails with FAULT_SESSION_NOT_FOUND if there is no such session. */
 	int (*end)(struct way *w, const char *session_id, struct fault *f);
-	/* Ends all our sessions. *RET_N is their number. */
+	/* Ends all our sessions. Sets *RET_N to the number of sessions that it ended. */
 	int (*end_all)(struct way *w, size_t *ret_n, struct fault *f);
-	/* Gives the answer of `box_status`, an object with the member `backend`. */
+	/* Sets *RET to the answer to the action `box_status`: an object with the member
+	 * `backend`. */
 	int (*status)(struct way *w, struct json_doc **ret, struct fault *f);
-	/* Gives the answer of `box_list_skills`, an object with the array `skills`. */
+	/* Sets *RET to the answer to the action `box_list_skills`: an object with the array
+	 * `skills`. */
 	int (*skills)(struct way *w, struct json_doc **ret, struct fault *f);
 	/* Closes and frees the way. Returns the signal that ended a call early, or 0. */
 	int (*close)(struct way *w);

@@ -1,7 +1,7 @@
 /*
- * The default workspace of a server: a directory of the host that the configuration names. A hand looks it up and makes
- * it, because the server has no access to files. The hand returns a canonical path. Code that opens this path later
- * follows no link in it.
+ * The default workspace of a server: a directory of the host that the configuration names. The server has no access
+ * to files, so a hand finds the directory and makes it if it is missing. The hand returns a canonical path. Code
+ * that opens this path later follows no link in it.
  */
 #pragma once
 
