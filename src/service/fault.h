@@ -53,7 +53,7 @@ struct fault {
 void fault_done(struct fault *f);
 /* Replaces the fault in *F. Returns -1, so that a function can end with `return fault_set(…);`. */
 int fault_set(struct fault *f, enum fault_class class, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Sets a fault that tells the peer to try again. Returns -1. */
+/* Marks the fault in *F as one after which the caller can try again. Returns -1. */
 int fault_set_again(struct fault *f);
 /* Replaces the fault in *F. Its text is BEFORE, then SUBJECT (a part of what a peer sent), then BEHIND. BEFORE and
  * BEHIND may be "". Returns -1. */

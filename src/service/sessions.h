@@ -68,7 +68,7 @@ uint64_t sessions_ttl_sec(const struct sessions *all);
 
 /* --- work: R is called once, after the function has returned; the handle is valid until then --- */
 
-/* Takes over B. */
+/* Owns *B from then on. */
 struct work *sessions_create(struct sessions *all, const struct tenant *t, struct box_spec *b,
 			     const struct reply *r);
 /* Owns *B from then on. OUTPUT_JSON_MAX limits the bytes of each output in the JSON. 0 means no

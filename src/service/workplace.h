@@ -16,26 +16,32 @@
 
 struct workplace {
 	struct hands *hands;
-	char *path;                      /* absolute; NULL if no workspace is configured */
-	const struct model_texts *roots; /* the workspace may be made below these; borrowed */
-	char *found;                     /* canonical; NULL until a hand has found it */
-	bool usable;                     /* found, in a root, and we may read, write and enter it */
-	unsigned serial; /* the configuration's number; answers for older numbers are ignored */
+	char *path; /* absolute; NULL if no workspace is configured */
+	/* the workspace may be made below these directories; borrowed */
+	const struct model_texts *roots;
+	char *found; /* the canonical path; NULL until a hand has found it */
+	/* the directory was found below a root, and we may read, write and enter it */
+	bool usable;
+	/* the number of the configuration; an answer for an older number is ignored */
+	unsigned serial;
 };
 
-/* Called with the result. FAULT is NULL if the directory exists, or if no workspace is configured. */
+/* workplace_find() calls this function with its result. FAULT is NULL if the directory exists, or if no workspace
+ * is configured. */
 typedef void workplace_told_fn(void *arg, const struct fault *fault);
-/* Called with the result. FAULT is NULL on success. DIGEST is the SHA-256 of the marker in hex. */
+/* workplace_read_marker() calls this function with its result. FAULT is NULL on success. DIGEST is
+ * the SHA-256 of the marker in hex. */
 typedef void workplace_marker_fn(void *arg, const struct fault *fault, const char *digest,
 				 uint64_t size);
 
 void workplace_init(struct workplace *w, struct hands *hands, const struct model_texts *roots);
 void workplace_done(struct workplace *w);
-/* Takes over PATH, which may be NULL, and forgets the directory that was found before. */
+/* Owns PATH, which may be NULL, from then on. Forgets the directory that was found before. */
 void workplace_configure(struct workplace *w, char *path);
-/* Looks the directory up. If MAKE is true, a missing directory that lies in a root is made. Calls FN once, perhaps
- * before this returns. */
+/* Finds the directory. If MAKE is true and a missing directory is below a root, makes it. Calls FN once, perhaps
+ * before workplace_find() returns. */
 void workplace_find(struct workplace *w, bool make, workplace_told_fn *fn, void *arg);
-/* Reads a marker in the directory that was found. If ERASE is set, removes it. All faults are FAULT_READINESS. */
+/* Reads a marker file in the directory that was found. If ERASE is true, removes the marker. All faults are
+ * FAULT_READINESS. */
 void workplace_read_marker(struct workplace *w, const char *name, bool erase,
 			   workplace_marker_fn *fn, void *arg);
