@@ -1,6 +1,6 @@
 /*
- * The directories of the host that the worker never works on. The process that talks to the peers tells the worker
- * the skills root and the directory to import from, so these paths may come from a hostile peer.
+ * The directories of the host on which the worker never works. The process that talks to the peers tells the worker
+ * the skills root and the directory from which to import. So these two paths may come from a hostile peer.
  */
 #pragma once
 
@@ -8,10 +8,11 @@
 
 struct bounds {
 	const char *const *refused; /* NULL at the end; may be NULL */
-	const char *own;            /* everything in this directory is allowed; may be NULL */
+	const char *own;            /* all paths in this directory are allowed; may be NULL */
 };
 
-/* Fails with ERR_DENIED if the canonical PATH is a refused directory, lies in one, or contains one. */
+/* Fails with ERR_DENIED if PATH is a refused directory, lies in a refused directory, or contains one. PATH must be
+ * canonical. */
 MUST_USE int bounds_check(const struct bounds *b, const char *path, struct err *e);
 /* Makes the absolute directory PATH and the missing directories above it, if the bounds allow PATH. */
 MUST_USE int bounds_make(const struct bounds *b, const char *path, struct err *e);

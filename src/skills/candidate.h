@@ -1,4 +1,4 @@
-/* The skills in an uploaded archive, before anything of it is on disk. */
+/* The skills in an uploaded archive, before any file of the archive is on disk. */
 #pragma once
 
 #include "skills/package.h"
@@ -7,7 +7,8 @@
 struct candidate {
 	struct skill skill;
 	char *prefix; /* where the package lies in the archive, "" for its top */
-	char *source; /* the same place relative to the archive's base directory, shown to peers */
+	/* the same place, relative to the archive's base directory; peers see this path */
+	char *source;
 	char *target; /* the directory in the store that an installation would make */
 };
 
@@ -20,8 +21,8 @@ struct candidates {
 
 /* The names in an upload request, from which the names of the skills are made. */
 struct upload_names {
-	const char *file;   /* as the peer named it, for messages */
-	const char *stem;   /* name_stem() of that name */
+	const char *file;   /* the file's name as the peer wrote it, for messages */
+	const char *stem;   /* the result of name_stem() for `file` */
 	const char *suffix; /* may be empty */
 	struct str subdir;  /* the directory below the base to search, may be empty */
 };
@@ -30,6 +31,6 @@ struct upload_names {
 MUST_USE int candidates_find(const struct zip *z, const struct upload_names *names,
 			     struct candidates *ret, struct why *y);
 void candidates_done(struct candidates *c);
-/* Turns a peer's path into the archive's form: trimmed, `\` replaced by `/`, no slash at either end. The result is
- * allocated. */
+/* Turns a path from a peer into the form that paths in an archive have: trimmed, with `/` instead of `\`, without a
+ * slash at either end. The result is allocated. */
 char *candidate_path(struct str raw);

@@ -1,5 +1,6 @@
 /*
- * The restrictions of the worker. It sets them after it has opened its directories and before it reads a request:
+ * The restrictions of the worker. The worker restricts itself after it has opened its directories and before it
+ * reads a request:
  *
  *   root         a worker of root has the skills root as its root directory; `..` leads out of neither the skills
  *                root nor the source
@@ -16,8 +17,8 @@
 #include "base/err.h"
 #include "skills/store.h"
 
-/* Enough for a parsed request of 17 MiB, a listing of 16 MiB and a reply of 32 MiB. A buffer needs twice
- * its size while it grows. */
+/* This memory is enough for a parsed request of 17 MiB, a listing of 16 MiB and a reply of 32 MiB. While a buffer
+ * grows, it needs twice its size. */
 #define SKILLS_MEMORY_MAX_BYTES (384ull << 20)
 #define SKILLS_OPEN_FILES_MAX 32u
 #define SKILLS_IMPORT_FILES_MAX \

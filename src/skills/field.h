@@ -1,13 +1,13 @@
 /*
- * Reads fields of a request as leniently as peers expect: where a text is wanted, numbers and true are read as Python
- * prints them, and null, false and the integer 0 are read as "".
+ * Reads fields of a request as leniently as peers expect. If a text is wanted, a number or `true` becomes the text
+ * that Python prints for it, and `null`, `false` and the integer 0 become "".
  */
 #pragma once
 
 #include "base/json.h"
 #include "skills/why.h"
 
-/* An allocated text that may contain NULs. One more NUL ends it. */
+/* An allocated text that may contain NULs. A further NUL follows the text. */
 struct text {
 	char *p;
 	size_t n;
@@ -27,7 +27,7 @@ MUST_USE int field_text(const struct json_value *data, const char *key, const ch
 /* Like field_text(), but a missing field fails with Python's KeyError. */
 MUST_USE int field_required(const struct json_value *data, const char *key, struct text *ret,
 			    struct why *y);
-/* Returns true if the field exists and its value is true in Python. */
+/* Returns true if the field exists and Python counts its value as true. */
 bool field_true(const struct json_value *data, const char *key);
 /* Reads V, the value of the field KEY, as a text. */
 MUST_USE int value_text(const struct json_value *v, const char *key, struct text *ret,

@@ -1,7 +1,8 @@
 /*
- * SKILL.md: front matter between two lines `---`, then instructions.
+ * Reads and writes SKILL.md. The file has front matter between two lines `---`, and then the instructions of the
+ * skill.
  *
- * The front matter is YAML, written by people and by PyYAML. Only three of its keys are used. Anchors, tags and
+ * The front matter is YAML that people or PyYAML have written. Only three of its keys are used. Anchors, tags and
  * duplicate keys are refused (yaml/yaml.h).
  */
 #pragma once
@@ -19,11 +20,12 @@ struct matter {
 #define AUTO_MATTER __attribute__((cleanup(matter_done))) struct matter
 
 void matter_done(struct matter *m);
-/* Reads TEXT. Fails like yaml_to_json(), with ERR_INVALID or ERR_LIMIT and the position of the mistake. A text without
- * front matter consists of instructions only, and so does a text whose front matter has no closing line. Front matter
- * that is no mapping counts as empty. */
+/* Reads TEXT. Fails like yaml_to_json(), with ERR_INVALID or ERR_LIMIT and the position of the mistake. If a text
+ * has no front matter, or if the closing line of the front matter is missing, the whole text is instructions. Front
+ * matter that is no mapping counts as empty. */
 MUST_USE int matter_read(struct str text, struct matter *ret, struct err *e);
 
-/* Appends the text to OUT. Leaves out blank and NULL fields, and the whole front matter if no field is left. */
+/* Appends the text of a SKILL.md to OUT. Leaves out blank and NULL fields. If no field is left, leaves out the
+ * whole front matter. */
 void matter_write(struct buf *out, const char *name, const char *display_name,
 		  const char *description, struct str instructions);

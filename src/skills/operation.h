@@ -1,6 +1,6 @@
 /*
- * The operations that a peer may request. Each reads the data of the request and writes the data of the reply, or
- * fails with a reason.
+ * The operations that a peer may request. Each operation reads the data of the request, and then writes the data of
+ * the reply or fails with a reason.
  */
 #pragma once
 
@@ -10,9 +10,9 @@
 
 struct operation {
 	const char *name;
-	/* If true, peers see the class in struct why. If false, they see every failure as a BoxValidationError. */
+	/* If true, peers see the class in struct why. If false, they see a BoxValidationError for every failure. */
 	bool own_class;
-	bool changes; /* the operation may leave something to erase (skills/sweep.h) */
+	bool changes; /* the operation may leave files that must be erased later (skills/sweep.h) */
 	int (*run)(const struct store *s, const struct json_value *data, int file,
 		   struct json_writer *w, struct why *y);
 };

@@ -1,4 +1,4 @@
-/* A package is the directory of one skill. It has an entry file, SKILL.md, and other files of the skill. */
+/* A package is the directory of one skill. It has an entry file (SKILL.md) and the other files of the skill. */
 #pragma once
 
 #include <time.h>
@@ -25,7 +25,8 @@ extern const char *const package_project_files[PACKAGE_PROJECT_FILES];
 struct skill {
 	char *name, *display_name, *description, *instructions;
 	size_t instructions_n;
-	char *path; /* relative to the directory in which it was found, "" for that directory */
+	/* relative to the directory in which the search began; "" for that directory itself */
+	char *path;
 	const char *entry; /* static */
 	bool python_project;
 	struct timespec changed, modified; /* ctime and mtime of the entry file */
@@ -35,22 +36,24 @@ struct skill {
 
 void skill_done(struct skill *s);
 /* Reads the text of an entry file. PATH is the path of the package. If the text has no name, DIR_NAME becomes the
- * skill's name. The caller sets python_project and the times. */
+ * skill's name. The calling code sets python_project and the times. */
 MUST_USE int skill_read(struct str text, const char *entry, const char *path, const char *dir_name,
 			struct skill *ret, struct why *y);
 
-/* Returns the name of DIR's entry file, a static string, or NULL if DIR is no package. */
+/* Returns the name of the entry file in DIR, as a static string. Returns NULL if DIR is no
+ * package. */
 const char *package_entry(int dir);
 /* Loads the package in DIR. The other arguments are those of skill_read(). */
 MUST_USE int package_load(int dir, const char *entry, const char *path, const char *dir_name,
 			  struct skill *ret, struct why *y);
-/* Writes DIR's SKILL.md. */
+/* Writes the file SKILL.md in DIR. */
 MUST_USE int package_write(int dir, const char *name, const char *display_name,
 			   const char *description, struct str instructions, struct why *y);
 
-/* Writes S in the form for peers. PACKAGE_ROOT is the package's absolute path. SOURCE is its path in an uploaded
- * archive, or NULL. */
+/* Writes the skill *S in the form that peers see. PACKAGE_ROOT is the package's absolute path. SOURCE is its path
+ * in an uploaded archive, or NULL. */
 void skill_write_json(const struct skill *s, const char *package_root, const char *source,
 		      struct json_writer *w);
-/* Returns roughly how many bytes skill_write_json() writes. The limit of a listing counts them. */
+/* Returns roughly how many bytes skill_write_json() writes. They count for the limit of a
+ * listing. */
 size_t skill_text_bytes(const struct skill *s);

@@ -1,4 +1,5 @@
-/* Reads requests (wire/skills.h) from the socket of the worker's owner, and answers one at a time. */
+/* Reads requests (wire/skills.h) from a socket and answers them one at a time. The process at the other end of the
+ * socket is the worker's owner. */
 #pragma once
 
 #include "base/err.h"

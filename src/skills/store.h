@@ -6,13 +6,13 @@
  *   STORE/.cordon-new-…       a package that is being made
  *   STORE/.cordon-old-…       a package that is being deleted
  *
- * One rename publishes a finished package and one rename removes a package, so a killed worker leaves no half-made
- * package under a visible name. A worker locks the package that it makes. Hidden packages without a lock are rubbish,
- * which skills/sweep.h erases.
+ * A package is published by one rename and removed by one rename. So a killed worker leaves no half-made package
+ * under a visible name. A worker locks the package that it makes. A hidden package that nobody has locked is
+ * rubbish, and skills/sweep.h erases it.
  *
- * When a worker starts, it resolves the root once and holds its descriptor. It may also hold a second directory, the
- * source, to import from. The worker compares paths in requests with the paths of these two directories as text, and
- * opens files only below their descriptors.
+ * When a worker starts, it resolves the path of the skills root once and keeps the directory open. It may also keep
+ * a second directory open, the source, from which it imports. The worker compares the text of paths in requests
+ * with the paths of these two directories. It opens files only below the two descriptors.
  */
 #pragma once
 
@@ -25,9 +25,10 @@
 
 struct places {
 	int root;
-	char *root_path;                  /* canonical */
-	char *root_named;                 /* as the owner spelled it, made absolute */
-	char *cwd;                        /* relative paths in requests begin here */
+	char *root_path;  /* canonical */
+	char *root_named; /* the path as the owner wrote it, made absolute */
+	/* the directory at which relative paths in requests begin */
+	char *cwd;
 	int source;                       /* -1 if there is no source, or it cannot be opened */
 	char *source_path, *source_named; /* NULL if there is no source */
 };
@@ -41,9 +42,10 @@ void places_done(struct places *p);
 bool places_gone(const struct places *p);
 
 struct store {
-	const struct places *places; /* borrowed; outlives the store */
+	const struct places *places; /* borrowed; must live longer than the store */
 	int fd;
-	char *path, *named; /* absolute; PATH is canonical, NAMED is as the owner spelled it */
+	/* both are absolute; `path` is canonical, `named` is as the owner wrote it */
+	char *path, *named;
 	bool tenant;
 };
 
@@ -53,9 +55,10 @@ struct store {
 MUST_USE int store_open(const struct places *p, const char *tenant, struct store *ret,
 			struct why *y);
 void store_done(struct store *s);
-/* Returns the function that tells which names right below the store are no packages. */
+/* Returns a function. That function returns true for names right below the store that are no
+ * packages. */
 bool (*store_skip(const struct store *s))(const char *name);
-/* Returns the allocated absolute path of PATH, which is relative to the store. */
+/* PATH is relative to the store. Returns it as an absolute path, in allocated memory. */
 char *store_path(const struct store *s, const char *path);
 
 /* What a path in a request means. */
@@ -66,8 +69,8 @@ enum where {
 	WHERE_ELSEWHERE, /* anything else, for instance a part of another store; it is refused */
 };
 
-/* Classifies NAMED, a trimmed path from a peer. *RET_PATH is the same path, absolute and normalised. For a path in the
- * store, *RET_REST points to the part of *RET_PATH that is relative to the store. */
+/* Decides where NAMED, a trimmed path from a peer, leads. *RET_PATH becomes the same path, absolute and normalised.
+ * If the path is in the store, *RET_REST points to the part of *RET_PATH that is relative to the store. */
 enum where store_locate(const struct store *s, const char *named, char **ret_path,
 			const char **ret_rest);
 
@@ -75,7 +78,8 @@ enum where store_locate(const struct store *s, const char *named, char **ret_pat
 MUST_USE int store_begin(const struct store *s, char **ret_name, int *ret_fd, struct why *y);
 /* Renames the package FROM to TO, which must not exist. Returns 0 or -errno. */
 MUST_USE int store_publish(const struct store *s, const char *from, const char *to);
-/* Takes NAME out of the store with one rename. The sweep erases the files later. Returns 0 or -errno. */
+/* Removes the package NAME from the store with one rename. The sweep erases its files later. Returns 0 or
+ * -errno. */
 MUST_USE int store_delete(const struct store *s, const char *name);
 /* Erases a part of the rubbish, for less than 0.1 s. Returns false if nothing more can be erased. */
 bool store_sweep(const struct store *s);

@@ -1,14 +1,14 @@
 /*
  * The stores that have rubbish: deleted packages, and packages that killed workers left. Erasing a large tree takes
- * long, so no request waits for it. The worker erases a part whenever no request is waiting. An operation that changes
- * a store adds the store here.
+ * long, so no request waits for it. The worker erases a part whenever no request is waiting. An operation that
+ * changes a store adds the store to this list.
  */
 #pragma once
 
 #include "skills/store.h"
 
 #define SWEEP_STORES_MAX \
-	16u /* stores at a time; if the list is full, a store is added at its next change */
+	16u /* the length of the list; if it is full, a store is added at its next change */
 
 struct sweep {
 	char *tenant[SWEEP_STORES_MAX]; /* "" means the store for peers without tenants */
@@ -17,5 +17,6 @@ struct sweep {
 
 void sweep_done(struct sweep *w);
 void sweep_add(struct sweep *w, const char *tenant);
-/* Erases a part of the rubbish in the first store. Returns false if no store is left. */
+/* Erases a part of the rubbish in the first store of the list. Returns false if the list is
+ * empty. */
 bool sweep_some(struct sweep *w, const struct places *p);

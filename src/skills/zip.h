@@ -2,11 +2,12 @@
  * Reads zip archives from untrusted peers.
  *
  * The directory at the end of the archive is read and checked as a whole before any byte is inflated: names, kinds,
- * sizes and ratios. An entry is inflated piece by piece, only from the bytes that the directory names for it, and never
- * beyond its declared size. The archive is in memory and belongs to the caller. Entries point into it.
+ * sizes and ratios. An entry is inflated piece by piece, only from the bytes that belong to it by the directory,
+ * and never beyond its declared size. The archive is in memory and belongs to the calling code. Entries point to
+ * that memory.
  *
- * Entries may be stored or deflated, sizes may have 64 bits, and bytes may precede the archive. Archives on several
- * disks, encryption and other compression methods are refused.
+ * Entries may be stored or deflated, sizes may have 64 bits, and other bytes may stand before the archive. Archives
+ * on several disks, encryption and other compression methods are refused.
  */
 #pragma once
 
@@ -25,7 +26,7 @@
 #define ZIP_NAME_MAX_BYTES 255u  /* the kernel's limit for one component */
 
 struct zip_entry {
-	char *name; /* as in the archive, converted to UTF-8, for messages */
+	char *name; /* the name in the archive, converted to UTF-8, for messages */
 	char *path; /* normalised: relative, with `/` between components, without `..` */
 	bool is_dir;
 	mode_t mode; /* 0755 or 0644 */
@@ -48,7 +49,7 @@ struct zip {
 MUST_USE int zip_open(struct str bytes, struct zip *ret, struct why *y);
 void zip_done(struct zip *z);
 
-/* Inflates an entry and passes each piece to TAKE, which returns 0 or -errno. If TAKE is NULL, the entry is only
- * checked. Fails if TAKE fails, or if the size or checksum is not the declared one. */
+/* Inflates an entry and passes each piece to the function TAKE, which returns 0 or -errno. If TAKE is NULL, the
+ * entry is only checked. Fails if TAKE fails, or if the size or the checksum differs from the declared one. */
 MUST_USE int zip_inflate(const struct zip_entry *entry,
 			 int (*take)(void *arg, const void *p, size_t n), void *arg, struct why *y);
