@@ -19,9 +19,8 @@ struct runtime_parts {
 	struct hands *hands;     /* the runtime frees them */
 	struct skills *skills;   /* the runtime frees them */
 	struct ceiling *ceiling; /* borrowed */
-	const char *
-		/* the working directory, at which relative paths of the configuration begin; borrowed */
-		directory;
+	/* the working directory, at which relative paths of the configuration begin; borrowed */
+	const char *directory;
 	const char *home;                    /* replaces "~" in paths; borrowed */
 	const struct namespaces *namespaces; /* the server's own namespaces; borrowed */
 	uint64_t descriptors;                /* how many descriptors this process may have open */

@@ -18,10 +18,9 @@
 
 struct session {
 	struct slot *slot;
-	struct box_spec
-		/* the spec with which the session was created, without its command and
+	/* the spec with which the session was created, without its command and
 		 * environment */
-		spec;
+	struct box_spec spec;
 	struct holding held; /* bytes of the spec */
 	char *sandbox;       /* the name of the sandbox */
 	struct line *line;   /* NULL if the sandbox has ended */

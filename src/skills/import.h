@@ -3,10 +3,8 @@
 
 #include "skills/store.h"
 
-#define IMPORT_MAX_BYTES \
-	(1ull            \
-	 /* for contents and names together; this is plenty, because skills are documents and scripts */
-	 << 30)
+/* for contents and names together; this is plenty, because skills are documents and scripts */
+#define IMPORT_MAX_BYTES (1ull << 30)
 
 /* Copies the contents of the source (skills/store.h) into the directory NAME of the store. Leaves out devices,
  * sockets, FIFOs and links that lead out of the source. Fails if a file cannot be read. */

@@ -1,36 +1,38 @@
 /*
- * The files of --conf, and scoped files (--net-conf and so on), which hold one part of the configuration.
+ * Configuration files: the files of --conf, and the files of --net-conf and similar options, which hold only one
+ * part of the configuration.
  *
  * Files are read in the order of the command line. Maps of a later file are merged into the maps of earlier files;
  * lists and scalars replace earlier values. Each file is checked when it is read, so that a message names the file.
- * Relative paths in a file start at its directory, and ${NAME} is replaced from the environment. The merged files are
- * applied to a spec before flags, because flags override files.
+ * Relative paths in a file start at the directory of the file. ${NAME} is replaced by the value of the environment
+ * variable NAME. The merged files are applied to a spec before the flags, because flags override files.
  *
- * A project file (cordon.yaml) has the keys of --conf, and `env_file`. ${NAME} stays as it is: a project file must not
- * read the variables of the person who uses it.
+ * A project file (cordon.yaml) may have the keys of a --conf file, and also the key `env_file`. In a project file
+ * ${NAME} is not replaced, because a project file must not read the variables of the person who uses it.
  */
 #pragma once
 
 #include "spec/spec.h"
 
-#define CONF_MAX_BYTES (4u << 20) /* all files together, after expansion */
+#define CONF_MAX_BYTES (4u << 20) /* for all files together, after ${NAME} is replaced */
 
 enum conf_scope {
 	CONF_ROOT,     /* --conf */
-	CONF_NET,      /* --net-conf: the inside of `network` */
+	CONF_NET,      /* --net-conf: the contents of `network` */
 	CONF_RESOURCE, /* --resource-conf */
 	CONF_RUNTIME,  /* --runtime-conf */
 	CONF_FS,       /* --fs-conf */
-	CONF_SECRET,   /* --secret-conf: the inside of `secrets` */
-	CONF_SCRIPT,   /* --script-conf: the inside of `scripts` */
+	CONF_SECRET,   /* --secret-conf: the contents of `secrets` */
+	CONF_SCRIPT,   /* --script-conf: the contents of `scripts` */
 	CONF_PROJECT,  /* cordon.yaml */
 };
 
-/* Turns the YAML file PATH into JSON. The caller gives this function, because the program
- * cordon-yaml does the work and spec/ starts no programs. Errors name the file. */
+/* `load` turns the YAML file PATH into JSON. The calling code provides this function, because the
+ * program cordon-yaml does the work, and code in spec/ starts no programs. Errors name the file. */
 struct conf_loader {
 	int (*load)(void *arg, const char *path, struct json_doc **ret, struct err *e);
-	/* Appends the contents of PATH, an env_file, to OUT. May be NULL if no file is a project file. */
+	/* `text` appends the contents of the env_file PATH to OUT. `text` may be NULL if no file is a project
+	 * file. */
 	int (*text)(void *arg, const char *path, struct buf *out, struct err *e);
 	void *arg;
 };
@@ -43,12 +45,13 @@ void conf_done(struct conf *c);
 MUST_USE int conf_add(struct conf *c, enum conf_scope scope, const char *path,
 		      const struct conf_loader *l, struct err *e);
 
-/* Settings in configuration files that no spec has. */
+/* Settings of configuration files that have no place in a struct spec. */
 struct conf_extra {
 	char *registry_username, *registry_password_env;
-	char *net;             /* value for --net: "none", "public" or "all"; NULL if not given */
-	bool net_allow_list;   /* egress is denied unless a rule allows it, whatever `net` is */
-	struct strv net_rules; /* rules in the syntax of --net-rule, denials first */
+	char *net; /* value for --net: "none", "public" or "all"; NULL if not given */
+	/* outgoing traffic is denied unless a rule allows it, whatever `net` is */
+	bool net_allow_list;
+	struct strv net_rules; /* rules in the syntax of --net-rule; rules that deny come first */
 	struct strv nameservers;
 	struct strv env_file_names; /* the variables that came from env_file */
 	uint64_t query_timeout_ms;  /* 0 if not given */
@@ -57,7 +60,7 @@ struct conf_extra {
 };
 void conf_extra_done(struct conf_extra *x);
 
-/* Applies the merged files to S and X; X must be zeroed. SHELL is the value of --shell, or NULL;
- * scripts get their shebang from it, as with --script. */
+/* Applies the merged files to *S and *X. *X must be zeroed. SHELL is the value of --shell, or NULL.
+ * The shebang of scripts is made from SHELL, as with --script. */
 MUST_USE int conf_apply(const struct conf *c, const char *shell, struct spec *s,
 			struct conf_extra *x, struct err *e);

@@ -1,8 +1,9 @@
 /*
  * The keys of configuration files and what they do to a spec. Private to spec/.
  *
- * conf_apply.c holds the table of root keys; mounts, patches and the network have files of their
- * own. PATH is always the member's place in the file, for messages.
+ * conf_apply.c has the table of the keys at the top level. The keys for mounts, patches and the
+ * network are in separate files. In all functions, the parameter PATH is the place of the member in
+ * the configuration file, for messages.
  */
 #pragma once
 
@@ -14,9 +15,9 @@ struct conf_target {
 	const char *shell; /* the value of --shell, or NULL */
 };
 
-/* Checks that V has only keys that a file of this scope may have. The message lists the known keys. */
+/* Checks that *V has only keys that a file of the scope SCOPE may have. The message lists the known keys. */
 MUST_USE int conf_check_keys(const struct json_value *v, enum conf_scope scope, struct err *e);
-/* Applies an expanded document that has the keys of a root file. */
+/* Applies a document that has the keys of a --conf file, and in which ${NAME} was replaced. */
 MUST_USE int conf_apply_value(const struct json_value *v, const char *shell, struct spec *s,
 			      struct conf_extra *x, struct err *e);
 
@@ -39,18 +40,19 @@ MUST_USE int conf_apply_network(const struct json_value *v, const char *path, st
 MUST_USE int conf_apply_ports(const struct json_value *v, const char *path, struct conf_target *a,
 			      struct err *e);
 #define CONF_NET_FIELDS 8u
-extern const struct json_field conf_net_fields[]; /* the inside of `network` */
+extern const struct json_field conf_net_fields[]; /* the keys of `network` */
 
 /* --- conf_read.c: values ------------------------------------------------------------------- */
 
-/* Checks that V is a map whose keys are all in KNOWN, which ends in NULL. The message lists
- * KNOWN. */
+/* Checks that *V is a map, and that all its keys are in the list KNOWN, which ends with NULL. The
+ * message lists KNOWN. */
 MUST_USE int conf_refuse_unknown(const struct json_value *v, const char *path,
 				 const char *const *known, struct err *e);
 /* Calls json_decode() and refuses unknown keys. The message lists the known keys. */
 MUST_USE int conf_decode(const struct json_value *v, const char *path, const struct json_field *f,
 			 size_t n, void *out, struct err *e);
-/* Returns V's text, or NULL with *e filled. Expansion has refused texts with NUL. */
+/* Returns the text of *V, or NULL with *E filled. The text contains no NUL, because such texts are
+ * refused before. */
 const char *conf_text(const struct json_value *v, const char *path, struct err *e);
 /* Adds each string of a list to RET, with PREFIX in front. */
 MUST_USE int conf_texts(const struct json_value *v, const char *path, const char *prefix,

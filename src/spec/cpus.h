@@ -1,7 +1,7 @@
 /*
- * Numbers of CPUs, which this project counts in thousandths: 500 is half a CPU.
+ * Numbers of CPUs. Cordon counts CPUs in thousandths: 500 is half a CPU.
  *
- * People and JSON write CPUs as decimal numbers, and whole CPUs without a fraction.
+ * In options and in JSON, CPUs are decimal numbers. Whole CPUs are written without a fraction.
  */
 #pragma once
 
@@ -17,9 +17,10 @@
 #define CPUS_DECIMALS 3u
 #define CPUS_TEXT_BYTES 16
 
-/* Parses "2", "0.5" or "1.25", at most MAX CPUs. Returns 0, -EINVAL or -ERANGE. */
+/* Parses a number such as "2", "0.5" or "1.25", of at most MAX CPUs. Returns 0, -EINVAL or
+ * -ERANGE. */
 MUST_USE int cpus_parse(const char *s, uint32_t max, uint32_t *ret_milli);
-/* Writes "2", "0.5" or "1.25" to OUT and returns it. */
+/* Writes a number such as "2", "0.5" or "1.25" to OUT and returns OUT. */
 const char *cpus_text(uint32_t milli, char out[CPUS_TEXT_BYTES]);
 static inline bool cpus_are_whole(uint32_t milli)
 {

@@ -1,26 +1,29 @@
 /*
- * Files of environment variables, as --env-file and the `env_file` of a project file name them.
+ * Files of environment variables. The option --env-file and the key `env_file` of a project file name such files.
  *
- * Each line is NAME=VALUE, or NAME for the value in the caller's environment. Empty lines and lines that begin with '#'
- * have no meaning, and neither have blanks in front of a name. VALUE is everything behind the '=', without quoting.
+ * Each line is NAME=VALUE. It may also be NAME alone: then the value comes from the environment of the user who
+ * runs cordon. Empty lines and lines that begin with '#' are ignored. Blanks before a name are ignored too. VALUE
+ * is the whole rest of the line after the '=', and quotes are part of it.
  */
 #pragma once
 
 #include "base/str.h"
 #include "spec/spec.h"
 
-#define ENV_FILE_MAX_BYTES (1u << 20) /* as much as one command can pass on to a program */
+#define ENV_FILE_MAX_BYTES (1u << 20) /* one command cannot pass more to a program */
 
 /* What a line with a NAME alone means. */
 enum env_file_bare {
-	ENV_FILE_INHERITS, /* take the value from the caller's environment, if it has one */
-	ENV_FILE_NO_BARE_NAMES, /* refuse it: a project must not read the variables of the person who uses it */
+	/* take the value from the environment of the user who runs cordon, if it is set there */
+	ENV_FILE_INHERITS,
+	/* refuse the line, because a project must not read the variables of the person who uses it */
+	ENV_FILE_NO_BARE_NAMES,
 };
 
-/* Adds the variables in TEXT, of the file PATH, to the list. A later variable replaces an earlier one of the same name.
- * FLAG and PATH are for messages. */
+/* Adds the variables in TEXT, the contents of the file PATH, to the list. A later variable replaces an earlier one
+ * of the same name. FLAG and PATH are for messages. */
 MUST_USE int env_file_parse(struct spec_env **list, size_t *n, const char *flag, const char *path,
 			    struct str text, enum env_file_bare bare, struct err *e);
-/* Does the same with the contents of the file PATH. */
+/* Reads the file PATH and adds its variables to the list, like env_file_parse(). */
 MUST_USE int env_file_read(struct spec_env **list, size_t *n, const char *flag, const char *path,
 			   struct err *e);

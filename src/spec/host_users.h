@@ -1,4 +1,4 @@
-/* The users and groups that the image `host` has instead of the host's own. */
+/* The users and groups of the image `host`. They replace the host's own users and groups. */
 #pragma once
 
 #define HOST_IMAGE_PASSWD                                        \

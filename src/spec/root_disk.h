@@ -1,9 +1,9 @@
-/* A root disk as records and config.json hold it. Private to spec/. */
+/* The JSON form of a root disk, which records and config.json use. Private to spec/. */
 #pragma once
 
 #include "spec/spec.h"
 
-/* Reads {"kind": …, "size_mib": …}. D must be zeroed; after a failure it is partly filled. PATH is
- * for messages. */
+/* Reads {"kind": …, "size_mib": …}. *D must be zeroed. After a failure *D may be partly filled.
+ * PATH is for messages. */
 MUST_USE int root_disk_read_json(const struct json_value *v, const char *path,
 				 struct spec_root_disk *d, struct err *e);

@@ -1,9 +1,10 @@
 /*
- * The configuration that a user asks for.
+ * The configuration that a user wants a sandbox to have.
  *
- * A struct spec owns everything it points to. It is filled from defaults, flags and configuration
- * files, validated once, written to the sandbox's record as JSON (the `config` object of
- * `inspect`), and read back by the supervisor. All values in a spec are parsed and checked.
+ * A struct spec owns everything to which it points. It is filled from defaults, configuration files
+ * and flags, and is validated once. It is written to the sandbox's record as JSON (the object
+ * `config` of `inspect`), and the supervisor reads it from there. All values in a spec are parsed
+ * and checked.
  */
 #pragma once
 
@@ -24,12 +25,15 @@
 #define SPEC_DEFAULT_MAX_CONNECTIONS 256u
 #define SPEC_DEFAULT_METRICS_INTERVAL_MS 1000u
 #define SPEC_CPUS_MAX 255u
-#define SPEC_SIZE_MAX_MIB (1ll << 40) /* 1 EiB: as bytes it still fits a signed 64-bit number */
-#define SPEC_PIDS_MAX (4u << 20)      /* the kernel's PID_MAX_LIMIT */
-#define SPEC_MOUNTS_MAX \
-	512u /* a server mounts hundreds of skills; each takes two descriptors during a start */
-#define SPEC_OWNER_MAX 65534u           /* the largest id that every map of a sandbox has */
-#define SPEC_WRITABLE_MAX 32u           /* writable directories of a read-only root; Box uses six */
+/* 1 EiB; the number of bytes fits into a signed 64-bit number */
+#define SPEC_SIZE_MAX_MIB (1ll << 40)
+#define SPEC_PIDS_MAX (4u << 20) /* the kernel's PID_MAX_LIMIT */
+/* a server mounts hundreds of skills; each mount needs two descriptors during a start */
+#define SPEC_MOUNTS_MAX 512u
+/* the largest id that exists in every sandbox, however its ids are mapped */
+#define SPEC_OWNER_MAX 65534u
+/* writable directories of a read-only root; the Box server uses six */
+#define SPEC_WRITABLE_MAX 32u
 #define SPEC_GUEST_PATH_MAX_BYTES 4095u /* the kernel's PATH_MAX without the terminator */
 #define SPEC_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define SPEC_DEFAULT_SHELL "/bin/sh"
@@ -48,13 +52,14 @@ enum spec_root_disk_kind { ROOT_DISK_MANAGED, ROOT_DISK_TMPFS, ROOT_DISK_FLAT, R
 
 struct spec_root_disk {
 	enum spec_root_disk_kind kind;
-	bool explicit;     /* the user asked for the size: fail if it cannot be enforced */
-	bool configured;   /* config.json gives the size: enforce it if possible */
+	/* the user asked for the size; a start fails if the size cannot be enforced */
+	bool explicit;
+	bool configured;   /* the size comes from config.json; it is enforced only if possible */
 	bool asked;        /* the user named a root disk for this sandbox; not in records */
 	bool on_disk;      /* the layer is never in memory, even if the sandbox is ephemeral */
 	uint64_t size_mib; /* 0 for the kind's default */
 	char *path;        /* ROOT_DISK_PATH */
-	struct identity identity; /* identity of the path */
+	struct identity identity; /* identity of `path` */
 	char *format;
 	char *fstype;
 	char *clone;
@@ -62,7 +67,7 @@ struct spec_root_disk {
 
 struct spec_image {
 	enum spec_image_kind kind;
-	char *reference; /* as the user wrote it; for IMAGE_DIR and IMAGE_DISK it is an absolute path */
+	char *reference; /* as the user wrote it; for IMAGE_DIR and IMAGE_DISK, an absolute path */
 	bool cow;        /* IMAGE_DIR: the user wrote ",cow", or the record says copy-on-write */
 	struct identity identity; /* identity of that path */
 	struct spec_root_disk root_disk;
@@ -81,17 +86,18 @@ enum spec_want {
 	WANT_ANY,
 	WANT_DIR,
 	WANT_FILE
-}; /* which source --mount-dir and --mount-file require */
+}; /* what kind of source the mount requires, as --mount-dir and --mount-file do */
 enum spec_stat_virt { STAT_VIRT_STRICT, STAT_VIRT_RELAXED, STAT_VIRT_OFF };
 
 struct spec_mount {
 	enum spec_mount_kind kind;
-	char *source;             /* host path made absolute, or volume name; NULL for tmpfs */
+	/* an absolute host path, or the name of a volume; NULL for a tmpfs */
+	char *source;
 	struct identity identity; /* identity of the host path */
 	char *guest;              /* absolute, normalised */
 	enum spec_want want;
 	bool readonly, noexec, nosuid, nodev;
-	uint64_t size_mib;  /* of tmpfs and disk volumes; 0 for the default */
+	uint64_t size_mib;  /* for a tmpfs and for disk volumes; 0 means the default */
 	uint64_t quota_mib; /* 0 for no quota */
 	bool has_owner;
 	uint32_t uid, gid;
@@ -100,9 +106,13 @@ struct spec_mount {
 	bool host_perms_set, host_perms_mirror;
 	bool follow_root_symlinks;
 	bool kind_disk,
-		kind_dir; /* a named volume with kind=disk or kind=dir; if neither is set, the volume decides */
+		/* the user wrote kind=disk or kind=dir for a named volume; if both are false, any kind of volume
+		 * is taken */
+		kind_dir;
 	char *format, *fstype;
-	char *origin; /* beginning of messages: "--volume: bad mount 'A:B'"; NULL in records */
+	/* the first words of messages about the mount: "--volume: bad mount 'A:B'"; NULL in
+	 * records */
+	char *origin;
 };
 
 struct spec_rlimit {
@@ -134,8 +144,8 @@ struct spec_patch {
 	struct identity identity; /* identity of the source; never in a record */
 };
 
-/* The user who works in the sandbox, by the ids inside. Files of shared directories belong to this user. A record
- * keeps the ids, because the sandbox's /etc/passwd may change. */
+/* The user who works in the sandbox, by the ids that the user has in the sandbox. Files of shared directories
+ * belong to this user. A record keeps the ids, because the sandbox's /etc/passwd may change. */
 struct spec_owner {
 	bool set; /* false means root */
 	uint32_t uid, gid;
@@ -150,12 +160,14 @@ struct spec {
 	uint32_t cpu_milli, max_cpu_milli; /* thousandths of a CPU */
 	uint64_t memory_mib, max_memory_mib;
 	uint64_t pids_limit;
-	bool cpus_set, memory_set, pids_set; /* the user set this limit: enforce it or fail */
-	bool soft_limits; /* do not fail if a limit cannot be enforced; `inspect` shows it */
+	/* the user set this limit; a start fails if it cannot be enforced */
+	bool cpus_set, memory_set, pids_set;
+	/* a start does not fail if a limit cannot be enforced; `inspect` shows such limits */
+	bool soft_limits;
 
 	bool read_only; /* the root is read-only */
-	/* directories of the sandbox's own layer that stay writable, made if they are missing: absolute,
-	 * normalised, none below another */
+	/* directories of the sandbox's own layer that stay writable; they are made if they are missing. The paths
+	 * are absolute and normalised, and no directory is below another one. */
 	struct strv writable;
 	struct spec_mount *mount;
 	size_t n_mounts;
@@ -173,19 +185,19 @@ struct spec {
 	size_t n_patches;
 
 	struct strv image_env;  /* from the image's configuration */
-	struct strv entrypoint; /* the user's, or else the image's */
+	struct strv entrypoint; /* the entrypoint that the user gave, or else the image's */
 	bool has_entrypoint;
 	struct strv cmd;
 	char *workdir; /* NULL means / */
 	char *shell;   /* NULL means SPEC_DEFAULT_SHELL */
 	char *user;    /* NULL means root */
 	struct spec_owner owner;
-	char *hostname; /* NULL: made from the sandbox's name */
+	char *hostname; /* NULL means that it is made from the sandbox's name */
 	char *stop_signal;
 	enum spec_pull pull;
 	char *log_level;
 	bool restricted;  /* --security restricted */
-	bool own_filters; /* commands may install system call filters of their own */
+	bool own_filters; /* commands may install their own system call filters */
 	bool multi_tenant;
 	bool trust_host_cas;
 	char *thp, *cpu_placement, *placement_profile;
@@ -194,18 +206,19 @@ struct spec {
 
 	bool net_enabled; /* false for loopback only */
 	uint32_t max_connections;
-	struct json_doc *net_extra_doc; /* policy, dns, interface, as policy/ wrote them */
+	/* the members `policy`, `dns` and `interface`, as policy/ wrote them */
+	struct json_doc *net_extra_doc;
 	bool log_disabled;
-	bool shell_fallback; /* give a bash to an image without bash */
+	bool shell_fallback; /* if the image has no bash, the sandbox gets one */
 	uint32_t metrics_interval_ms;
 	bool metrics_disabled;
 };
 
-/* The words for enum values in flags and configuration, indexed by value, with a NULL at the end. */
+/* The words that flags and configuration use for enum values. Each array is indexed by value and ends with NULL. */
 extern const char *const spec_engine_words[];    /* "auto" "process" "vm" */
 extern const char *const spec_pull_words[];      /* "if-missing" "always" "never" */
 extern const char *const spec_stat_virt_names[]; /* "strict" "relaxed" "off" */
-/* Returns the index of WORD, which is its enum value, or -1. */
+/* Returns the index of WORD in WORDS, or -1. The index is the enum value. */
 int word_index(const char *const *words, const char *word);
 
 void spec_init(struct spec *s);
@@ -216,38 +229,41 @@ void spec_root_disk_done(struct spec_root_disk *d);
 uint64_t spec_root_disk_mib(const struct spec *s);
 #define AUTO_ROOT_DISK __attribute__((cleanup(spec_root_disk_done))) struct spec_root_disk
 void spec_mount_done(struct spec_mount *m);
-/* Returns true if M shows a directory or file of the host, or a named volume that is a directory. */
+/* Returns true if the mount *M shows a directory or a file of the host, or a named volume that is a directory. */
 bool spec_mount_is_shared(const struct spec_mount *m);
-/* Returns the index of the innermost mount above mount I, or SIZE_MAX. */
+/* Returns the index of the mount that holds the mount point of mount number I. If several mounts
+ * are above it, the innermost counts. Returns SIZE_MAX if there is none. */
 size_t spec_mount_above(const struct spec *s, size_t i);
 
-/* Checks what concerns several flags: an image is named, and no maximum is below its value. */
+/* Checks rules that concern several flags: an image must be given, and no maximum may be below its
+ * value. */
 MUST_USE int spec_validate(const struct spec *s, struct err *e);
 /* Checks only the writable directories of a read-only root. */
 MUST_USE int spec_check_writable(const struct spec *s, struct err *e);
-/* Looks up every host path of the spec once. The paths become canonical, and their identities say
- * which objects they mean from now on. If an identity is already known, the path must lead to that
- * object. Fails if an object is not of the kind asked for. After a failure *RET_MOUNT is the mount
- * that caused it, counted from 1, or 0. */
+/* Looks up every host path of the spec once. The paths become canonical. The identity of a path
+ * says which file or directory the path means from now on. If an identity is already known, the
+ * path must lead to that file or directory. Fails if one of them is not of the required kind. After
+ * a failure *RET_MOUNT is the number of the mount that caused it (1 is the first), or 0 if it was
+ * no mount. */
 MUST_USE int spec_hold_sources(struct spec *s, size_t *ret_mount, struct err *e);
-/* Look up the path of one mount, and of an image that is a path. */
+/* These do the same for the path of one mount, and for an image that is a path. */
 MUST_USE int spec_hold_mount(struct spec_mount *m, struct err *e);
 MUST_USE int spec_hold_image(struct spec_image *i, struct err *e);
 
 /* Writes the `config` object of `inspect`, with sorted keys. */
 void spec_write_json(const struct spec *s, struct json_writer *w);
-/* Write one element of its lists `mounts` and `network.ports`. */
+/* These write one element of the list `mounts` and of the list `network.ports`. */
 void mount_write_json(struct json_writer *w, const struct spec_mount *m);
 void port_write_json(struct json_writer *w, const struct spec_port *p);
-/* Reads what spec_write_json() wrote. Ignores unknown members, so that older programs read newer
- * records. Checks all values again, because a record may be damaged. Initialises S; after a failure
- * S is as spec_init() leaves it. */
+/* Reads what spec_write_json() wrote. Ignores unknown members, so that an older cordon can read
+ * newer records. Checks all values again, because a record may be damaged. Initialises *S. After a
+ * failure *S is as after spec_init(). */
 MUST_USE int spec_read_json(const struct json_value *v, struct spec *s, struct err *e);
 
 /* Checks that NAME matches ^[A-Za-z0-9][A-Za-z0-9._-]*$ and has 1–128 bytes. WHAT begins the message. */
 MUST_USE int spec_check_name(const char *what, const char *name, struct err *e);
 /* Returns "msb-" and 8 random hex digits. */
 char *spec_random_name(void);
-/* Writes the name, or for a name longer than 64 bytes its first 55 bytes, "-" and 8 hex digits of its
+/* Writes NAME to OUT if it has at most 64 bytes. Otherwise writes its first 55 bytes, "-" and 8 hex digits of its
  * SHA-256. */
 void spec_default_hostname(const char *name, char out[SPEC_HOSTNAME_MAX_BYTES + 1]);

@@ -1,4 +1,5 @@
-/* The words for enum values in records, indexed by value, with a NULL at the end. Private to spec/. */
+/* The words that records use for enum values. Each array is indexed by value and ends with NULL. Private to
+ * spec/. */
 #pragma once
 
 extern const char *const spec_pull_names[];

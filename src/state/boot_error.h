@@ -1,4 +1,5 @@
-/* boot-error.json: why the last start of a sandbox failed. The next start that succeeds erases it. */
+/* The file boot-error.json says why the last start of a sandbox failed. The next start that succeeds erases the
+ * file. */
 #pragma once
 
 #include "base/err.h"

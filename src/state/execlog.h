@@ -1,10 +1,10 @@
 /*
- * exec.log: what commands printed, one JSON record per line.
+ * The file exec.log holds what commands printed. Each line is one entry, a JSON object.
  *
- * The process that reads the output writes the log: a client for its own command, the supervisor for detached
- * commands. A record is one write in append mode, so writers need no lock. A writer that sees the file grow beyond
- * EXECLOG_MAX_BYTES rotates it under flock. Other writers notice that the name leads to a new file, and open that
- * file.
+ * The process that reads the output of a command also writes the log: a client for its own command, the supervisor
+ * for detached commands. An entry is written by one write() in append mode, so writers need no lock. When the file
+ * has grown beyond EXECLOG_MAX_BYTES, a writer takes a lock (flock) and rotates the file. Other writers notice that
+ * the name leads to a new file, and open the new file.
  */
 #pragma once
 
@@ -30,11 +30,12 @@ struct execlog {
 	struct buf line;
 };
 
-/* The caller keeps RECORD_DIR open. Files are made at the first record. Never fails: if a log cannot be opened,
- * nothing is logged. */
+/* RECORD_DIR must stay open until execlog_close(). The files are made when the first entry is added. This function
+ * never fails: if a log cannot be opened, nothing is logged. */
 void execlog_open(struct execlog *l, int record_dir);
 void execlog_close(struct execlog *l);
-/* ID 0 is written as null (system records). */
+/* Adds an entry. ID is the number of the command. ID 0 is for messages of cordon itself and is
+ * written as null. */
 void execlog_add(struct execlog *l, uint64_t id, enum execlog_source s, const void *p, size_t n);
 
 /* If FILE in LOGS_DIR has grown beyond EXECLOG_MAX_BYTES, renames it to FILE.1, and older files to FILE.2 and so

@@ -1,6 +1,6 @@
 /*
- * Each file that cordon writes to disk has a format number. A file with a higher number is from a newer cordon and
- * may mean something else: readers refuse it and leave it unchanged.
+ * Each file that cordon writes to disk has a format number. A file with a number that this cordon does not know is
+ * from a newer cordon, and its contents may mean something else. Readers refuse such a file and leave it unchanged.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
  * The record of one sandbox on disk: a directory below sandboxes/ in the home.
  *
- * config.json holds the requested configuration (record_config.h), state.json the state that the supervisor last
- * wrote (state.h). `lock` tells whether the sandbox is live (record_lock.h). So the record stays right when any
- * process is killed.
+ * The file config.json holds the requested configuration (state/record_config.h). state.json holds the state that
+ * the supervisor last wrote (state/state.h). The lock on the file `lock` tells whether the sandbox is live
+ * (state/record_lock.h). So the record tells the truth even if a process was killed.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 
 struct record {
 	struct spec spec;   /* the next start uses this spec */
-	struct spec active; /* the spec of the live sandbox, if it differs from SPEC */
+	struct spec active; /* the spec of the live sandbox, if it differs from `spec` */
 	bool has_active;
 	uint64_t created_ns, updated_ns;
 	struct state state;
@@ -34,17 +34,17 @@ void record_done(struct record *r);
 
 /* Opens the directory of the record. Fails with ERR_NOT_FOUND "sandbox not found: NAME". */
 MUST_USE int record_open(const struct home *h, const char *name, int *ret_dir, struct err *e);
-/* Loads the record and compares it with its lock. Fails with ERR_NOT_FOUND also for the leftover of a killed create,
- * which never reported success. Fails with ERR_UNSUPPORTED if a newer cordon made the record. */
+/* Loads the record and looks at its lock. Fails with ERR_NOT_FOUND also if a killed `create` left the record,
+ * because that command never reported success. Fails with ERR_UNSUPPORTED if a newer cordon made the record. */
 MUST_USE int record_load(const struct home *h, const char *name, struct record *ret, struct err *e);
-/* Claims the name: makes the record under a temporary name, locks it, then renames it. The caller owns the returned
- * lock and directory. Fails with ERR_EXISTS if the name is taken. */
+/* Makes the record under a temporary name, locks it and then renames it, which claims the name. The caller owns
+ * *RET_DIR and *RET_LOCK. Fails with ERR_EXISTS if the name is taken. */
 MUST_USE int record_create(const struct home *h, const struct spec *s, int *ret_dir, int *ret_lock,
 			   struct err *e);
 #define RECORD_FOLDER "sandboxes/"
 
 /* Returns the spec that the sandbox runs with, or will run with when it starts. */
 const struct spec *record_in_force(const struct record *r);
-/* Returns port I of the spec. If a live sandbox chose a free host port, the result has that port. The strings belong
- * to the record. */
+/* Returns the port number I of the spec. If the live sandbox has chosen a free host port, the result has that host
+ * port. The strings belong to the record. */
 struct spec_port record_port(const struct record *r, size_t i);

@@ -1,9 +1,9 @@
 /*
- * config.json and active.json of a record: the requested configuration of the sandbox. Create and modify write the
- * files and replace them atomically.
+ * The files config.json and active.json of a record hold the requested configuration of the sandbox. The commands
+ * `create` and `modify` write these files and replace them atomically.
  *
- * The next start uses config.json. active.json exists while a live sandbox runs with another configuration; a start
- * removes it. The functions take the directory of the record.
+ * The next start uses config.json. active.json exists while a live sandbox runs with another configuration than
+ * config.json, and a start removes it. The parameter DIR of the functions is the directory of the record.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ MUST_USE int record_read_config(int dir, struct record *ret, struct err *e);
 MUST_USE int record_write_config(int dir, const struct spec *s, uint64_t created_ns, struct err *e);
 /* Writes config.json of a record that no other process can see yet, so there is no file to replace. */
 MUST_USE int record_write_first_config(int dir, const struct spec *s, struct err *e);
-/* Locks the configuration against other writers. The descriptor holds the lock. */
+/* Locks the configuration against other writers, until *RET_FD is closed. */
 MUST_USE int record_lock_config(int dir, int *ret_fd, struct err *e);
 /* If S is NULL, removes active.json. */
 MUST_USE int record_write_active(int dir, const struct spec *s, struct err *e);

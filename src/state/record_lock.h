@@ -1,12 +1,12 @@
 /*
  * The lock of a record: it tells whether the sandbox is live, and which process may start or stop it.
  *
- * The process that starts or stops the sandbox holds the file `lock` exclusively. While the sandbox is live, its
- * supervisor holds the lock. The kernel gives the lock back when the holder dies. So a free lock means that there is
- * no supervisor, whatever state.json says.
+ * The process that starts or stops the sandbox holds an exclusive lock on the file `lock`. While the sandbox is
+ * live, its supervisor holds the lock. The kernel releases the lock when the process that holds it dies. So a free
+ * lock means that there is no supervisor, whatever state.json says.
  *
- * A second lock, on the first byte of the same file, is held while a start is under way. The supervisor inherits both
- * locks and gives the second one back when it listens.
+ * A second lock, on the first byte of the same file, is held while a start is under way. The supervisor inherits
+ * both locks and releases the second one when it listens.
  */
 #pragma once
 
@@ -24,11 +24,11 @@ MUST_USE int record_open_lock(const struct home *h, const char *name, int *ret_d
 MUST_USE int record_lock(const struct home *h, const char *name, int dir, int lock,
 			 unsigned wait_ms, struct err *e);
 /* Takes the second lock. A command that starts a sandbox calls this before record_lock(), but not after
- * record_create(). The kernel gives the second lock back when the process ends. */
+ * record_create(). The kernel releases the second lock when the process ends. */
 void record_start_begins(int lock);
-/* The supervisor calls this when it accepts connections. */
+/* Releases the second lock. The supervisor calls this when it accepts connections. */
 void record_start_ends(int lock);
-/* Waits while a start is under way, for a bounded time. */
+/* If a start is under way, waits for its end, but only for a limited time. */
 void record_await_start(const struct home *h, const char *name);
 bool record_is_starting(int dir);
 /* Returns 1 if the sandbox is live, 0 if it is not, or -errno. */

@@ -1,7 +1,8 @@
 /*
- * The removal of a record, in two steps. Retiring renames the record, so that no command sees it any more; the caller
- * holds its lock. Erasing deletes the files of the record, which can take long. A sweep erases the records that
- * killed commands have retired and not erased, and the unfinished records of killed creates.
+ * A record is removed in two steps. The first step retires the record: a process that holds the record's lock
+ * renames it, so that no command sees it any more. The second step erases the files of the record, which can take
+ * long. A sweep erases records that killed commands have retired but not erased, and unfinished records that a
+ * killed `create` has left.
  */
 #pragma once
 
@@ -11,14 +12,15 @@
 
 struct home;
 
-#define RECORD_QUOTA_MARK "layers/quota" /* if this file exists, layers/0 has a project quota */
+/* if a record has this file, its layers/0 has a project quota */
+#define RECORD_QUOTA_MARK "layers/quota"
 
 /* Retires the record. Also succeeds if it does not exist. Returns 0 or -errno. */
 MUST_USE int record_retire(const struct home *h, const char *name);
-/* Returns true if NAME no longer leads to DIR. */
+/* Returns true if the name NAME no longer leads to the record DIR. */
 bool record_is_retired(const struct home *h, const char *name, int dir);
-/* Returns true for two kinds of leftovers: a sandbox that never ran, because its create was killed, and an ephemeral
- * sandbox whose supervisor was killed. The caller holds the lock. */
+/* Returns true for the record of a sandbox that never ran because its `create` was killed, and for the record of an
+ * ephemeral sandbox whose supervisor was killed. The caller holds the lock. */
 bool record_is_leftover(int dir);
 /* Erases the retired record and releases its claims. Fails with ERR_DENIED if files belong to a range of ids, because
  * only a process that has the range can delete them. */
