@@ -80,8 +80,8 @@ int home_open_part(const struct home *h, const char *part);
 int home_open_in(const struct home *h, const char *part, const char *rest, int flags);
 
 #define HOME_TEMPORARY_BYTES 48
-/* Writes a path below the home to OUT that nothing uses: FOLDER, then "/.WHAT-…". A sweep removes files that a
- * command left at such a path. */
+/* Writes an unused path below the home to OUT: FOLDER, then ".WHAT-…". A sweep removes files that a command left at
+ * such a path. */
 void home_temporary_path(char out[HOME_TEMPORARY_BYTES], const char *folder, const char *what);
 
 /* The first connects to the socket run/ID.SUFFIX, the second listens on it. Both also work if the path is longer

@@ -25,8 +25,9 @@ bool record_is_leftover(int dir);
 /* Erases the retired record and releases its claims. Fails with ERR_DENIED if files belong to a range of ids, because
  * only a process that has the range can delete them. */
 MUST_USE int record_erase(const struct home *h, const char *name, struct err *e);
-/* Removes what a killed supervisor left outside the home. ENTRY is the name of the record's directory. */
+/* A function of this type removes what a killed supervisor left outside the home. ENTRY is the name of the record's
+ * directory. */
 typedef void record_release(const struct home *h, const char *entry);
-/* Erases retired and half-made records that no process holds. RELEASE may be NULL. Returns false if some files belong
- * to a range of ids, as with record_erase(). */
+/* Erases retired and half-made records that no process has locked. RELEASE may be NULL. Returns false if some files
+ * belong to a range of ids, so that this process cannot delete them. */
 bool record_sweep(const struct home *h, record_release *release);

@@ -1,5 +1,6 @@
 /*
- * state.json: the state of a sandbox. Its supervisor writes the file and replaces it atomically.
+ * The file state.json holds the state of a sandbox. The sandbox's supervisor writes the file and replaces it
+ * atomically.
  *
  * The file says what was true when it was written. The lock of the record (record_lock.h) says whether the
  * supervisor still lives. record_load() combines both.
@@ -13,7 +14,7 @@
 
 #include "base/err.h"
 
-#define STATE_PORTS_MAX 256u /* as many as a gateway publishes */
+#define STATE_PORTS_MAX 256u /* a gateway publishes at most this many ports */
 
 enum status {
 	STATUS_CREATED,
@@ -38,8 +39,8 @@ struct enforcement {
 
 #define ROOT_OVERLAY "overlay"
 #define ROOT_SERVED "fuse-overlayfs"
-#define ROOT_DIRECTORY "directory" /* a root directory, used in place */
-#define ROOT_DISK "disk"           /* a flat disk, used in place */
+#define ROOT_DIRECTORY "directory" /* the root is a directory of the host, used where it is */
+#define ROOT_DISK "disk"           /* the root is a flat disk, used where it is */
 
 struct state {
 	enum status status; /* as it was last written; record_load() compares it with the lock */
@@ -52,13 +53,13 @@ struct state {
 	struct enforcement enforced;
 	char root[24]; /* ROOT_…: how the root is mounted; "" before the first start */
 	char stop_reason[64];
-	/* the real ports on the host, in the order of the spec */
+	/* the ports on the host that are really used, in the order of the spec */
 	uint16_t host_port[STATE_PORTS_MAX];
 	size_t n_ports;
 };
 
 /* Returns 0 or -errno, and always sets *RET. Returns -ENOENT if the sandbox never ran, -EINVAL if the file is
- * damaged, and -ENOTSUP if a newer cordon wrote it. In the last two cases *RET says that the sandbox ran once, so
- * that no command mistakes it for the leftover of a killed create. */
+ * damaged, and -ENOTSUP if a newer cordon wrote it. In the last two cases *RET says that the sandbox ran once.
+ * Otherwise a command could take the record for one that a killed `create` left. */
 MUST_USE int state_read(int dir, struct state *ret);
 MUST_USE int state_write(int dir, const struct state *s, struct err *e);

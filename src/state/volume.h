@@ -5,9 +5,9 @@
  *   volumes/NAME/data/         the files of a directory volume; all sandboxes that mount it share them
  *   volumes/NAME/disk.raw      the file system of a disk volume, sparse; one writer at a time (flock)
  *
- * A rename makes a volume appear or disappear. A command holds volumes/.lock shared from its search for a volume
- * until a record names the volume. A command that removes a volume holds the lock exclusively. So a volume that was
- * found cannot disappear before a record names it.
+ * A rename makes a volume appear or disappear. A command that uses a volume takes a shared lock on volumes/.lock
+ * before it looks for the volume, and keeps the lock until a record names the volume. A command that removes a
+ * volume takes the lock exclusively. So a volume that was found cannot disappear before a record names it.
  */
 #pragma once
 
@@ -36,13 +36,16 @@ void volume_done(struct volume *v);
 /* Parameters of a new volume. */
 struct volume_form {
 	enum volume_kind kind;
-	uint64_t size_mib;  /* VOLUME_DISK */
-	uint64_t quota_mib; /* VOLUME_DIR; 0: no quota. Fails if the host cannot enforce it. */
+	uint64_t size_mib; /* VOLUME_DISK */
+	/* VOLUME_DIR; 0 means no quota. volume_create() fails if the host cannot enforce the
+	 * quota. */
+	uint64_t quota_mib;
 };
 /* Makes a volume; a disk gets a new file system. Fails with ERR_EXISTS "volume already exists: NAME". */
 MUST_USE int volume_create(const struct home *h, const char *name, const struct volume_form *form,
 			   struct err *e);
-/* Fills E with the message that quotas cannot be enforced here, and with what the user can do. Always returns -1. */
+/* Fills *E with the message that quotas cannot be enforced in this home, and says what the user can do. Always
+ * returns -1. */
 int volume_quota_missing(const struct home *h, struct err *e);
 /* Fails with ERR_NOT_FOUND "volume not found: NAME". */
 MUST_USE int volume_load(const struct home *h, const char *name, struct volume *ret, struct err *e);
@@ -59,11 +62,12 @@ void volume_list_done(struct volume_list *l);
 
 /* Takes volumes/.lock. *RET_FD holds the lock. */
 MUST_USE int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *e);
-/* Renames the volume away and erases it, under the exclusive lock. Fails with ERR_BUSY if the record of a sandbox
- * names the volume. Fails with ERR_DENIED if some files belong to a range of ids; the volume is then renamed, but not
- * erased. */
+/* Gives the volume a hidden name and erases it, under the exclusive lock. Fails with ERR_BUSY if the record of a
+ * sandbox names the volume. Fails with ERR_DENIED if some files belong to a range of ids. In this case the volume
+ * is hidden, but not erased. */
 MUST_USE int volume_remove(const struct home *h, const char *name, struct err *e);
-/* Lifts the quotas of all volumes, before they are erased with the home. */
+/* Removes the quotas of all volumes. Call this before the volumes are erased together with the
+ * home. */
 void volumes_release_quotas(const struct home *h);
 /* Erases volumes that killed commands left half-made or half-erased. */
 void volumes_sweep(const struct home *h);

@@ -1,4 +1,4 @@
-/* The commands load and save: images from archives and to archives. */
+/* The commands `load` and `save`, which read images from archives and write images to archives. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ int run_save(const struct options *o, struct err *e)
 		err_set(e, ERR_INVALID, "an archive cannot be written to a terminal");
 		return err_hint(e, "name a file with --output FILE, or redirect stdout");
 	}
-	/* the store's lock keeps a sweep from removing what we read */
+	/* we hold the store's lock, so that no sweep removes what we read */
 	if (store_open(o->home, &store, e) < 0)
 		return -1;
 	r = o->output ? save_to_file(o, store.home_fd, format, e)

@@ -18,9 +18,9 @@ static bool is_directory(int fd)
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Landlock restricts opening files, but not chown and chmod. So the worker makes DIR_FD its root
- * directory, and `..` cannot lead above READ_FD. Both steps fail for an ordinary user's worker without a user
- * namespace. That worker has no capabilities and cannot change other users' files. */
+/* Landlock restricts how files are opened, but not chown and chmod. So the worker makes DIR_FD its root directory,
+ * and sees to it that `..` cannot lead above READ_FD. Both steps fail if an ordinary user's worker has no user
+ * namespace. That is harmless: such a worker has no capabilities and cannot change other users' files. */
 static int leave_host_root(int dir_fd, int read_fd, struct err *e)
 {
 	int r = is_directory(read_fd) ? confine_enclose(read_fd) : 0;
@@ -68,7 +68,7 @@ static int limit_resources(struct err *e)
 	if (confine_limit(RLIMIT_CORE, 0, e) < 0 ||
 	    confine_limit(RLIMIT_NOFILE, WORKER_OPEN_FILES_MAX, e) < 0)
 		return -1;
-#ifndef __SANITIZE_ADDRESS__ /* the sanitizer's shadow memory is larger than any limit */
+#ifndef __SANITIZE_ADDRESS__ /* the shadow memory of the sanitizer would exceed the limit */
 	if (confine_limit(RLIMIT_DATA, WORKER_MEMORY_MAX_BYTES, e) < 0)
 		return -1;
 #endif

@@ -1,12 +1,12 @@
 /*
- * The command flatten. The flat form of an image is one file with an ext4 file system that holds
- * all layers merged. Every sandbox that asks for it gets a copy. The flat form is made once for
- * each stack of layers and kept in cache/flat (image/store.h). Only root can make and use it,
- * because the file system must be mounted.
+ * The command `flatten`. The flat form of an image is one file with an ext4 file system that holds
+ * all layers, merged. Every sandbox with --root-disk flat gets a copy of this file. The flat form
+ * is made once for each list of layers and kept in cache/flat (image/store.h). Only root can make
+ * and use it, because the file system must be mounted.
  *
  * The file is made in the locked directory cache/tmp/HEX.flat. mke2fs makes an empty file system,
- * which is mounted through a loop device without a mount point. A confined worker, which sees only
- * the layers and this mount, fills it. After the unmount the file is synced and moved to
+ * which is mounted through a loop device, but on no directory. A confined worker fills this mount.
+ * The worker sees only the layers and the mount. After the unmount the file is synced and moved to
  * cache/flat. If the process is killed, the kernel removes the mount and the loop device, and the
  * next writer removes the directory.
  */
@@ -34,8 +34,8 @@
 #define MIB (1ull << 20)
 #define BUILD_SUFFIX ".flat"
 #define DISK_FILE "disk.raw"
-#define DISK_MIN_MIB 4096u     /* as large as the writable layers of other sandboxes */
-#define ENTRY_BYTES 8192u      /* upper bound for a file's last block and its metadata */
+#define DISK_MIN_MIB 4096u     /* the size of the writable layers of other sandboxes */
+#define ENTRY_BYTES 8192u      /* the most that the last block of a file and its metadata take */
 #define DISK_SPARE_MIB 64u     /* journal, tables */
 #define DISK_JOURNAL_MIB 16u   /* mke2fs would take more for 4 GiB */
 #define BYTES_PER_INODE 16384u /* the default of mke2fs */
@@ -65,8 +65,9 @@ static bool is_made(const struct flat_build *w)
 
 /* --- size ------------------------------------------------------------------------------------ */
 
-/* Computes an upper bound from the sizes of the unmerged layers. A larger bound is harmless:
- * unused space costs nothing in a sparse file. *RET_LEAST is the space that the host must have free. */
+/* Computes the largest size that the flat form can have, from the sizes of the layers. The result may be too large,
+ * which is harmless: unused space costs nothing in a sparse file. *RET_LEAST is the space that must be free on the
+ * host. */
 static int measure(const struct flat_build *w, struct disk_make *ret, uint64_t *ret_least,
 		   struct err *e)
 {
@@ -78,11 +79,13 @@ static int measure(const struct flat_build *w, struct disk_make *ret, uint64_t *
 		if (image_store_layer_info(w->store->home_fd, w->image->layer[i].digest, "", &info,
 					   e) < 0)
 			return -1;
-		if (info.disk_bytes < info.tar_bytes) /* the store has small blocks or compresses */
+		/* the file system of the store has small blocks, or compresses */
+		if (info.disk_bytes < info.tar_bytes)
 			info.disk_bytes = info.tar_bytes;
 		bytes += info.disk_bytes;
 		entries += info.entries;
-		/* at least the largest layer needs space: files of other layers may be hidden, and then need none */
+		/* at least the largest layer needs space; files of other layers may be hidden, and hidden files
+		 * need none */
 		if (info.disk_bytes > least)
 			least = info.disk_bytes;
 	}
@@ -98,8 +101,8 @@ static int measure(const struct flat_build *w, struct disk_make *ret, uint64_t *
 	return 0;
 }
 
-/* Checks that the host has BYTES free. The file system in the file knows only its own size: it
- * would report a full host late, as an input/output error. */
+/* Checks that BYTES bytes are free on the host. The file system in the file knows only its own
+ * size. If the host's disk were full, it would report this late, as an input/output error. */
 static int check_room(const struct flat_build *w, uint64_t bytes, struct err *e)
 {
 	struct statvfs v;
@@ -123,7 +126,7 @@ static int mount_disk(int file, int *ret_fd, struct err *e)
 		return -1;
 	fs = sys_fsopen("ext4", FSOPEN_CLOEXEC);
 	if (fs < 0 || sys_fsconfig(fs, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
-	    /* the space of files that a higher layer hides is given back to the host */
+	    /* with `discard`, the host gets back the space of files that a higher layer hides */
 	    sys_fsconfig(fs, FSCONFIG_SET_FLAG, "discard", NULL, 0) < 0 ||
 	    sys_fsconfig(fs, FSCONFIG_SET_FLAG, "noinit_itable", NULL, 0) < 0 ||
 	    sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
@@ -157,7 +160,7 @@ static int mount_and_fill(const struct flat_build *w, struct err *e)
 	AUTO_FD file = openat(w->dir, DISK_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	AUTO_FD mount = -1;
 
-	/* the loop device uses this open file and so holds its lock, too */
+	/* the loop device uses the same open file, so it holds the lock too */
 	if (file < 0 || flock(file, LOCK_EX | LOCK_NB) < 0)
 		return err_sys(e, errno, "open it");
 	if (mount_disk(file, &mount, e) < 0)
@@ -165,8 +168,8 @@ static int mount_and_fill(const struct flat_build *w, struct err *e)
 	return fill(w, mount, e);
 }
 
-/* The mount ended when its descriptor was closed. The loop device is released a little later, and
- * its lock with it: wait for the lock. */
+/* The mount ended when its descriptor was closed. The loop device, which also holds the lock, is
+ * released a little later. So we wait for the lock. */
 static int wait_unmounted(int file, struct err *e)
 {
 	uint64_t until_ns = clock_mono_ns() + RELEASE_WAIT_NS;
@@ -189,7 +192,7 @@ static int build(const struct flat_build *w, struct err *e)
 	    disk_file_make(w->dir, DISK_FILE, w->path, &make, e) < 0)
 		return -1;
 	if (mount_and_fill(w, e) < 0) {
-		/* if the host is full, E gets that as the error */
+		/* if the host's disk is full, *E says so */
 		IGNORE(check_room(w, DISK_SPARE_MIB * MIB, e));
 		return -1;
 	}
@@ -204,7 +207,7 @@ static int build(const struct flat_build *w, struct err *e)
 
 /* --- one process at a time ------------------------------------------------------------------- */
 
-/* Locks the working directory. Sets *RET_BUSY when another process holds the lock. */
+/* Locks the directory HEX.flat. Sets *RET_BUSY to true if another process holds the lock. */
 static int claim(struct flat_build *w, bool *ret_busy, struct err *e)
 {
 	struct stat ours, theirs;
@@ -246,8 +249,8 @@ static int make_once(struct flat_build *w, struct err *e)
 	return r;
 }
 
-/* Returns at once if the flat form exists; waits while another process makes it. HOME is STORE's
- * path. */
+/* Makes the flat form unless it exists. If another process is making it, waits for that process.
+ * HOME is the path of the home that has the store. */
 static int make(const struct store *store, const char *home, const struct image_record *r,
 		struct err *e)
 {

@@ -1,4 +1,5 @@
-/* SHA-256 by OpenSSL. Layers are large, and OpenSSL uses the processor's SHA instructions. */
+/* SHA-256, computed by OpenSSL. Layers are large, and OpenSSL is fast because it uses the
+ * processor's SHA instructions. */
 #pragma once
 
 #include <stddef.h>
@@ -16,10 +17,12 @@ struct hash {
 MUST_USE int hash_init(struct hash *h, struct err *e);
 void hash_reset(struct hash *h);
 void hash_add(struct hash *h, const void *p, size_t n);
-/* Writes "sha256:…" of all added bytes. Only hash_reset() and hash_done() may follow. */
+/* Writes the digest "sha256:…" of all added bytes to OUT. After this, only hash_reset() and
+ * hash_done() may be called. */
 void hash_end(struct hash *h, char out[DIGEST_BYTES]);
 void hash_done(struct hash *h);
 
 void hash_bytes(const void *p, size_t n, char out[DIGEST_BYTES]);
-/* Hashes FD from its beginning to its end. The offset is then at the end. Returns 0 or -errno. */
+/* Hashes the file FD from its beginning to its end. Afterwards the offset of FD is at the end.
+ * Returns 0 or -errno. */
 MUST_USE int hash_fd(struct hash *h, int fd, uint64_t *ret_n);

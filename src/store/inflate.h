@@ -1,7 +1,7 @@
 /*
- * Reads the plain tar in a blob. gzip and zstd are recognised by their first bytes. Everything else
- * is passed through unchanged. The digest of the plain bytes (diff_id) is computed at the same
- * time.
+ * Reads a blob and decompresses it to a plain tar. gzip and zstd are recognised by their first
+ * bytes. All other data is passed on unchanged. The digest of the plain bytes (diff_id) is computed
+ * at the same time.
  */
 #pragma once
 
@@ -13,10 +13,10 @@
 #include "image/store.h"
 #include "store/hash.h"
 
-/* for one layer: twice the largest blob that we accept */
+/* for the plain tar of one layer; twice the size of the largest blob that we accept */
 #define LAYER_PLAIN_MAX_BYTES (128ull << 30)
-/* A plain tar may have 256 MiB plus 200 times the size of its blob. Real layers stay below that; a
- * gzip bomb can reach 1000 times, a zstd bomb a million times. */
+/* A plain tar may have 256 MiB plus 200 times the size of its blob. Real layers stay below that. A
+ * gzip bomb can reach 1000 times the size of its blob, and a zstd bomb a million times. */
 #define LAYER_RATIO_MAX 200u
 #define LAYER_RATIO_FREE_BYTES (256ull << 20)
 
@@ -31,9 +31,10 @@ struct inflate {
 	bool ended;
 };
 
-/* BLOB_BYTES is the length of the blob and sets the limit. 0 means that the length is unknown. */
+/* BLOB_BYTES is the length of the blob, from which the limit is computed. 0 means that the length
+ * is unknown. */
 MUST_USE int inflate_open(struct inflate *p, int fd, uint64_t blob_bytes, struct err *e);
-/* Returns the next piece, which is valid until the next call. *RET_N is 0 at the end. */
+/* Sets *RET to the next piece, which is valid until the next call. At the end *RET_N is 0. */
 MUST_USE int inflate_read(struct inflate *p, const void **ret, size_t *ret_n, struct err *e);
 void inflate_done(struct inflate *p);
 

@@ -58,8 +58,8 @@ static int add_up_sizes(const struct store *store, struct image_record *r, struc
 	return 0;
 }
 
-/* Finds the directories that the layers only imply (image/implied.h) and stores the list, so that
- * no create from this image has to search again. */
+/* Finds the directories that the layers only imply (image/implied.h) and stores their list, so that
+ * `create` does not have to search for them. */
 static int put_implied(const struct store *store, const struct image_record *r, struct err *e)
 {
 	AUTO_FREE struct image_implied *found = xcalloc(IMAGE_IMPLIED_MAX, sizeof(*found));

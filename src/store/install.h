@@ -1,6 +1,6 @@
 /*
- * Makes an image usable once its blobs are in the store: its layers are unpacked, then a record
- * with its name is written.
+ * Makes an image usable after its blobs are in the store. The layers are unpacked, and then a file
+ * with the image's name is written to the store, the record of the image.
  */
 #pragma once
 
@@ -17,10 +17,10 @@ struct install {
 };
 
 void install_done(struct install *i);
-/* Reads the configuration from the store. Checks that it fits the manifest and that the image is
- * for this machine. */
+/* Reads the image's configuration from the store. Checks that it fits the manifest and that the
+ * image is for this machine. */
 MUST_USE int install_read_config(const struct store *store, struct install *i, struct err *e);
 void install_add_layers(const struct install *i, struct layers *l);
-/* Writes the record. All layers must be ready. */
+/* Writes the record of the image. All layers must be ready. */
 MUST_USE int install_put_record(const struct store *store, const struct install *i,
 				const char *reference, struct err *e);

@@ -60,7 +60,8 @@ static int check_diff_id(const struct layer_job *j, const char *got, struct err 
 		       got, j->diff_id);
 }
 
-/* Uses a tree that is in the store already, after checking that the image names its diff_id. */
+/* Uses a tree that is already in the store. First checks that the tree has the diff_id that the
+ * image names. */
 static int use_present(struct layers *l, struct layer_job *j, struct err *e)
 {
 	if (image_store_layer_info(l->store->home_fd, j->digest, l->form, &j->info, e) < 0)
@@ -211,8 +212,8 @@ int layers_advance(struct layers *l, bool *ret_ready, struct err *e)
 		if (l->job[i].state == LAYER_QUEUED && count(l, LAYER_RUNNING) < l->parallel &&
 		    start(l, &l->job[i], e) < 0)
 			return -1;
-	/* no worker of ours runs: publish our finished layers, then wait for other processes if
-	 * we must */
+	/* if none of our workers runs, we publish our finished layers before we wait for other
+	 * processes */
 	if (count(l, LAYER_RUNNING) == 0 && publish(l, e) < 0)
 		return -1;
 	*ret_ready = count(l, LAYER_READY) == l->n_jobs;

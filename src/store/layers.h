@@ -1,8 +1,9 @@
 /*
- * A queue of layers to be unpacked, several at once, each by its own worker.
+ * A queue of layers that must be unpacked. Several layers are unpacked at once, each by its own
+ * worker.
  *
  * Processes share layers: if another process is unpacking a layer, this process waits for the
- * result. Finished trees become visible together, after one syncfs. Before a process waits for
+ * result. Finished trees are published together, after one syncfs(). Before a process waits for
  * another process, it publishes its own finished layers, so two processes never wait for each
  * other.
  */
@@ -39,21 +40,22 @@ struct layers {
 	unsigned parallel;
 	struct rotation rotation; /* how the owners of files are rotated */
 	char form[IMAGE_FORM_BYTES];
-	struct allowance left; /* what the layers that are not unpacked yet may put on the disk */
+	/* how much the layers that are not unpacked yet may put on the disk */
+	struct allowance left;
 };
 
-/* ROTATION says which form of the layers the queue unpacks. NULL means the usual form. */
+/* ROTATION says how the owners of files are rotated. NULL means that they are not rotated. */
 void layers_init(struct layers *l, const struct store *store, const struct rotation *rotation);
 /* Adds a layer whose blob is in the store. Adding the same layer twice is harmless. */
 void layers_add(struct layers *l, const char *digest, const char *diff_id, uint64_t blob_bytes);
-/* Starts workers, collects their results and publishes layers as far as possible without waiting.
- * Sets *RET_READY when all layers are ready. */
+/* Starts workers, collects their results and publishes layers, as far as this is possible without
+ * waiting. Sets *RET_READY to true when all layers are ready. */
 MUST_USE int layers_advance(struct layers *l, bool *ret_ready, struct err *e);
-/* Fills OUT with the descriptors to poll before the next layers_advance(). Call layers_advance() at
- * least every LAYERS_RETRY_MS, because other processes cannot wake us. */
+/* Fills OUT with the descriptors that the calling code must poll before the next layers_advance().
+ * Call layers_advance() at least every LAYERS_RETRY_MS, because other processes cannot wake us. */
 size_t layers_poll(const struct layers *l, struct pollfd out[LAYERS_PARALLEL_MAX]);
 #define LAYERS_RETRY_MS 50
-/* Advances and waits until all layers are ready. */
+/* Calls layers_advance() and waits, until all layers are ready. */
 MUST_USE int layers_run(struct layers *l, struct err *e);
 /* Kills running workers and removes unfinished trees. */
 void layers_done(struct layers *l);

@@ -1,8 +1,8 @@
 /*
- * A worker writes the archive's files to disk under numbers (stage.h). The code here decides what
- * each file is by its name in the archive. If an archive is both an OCI layout and a classic archive,
- * the OCI layout is used, because it has the original manifest. A classic archive has no manifest, so
- * this code makes one; the same content always gives the same manifest.
+ * A worker writes the archive's files to disk and names them by numbers (store/stage.h). The code in this file
+ * decides by a file's name in the archive what the file is. If an archive is both an OCI layout and a classic
+ * archive, the OCI layout is used, because it has the original manifest. A classic archive has no manifest, so this
+ * code makes one. The same content always gives the same manifest.
  */
 #include "store/load.h"
 
@@ -27,8 +27,9 @@
 #include "store/stage.h"
 #include "store/worker.h"
 
-#define LOAD_LINKS_MAX 8       /* links between a name and its file; real archives use one */
-#define LOAD_INDEX_DEPTH_MAX 3 /* index.json, an image's index, its manifest */
+/* the most links between a name and its file; real archives use one */
+#define LOAD_LINKS_MAX 8
+#define LOAD_INDEX_DEPTH_MAX 3 /* index.json, the index of an image, and the image's manifest */
 #define LOAD_INDEX_BYTES_MAX MANIFEST_MAX_BYTES
 
 struct staged {
@@ -72,7 +73,8 @@ static int make_staging(struct load *l, struct err *e)
 		    fstatat(l->store->tmp_fd, l->dir_name, &theirs, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    ours.st_ino == theirs.st_ino)
 			return 0;
-		/* before we had the lock, another writer removed the directory as a leftover */
+		/* before we had the lock, another writer took the directory for a leftover and
+		 * removed it */
 		fd_closep(&l->dir_fd);
 	}
 }
@@ -107,8 +109,9 @@ static int stage(struct load *l, struct err *e)
 	return read_table(l, json_root(reply), e);
 }
 
-/* Resolves TARGET from the directory of NAME: "a/b" and "../c/d" make "c/d". Old archives use
- * only such links: up first, then down. */
+/* Resolves the link target TARGET, which begins at the directory of NAME: for the name "a/b" and
+ * the target "../c/d" the result is "c/d". Old archives use only links that go up first and then
+ * down. */
 static char *resolve_link(const char *name, const char *target)
 {
 	const char *slash = strrchr(name, '/');
@@ -247,8 +250,8 @@ static int adopt_blob(struct load *l, const char *digest, struct err *e)
 	return adopt(l, name, digest, &ignored, e);
 }
 
-/* Adds the names of manifest.json, if the archive has one: index.json has no place for some of
- * them. */
+/* If the archive has a manifest.json, adds the image's names in it, because index.json cannot hold
+ * all of them. */
 static void add_classic_names(struct load *l, const char *config_digest,
 			      struct image_strings *names)
 {
@@ -306,7 +309,7 @@ static int install_oci(struct load *l, const struct image_descriptor *named, str
 	return r;
 }
 
-/* NAMED is the item of index.json, FOUND the manifest or index that it led to. */
+/* NAMED is the item of index.json. FOUND is the manifest or the index to which NAMED led. */
 static int load_oci_item(struct load *l, const struct image_descriptor *named,
 			 const struct image_descriptor *found, unsigned depth, struct err *e)
 {
@@ -472,8 +475,8 @@ static int load_staged(struct load *l, struct err *e)
 
 /* --- a plain root file system --------------------------------------------------------------- */
 
-/* Called when the archive could not be read as an image; E holds that error. If this also fails, E gets the new
- * error. */
+/* Called if the archive could not be read as an image. *E holds the error of that attempt. If this function fails
+ * too, *E gets its error. */
 static int load_rootfs(struct load *l, struct err *e)
 {
 	const struct image_strings no_names = { 0 };
@@ -513,7 +516,7 @@ int load_archive(const struct store *store, const struct load_options *o, struct
 	if (check_tags(o, e) < 0 || make_staging(&l, e) < 0)
 		return -1;
 	r = stage(&l, e);
-	/* ERR_LIMIT: a root file system may have more files and longer names than an image archive */
+	/* ERR_LIMIT may mean a root file system: it may have more files and longer names than an image archive */
 	no_image = r < 0 ? e->code == ERR_LIMIT || e->code == ERR_INVALID
 			 : !find_file(&l, "manifest.json", 0) && !find_file(&l, "index.json", 0);
 	if (r == 0)

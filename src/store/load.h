@@ -1,6 +1,7 @@
 /*
- * Loads images from archives: archives of `docker save` (with manifest.json), OCI layouts (with index.json) and, from a
- * file with a tag, a plain root file system. An archive is a tar, plain or compressed, from a file or a pipe.
+ * Loads images from archives. An archive of `docker save` has a manifest.json, and an OCI layout has an index.json.
+ * An archive with neither is a plain root file system, if the user gave a tag. An archive is a tar, plain or
+ * compressed, in a file or from a pipe.
  */
 #pragma once
 
@@ -11,10 +12,10 @@
 
 struct load_options {
 	int fd;
-	const char *const
-		*tags; /* more names for the first image; the only names of a root file system */
+	/* further names for the first image; a plain root file system has only these names */
+	const char *const *tags;
 	size_t n_tags;
-	/* called for each reference after it was written */
+	/* called for each reference of an image, after the reference was written */
 	void (*report)(const char *reference, void *arg);
 	void *report_arg;
 };

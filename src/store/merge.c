@@ -1,14 +1,14 @@
 /*
  * Merges one layer after the other, each in two passes. The first pass walks through the layer's
- * directories and makes, replaces and removes names; it enters directories that exist on both
- * sides. The second pass sets owners, modes, attributes and times of the layer's directories,
- * because the first pass changes those times. A directory that the layer only implies
- * (IMAGE_IMPLIED_XATTR) keeps its owner, mode, attributes and times.
+ * directories and makes, replaces and removes names in the tree. It enters directories that exist
+ * in the layer and in the tree. The second pass sets owners, modes, attributes and times of the
+ * layer's directories, because the first pass changes those times. A directory that the layer only
+ * implies (IMAGE_IMPLIED_XATTR) keeps its owner, mode, attributes and times.
  *
  * A directory is stored as (parent, name) and opened from its parent without following links. The
  * walk is depth first and the last few directories stay open, so a deep tree needs neither many
- * descriptors nor much time. A directory that the walk has made stays a directory until the layer
- * ends, since every name occurs once in a layer.
+ * descriptors nor much time. A directory that the walk has made stays a directory until the end of
+ * the layer, because every name occurs only once in a layer.
  */
 #include "store/merge.h"
 
@@ -66,7 +66,7 @@ struct merge {
 	struct side from, to; /* the layer, and the tree that it is merged into */
 	struct directory *dir;
 	size_t n_dirs, room_dirs;
-	size_t *stack; /* directories not entered yet; the array is as long as DIR */
+	size_t *stack; /* directories that were not entered yet; the array is as long as `dir` */
 	size_t n_stack;
 	/* a hash table with open addressing; ino 0 marks a free slot */
 	struct shared_file *shared;
@@ -121,7 +121,8 @@ static int use(struct side *s, size_t dir, int fd)
 	return fd;
 }
 
-/* Opens directory DIR of S. S keeps the descriptor and may close it at the next call. */
+/* Opens the directory number DIR of the tree *S. *S owns the descriptor and may close it at the
+ * next call. */
 static int open_directory(struct merge *m, struct side *s, size_t dir, int *ret_fd, struct err *e)
 {
 	int parent, fd;
@@ -162,7 +163,8 @@ static int drop_xattrs(struct merge *m, int fd)
 	return n < 0 && errno != ENOTSUP ? -errno : 0;
 }
 
-/* Copies attributes. Attributes too large for the file system are left out, as in unpack.c. */
+/* Copies extended attributes. Leaves out attributes that are too large for the file system, as
+ * unpack.c does. */
 static int copy_xattrs(struct merge *m, int from, int to)
 {
 	ssize_t n = flistxattr(from, m->list, XATTR_LIST_MAX_BYTES);
@@ -227,7 +229,8 @@ static void share(struct merge *m, ino_t ino, size_t directory, const char *name
 	m->n_shared++;
 }
 
-/* Sets *RET when the file was copied before under another name and NAME is now a link to it. */
+/* If the file was already copied under another name, makes NAME a hard link to it and sets *RET to
+ * true. */
 static int link_shared(struct merge *m, ino_t ino, int to, const char *name, bool *ret,
 		       struct err *e)
 {
@@ -441,7 +444,8 @@ static int merge_layer(struct merge *m, int layers_fd, const char *hex, struct e
 	AUTO_FD from = openat(layers_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int r = 0;
 
-	if (from < 0 && errno == ENOENT) { /* the tree is IMAGE_LAYER_NAMED instead */
+	/* the tree of this layer is called IMAGE_LAYER_NAMED instead */
+	if (from < 0 && errno == ENOENT) {
 		err_set(e, ERR_UNSUPPORTED, "layer %.12s hides files by name", hex);
 		return err_hint(e, "make flat root disks where the state directory is not on an "
 				   "overlay file system");
@@ -458,8 +462,8 @@ static int merge_layer(struct merge *m, int layers_fd, const char *hex, struct e
 	return r < 0 ? err_wrap(e, "layer %.12s", hex) : 0;
 }
 
-/* Removes lost+found, which mke2fs makes, from TO and copies the trees LAYERS_FD/HEX/root there.
- * LIST is "HEX,HEX,…", the lowest layer first. */
+/* Removes the directory lost+found, which mke2fs makes, from TO_FD. Then copies the trees
+ * LAYERS_FD/HEX/root to TO_FD. LIST is "HEX,HEX,…", the lowest layer first. */
 static int merge_layers(int layers_fd, const char *list, int to_fd, struct err *e)
 {
 	AUTO_FREE char *words = xstrdup(list);

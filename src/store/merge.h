@@ -1,6 +1,6 @@
 /*
- * Merges layers into one tree with the content that a sandbox's overlay would show. The flat form
- * of an image is made this way. The layers are only read.
+ * Merges layers into one tree. The tree has the content that a sandbox's overlay of these layers
+ * would show. The flat form of an image is made this way. The layers themselves do not change.
  */
 #pragma once
 

@@ -3,8 +3,8 @@
  *
  *   cordon-image COMMAND --home DIR [OPTION…] [--] [ARGUMENT…]
  *
- * Options are long and take their value as the next word. `cordon` is the only caller and has
- * checked the user's command line before.
+ * All options are long, and the value of an option is the next word. Only `cordon` starts this program, after it
+ * has checked the user's command line.
  *
  *   pull REF         --quiet --force --update --insecure --ca-certs FILE
  *                    --username USER --password-env VARIABLE
@@ -20,9 +20,9 @@
  *   logout HOST      --quiet
  *   registries
  *
- * --report-fd N writes an error as {"code","error","hint"} to that descriptor instead of stderr. If
- * the store has the image, `pull` asks no registry. With --update it asks the registry and fetches
- * what changed. With --force it also checks every blob again.
+ * With --report-fd N, an error is written as {"code","error","hint"} to the descriptor N instead of stderr. If the
+ * store has the image, `pull` asks no registry. With --update it asks the registry and fetches what changed. With
+ * --force it also checks every blob again.
  */
 #pragma once
 
@@ -40,14 +40,15 @@ struct options {
 	const char *owner;
 	const char *tag[OPTIONS_TAGS_MAX];
 	size_t n_tags;
-	const char **arg; /* words that are no options; dispatch() removes the command */
+	/* the words that are no options; dispatch() removes the first, which is the command */
+	const char **arg;
 	size_t n_args;
 };
 
-/* O must be zeroed. The strings are borrowed from ARGV. */
+/* *O must be zeroed. The strings in *O are borrowed from ARGV. */
 MUST_USE int options_parse(int argc, char **argv, struct options *o, struct err *e);
 void options_done(struct options *o);
 
-/* Sets *RET if --format is json. Every other value of --format is an error. */
+/* Sets *RET to true if --format is `json`. Every other value of --format is an error. */
 MUST_USE int options_want_json(const struct options *o, bool *ret, struct err *e);
 MUST_USE int options_open_home(const struct options *o, int *ret_fd, struct err *e);

@@ -1,9 +1,9 @@
 /*
- * The command own. In a user's sandbox the caller has the id of the user who works inside, and root inside has
- * another id (base/rotation.h). The layers of an image need a form whose files have these owners, because an ordinary
- * user cannot map ids of a mount. The form is unpacked from the blobs once for each image and user, and is removed
- * with its layers. The queue of layers.h does the work: it locks and publishes by rename, and the next writer removes
- * what a killed process began.
+ * The command `own`. If the ids of a user's sandbox are rotated, the user who runs cordon is the user who works in
+ * the sandbox, and the sandbox's root has another id (base/rotation.h). The layers of an image need a form whose
+ * files have these owners, because an ordinary user cannot map the ids of a mount. This form is unpacked from the
+ * blobs once for each image and each user who works inside, and is removed together with the layers. The queue of
+ * store/layers.h does the work.
  */
 #include <string.h>
 

@@ -21,7 +21,8 @@
 
 /* --- remove --------------------------------------------------------------------------------- */
 
-/* Fails if a sandbox uses the image. A damaged record counts as unused, so it can be removed. */
+/* Fails if a sandbox uses the image. An image with a damaged record counts as unused, so that it
+ * can be removed. */
 static int check_unused(const struct store *store, const struct usage *u, const char *reference,
 			struct err *e)
 {
@@ -144,7 +145,8 @@ static int print_result(const struct sweep_result *s, bool json, struct err *e)
 	json_writer_init(&w, &out, 2);
 	json_begin_object(&w);
 	json_key_int(&w, "bytes_reclaimed", (int64_t)s->bytes_reclaimed);
-	json_key_int(&w, "fsmeta_removed", 0); /* a kind of file that only msb has */
+	/* msb has a kind of file that cordon does not have */
+	json_key_int(&w, "fsmeta_removed", 0);
 	json_key_int(&w, "image_refs_removed", (int64_t)s->references_removed);
 	json_key_int(&w, "layers_removed", (int64_t)s->layers_removed);
 	json_key_int(&w, "manifests_removed", (int64_t)s->manifests_removed);

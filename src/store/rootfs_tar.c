@@ -9,7 +9,7 @@
 #include "image/manifest.h"
 #include "store/worker.h"
 
-#define PLAIN_NAME "rootfs" /* no number, so no staged file has this name */
+#define PLAIN_NAME "rootfs" /* staged files are named by numbers, so none of them has this name */
 
 struct blob {
 	char digest[DIGEST_BYTES];

@@ -1,8 +1,9 @@
 /*
- * Makes an image of a plain tar with a root file system: one layer, and a configuration without a command.
+ * Makes an image from a tar that holds a root file system. The image has one layer, and its configuration has no
+ * command.
  *
- * A worker decompresses the archive, because this process never parses what others wrote. The layer is kept plain, so
- * that its digest is also the digest that the configuration needs.
+ * A worker decompresses the archive, because this process never parses untrusted data. The layer is stored without
+ * compression, so that its digest is also the digest that the configuration needs.
  */
 #pragma once
 
@@ -10,7 +11,7 @@
 #include "store/install.h"
 #include "store/store.h"
 
-/* Reads the archive from FD, which is at its beginning, puts the blobs of the image into the store and fills the manifest
- * of RET. STAGING is a directory for one file. */
+/* Reads the archive from FD, whose offset must be at the beginning. Puts the blobs of the image into the store and
+ * fills the manifest in *RET. STAGING is a directory in which one file is made. */
 MUST_USE int rootfs_tar_take(const struct store *store, int fd, int staging, struct install *ret,
 			     struct err *e);

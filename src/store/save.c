@@ -1,7 +1,7 @@
 /*
- * All entries have the same owner and time and a fixed order: the same images make the same
- * archive. An OCI layout gets the blobs unchanged and so keeps every digest. A classic archive
- * needs plain tars, which a worker makes from the blobs.
+ * All entries of an archive have the same owner and time, and they have a fixed order. So the same
+ * images always make the same archive. An OCI layout gets the blobs unchanged and so keeps every
+ * digest. A classic archive needs plain tars, which a worker makes from the blobs.
  */
 #include "store/save.h"
 
@@ -46,7 +46,7 @@ static int archive_err(struct save *s, struct err *e)
 	return err_set(e, ERR_SYSTEM, "write the archive: %s", why ? why : "unknown reason");
 }
 
-/* Returns true if DIGEST is not in the archive yet, and notes it as written. */
+/* Returns true if the blob DIGEST is not in the archive yet. Notes that it is now. */
 static bool first_time(struct save *s, const char *digest)
 {
 	for (size_t i = 0; i < s->n_written; i++)

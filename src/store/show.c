@@ -62,8 +62,8 @@ static void add_list_table(struct buf *out, const struct image_record *r, size_t
 	table_end(&t, out);
 }
 
-/* Adds the size of the flat form: the size shown counts everything the image uses, also what it
- * shares with other images. */
+/* Adds the size of the flat form. The size that is shown counts all files that the image uses, even
+ * if other images use them too. */
 static void add_flat(int home, struct image_record *r)
 {
 	uint64_t mib;
@@ -162,7 +162,8 @@ static void write_layers(struct json_writer *w, const struct view *v)
 		json_key_str(w, "blob_digest", l->digest);
 		json_key_int(w, "compressed_size_bytes", (int64_t)l->size_bytes);
 		json_key_str(w, "diff_id", l->diff_id);
-		/* the name is msb's; the value is the size of the unpacked tree */
+		/* this member has the name that msb uses; the value is the size of the unpacked
+		 * tree */
 		json_key_int(w, "erofs_size_bytes", (int64_t)v->info[i].disk_bytes);
 		json_key_str(w, "media_type", l->media_type);
 		json_key_int(w, "position", (int64_t)i);

@@ -1,6 +1,7 @@
 /*
- * Writes the files of an image archive to disk, with numbers as names, and returns their names in the archive. The
- * parent of this worker reads these files (load.c). So the parent never parses the format of the archive.
+ * A worker writes the files of an image archive to disk. It names them by numbers, and returns the names that they
+ * have in the archive. The parent of this worker reads these files (store/load.c). So the parent never parses the
+ * format of the archive.
  */
 #pragma once
 
@@ -8,8 +9,9 @@
 #include "base/json.h"
 #include "image/store.h"
 
-#define STAGE_FILES_MAX 20000u         /* enough for some hundred images of a hundred layers */
-#define STAGE_NAME_MAX_BYTES 512u      /* blobs/sha256/HEX and VERSION files are far shorter */
+/* enough for about a hundred images with a hundred layers each */
+#define STAGE_FILES_MAX 20000u
+#define STAGE_NAME_MAX_BYTES 512u      /* names such as blobs/sha256/HEX are far shorter */
 #define STAGE_BYTES_MAX (256ull << 30) /* for all files together */
 
 /* The worker `stage`. Answers {"files":[{"file":0,"name":"manifest.json"},{"link":"b","name":"a"}]}. */

@@ -1,10 +1,11 @@
 /*
- * The image store as writers see it (image/store.h has the layout).
+ * The functions with which processes write to the image store (image/store.h describes its layout).
  *
- * Work in progress lies in cache/tmp. Each entry there is locked with flock by the process that
- * works on it: HEX.part is a blob being fetched, HEX.layer a tree being unpacked, HEX.flat a disk
- * being filled, load-XXXX an archive being read. An entry without a lock was left by a crash: the
- * next writer resumes parts and removes everything else.
+ * Unfinished content is in cache/tmp. The process that works on an entry of this directory holds a
+ * lock on it (flock). HEX.part is a blob that is being fetched, HEX.layer is a tree that is being
+ * unpacked, HEX.flat is a disk that is being filled, and load-XXXX is an archive that is being
+ * read. If nobody has locked an entry, a crash left it. The next writer continues with a HEX.part
+ * and removes all other entries.
  */
 #pragma once
 
@@ -18,7 +19,8 @@
 
 struct store {
 	int home_fd, cache_fd, tmp_fd, blobs_fd, layers_fd, images_fd, flat_fd;
-	/* cache/lock: held shared while we add content, so that no sweep removes the content */
+	/* the file cache/lock; we hold a shared lock on it while we add content, so that no sweep
+	 * removes the content */
 	int lock_fd;
 };
 #define STORE_INIT                             \
@@ -26,7 +28,7 @@ struct store {
 		-1, -1, -1, -1, -1, -1, -1, -1 \
 	}
 
-/* HOME must exist. Makes missing directories in it, takes the lock shared and removes what
+/* HOME must exist. Makes missing directories in HOME, takes the shared lock and removes what
  * crashed writers left. */
 MUST_USE int store_open(const char *home, struct store *store, struct err *e);
 /* Tries to make the lock exclusive. Returns false when other processes hold it. */
@@ -41,18 +43,18 @@ MUST_USE int store_read_blob(const struct store *store, const char *digest, stru
 			     struct err *e);
 MUST_USE int store_put_blob(const struct store *store, const void *p, size_t n,
 			    char ret[DIGEST_BYTES], struct err *e);
-/* Moves the file DIR_FD/NAME into the store as a blob. Fails when its digest is not WANT; WANT
- * may be NULL. */
+/* Moves the file DIR_FD/NAME into the store as a blob. If WANT is not NULL, fails if the digest of
+ * the file is not WANT. */
 MUST_USE int store_adopt_blob(const struct store *store, int dir_fd, const char *name,
 			      const char *want, char ret[DIGEST_BYTES], uint64_t *ret_size,
 			      struct err *e);
 MUST_USE int store_put_record(const struct store *store, const struct image_record *r,
 			      struct err *e);
-/* Removes tmp/NAME. A worker does it, since the files may belong to any id. */
+/* Removes cache/tmp/NAME. A worker does this, because the files may belong to any id. */
 MUST_USE int store_erase_tmp(const struct store *store, const char *name, struct err *e);
 
-/* A blob that is being fetched. It is hashed as it arrives. The part of a broken transfer is used
- * again. */
+/* A blob that is being fetched. It is hashed as it arrives. If a transfer breaks, the next transfer
+ * continues with the part that arrived. */
 struct blob_part {
 	int fd;
 	struct hash hash;
@@ -60,14 +62,14 @@ struct blob_part {
 	char digest[DIGEST_BYTES];
 };
 
-/* Sets *RET_BUSY when another process is fetching the same blob. */
+/* Opens the part of a blob. Sets *RET_BUSY to true if another process is fetching the same blob. */
 MUST_USE int blob_part_open(const struct store *store, const char *digest, struct blob_part *ret,
 			    bool *ret_busy, struct err *e);
 MUST_USE int blob_part_write(struct blob_part *p, const void *data, size_t n, struct err *e);
 /* Empties the part and starts over. */
 MUST_USE int blob_part_restart(struct blob_part *p, struct err *e);
-/* Checks size and digest and puts the blob in place. A part with wrong content is removed, so
- * that the next try starts clean. */
+/* Checks the size and the digest, and moves the blob to its place in the store. A part with wrong
+ * content is removed, so that the next try starts from the beginning. */
 MUST_USE int blob_part_commit(const struct store *store, struct blob_part *p, uint64_t size_bytes,
 			      struct err *e);
 /* Closes the part without committing it. The part stays for the next try. */

@@ -78,7 +78,8 @@ static int collect_live(const struct store *store, struct live *l, struct err *e
 		return -1;
 	for (size_t i = 0; i < u.n; i++) {
 		struct image_record r;
-		struct err ignored; /* an image that is gone from the store keeps no content */
+		/* if an image is gone from the store, no content must stay for it */
+		struct err ignored;
 
 		if (image_store_find_digest(store->home_fd, u.line[i].digest, &r, &ignored) < 0)
 			continue;
@@ -154,7 +155,7 @@ static uint64_t layer_bytes(const struct store *store, const char *hex)
 	return bytes;
 }
 
-/* Moves each unused tree aside by one rename; afterwards one worker removes them all. */
+/* Moves each unused tree away by one rename. Afterwards one worker removes all these trees. */
 static int sweep_layers(const struct store *store, const struct live *l, struct sweep_result *ret,
 			struct err *e)
 {
@@ -195,8 +196,8 @@ static bool has_suffix(const char *name, const char *suffix)
 	return n > k && strcmp(name + n - k, suffix) == 0;
 }
 
-/* Removes a base of sandboxes whose ids are rotated (process/host_image.h), if no sandbox runs on it. The next start
- * of such a sandbox makes the base anew. A directory that belongs to another id can be renamed, but not
+/* Removes a base for sandboxes with rotated ids (process/host_image.h), if no running sandbox uses it. The next
+ * start of such a sandbox makes the base again. A directory that belongs to another id can be renamed, but not
  * moved to another directory. */
 static void sweep_base(int host, const char *name)
 {
@@ -241,7 +242,8 @@ int sweep(const struct store *store, bool parts, struct sweep_result *ret, struc
 	struct live l = { 0 };
 	int r = collect_live(store, &l, e);
 
-	/* trees before blobs: the manifest blob is needed to find the trees of a sandbox's image */
+	/* trees are removed before blobs, because the blob of a manifest is needed to find the
+	 * trees of a sandbox's image */
 	if (r == 0)
 		r = sweep_layers(store, &l, ret, e);
 	if (r == 0)

@@ -1,8 +1,8 @@
 /*
  * Removes content from the store that no reference and no sandbox uses.
  *
- * The caller holds the store's lock exclusively. A process that adds content, or creates a sandbox
- * from it, holds the lock shared until the record that refers to the content is written.
+ * The caller holds the store's lock exclusively. A process that adds an image or creates a sandbox
+ * holds a shared lock until the record that names the content is written.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct sweep_result {
 	size_t layers_removed, manifests_removed, references_removed;
 };
 
-/* If PARTS is set, also removes the partial blobs of interrupted pulls. */
+/* If PARTS is true, also removes the partial blobs of interrupted pulls. */
 MUST_USE int sweep(const struct store *store, bool parts, struct sweep_result *ret, struct err *e);
-/* Removes every reference that no sandbox uses and counts it in RET. */
+/* Removes every reference that no sandbox uses, and counts the removed references in *RET. */
 MUST_USE int sweep_references(const struct store *store, struct sweep_result *ret, struct err *e);

@@ -30,8 +30,8 @@ int tree_open(int root_fd, const char *path, int flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* The bytes BASE to PREFIX of PATH name a link whose target is missing. Returns PATH with the link
- * replaced by its target. Returns NULL if the link cannot be read. */
+/* The bytes BASE to PREFIX of PATH are the name of a link whose target is missing. Returns PATH
+ * with the target instead of the link. Returns NULL if the link cannot be read. */
 static char *follow_dangling(int dir_fd, const char *path, size_t prefix, size_t base)
 {
 	char target[TREE_PATH_MAX_BYTES + 1];

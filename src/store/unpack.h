@@ -6,9 +6,9 @@
  * out device nodes and sockets (a sandbox has its own /dev), other attributes, and attributes that
  * overlayfs would read as instructions (`user.overlay.*`).
  *
- * Files get the owners that the image names, up to OWNERS_ID_MAX; larger ids become
- * OWNERS_ID_SQUASHED. If owners cannot be set, files belong to the caller. A file that gets another
- * owner than the image names loses setuid and setgid.
+ * Files get the owners that the image names, if these ids are at most OWNERS_ID_MAX. Larger ids
+ * become OWNERS_ID_SQUASHED. If owners cannot be set, files belong to the user who runs cordon. If
+ * a file gets another owner than the image names, it loses setuid and setgid.
  *
  * A whiteout (`.wh.NAME`, which deletes a file of a lower layer) becomes a character device 0:0,
  * which every user may make. A directory that hides the directories of lower layers gets
@@ -21,11 +21,12 @@
 #include "image/store.h"
 #include "store/allowance.h"
 
-#define UNPACK_ENTRIES_MAX (1u << 20) /* for one layer; five times the largest layer seen */
+/* for one layer; five times as many as the largest layer that we saw */
+#define UNPACK_ENTRIES_MAX (1u << 20)
 #define UNPACK_XATTR_MAX_BYTES 65536u /* the kernel's own limit for one attribute */
 
-/* Reads a blob of BLOB_BYTES from BLOB_FD and unpacks it to DIR_FD/root. ROTATION rotates the owners. Fails if the
- * layer needs more than LEFT. A failure leaves a partial tree behind. */
+/* Reads a blob of BLOB_BYTES from BLOB_FD and unpacks it to DIR_FD/root. The owners are rotated by ROTATION. Fails
+ * if the layer needs more than the allowance LEFT. After a failure a part of the tree stays on disk. */
 MUST_USE int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners owners,
 			  const struct rotation *rotation, const struct allowance *left,
 			  struct image_layer_info *ret, struct err *e);

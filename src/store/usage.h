@@ -1,6 +1,7 @@
 /*
- * Which sandbox uses which image: sandboxes/NAME/config.json names the digest of the manifest. A
- * sandbox whose config.json cannot be read is skipped, because it cannot be started either.
+ * Finds out which sandbox uses which image. The file sandboxes/NAME/config.json has the digest of
+ * the image's manifest. A sandbox whose config.json cannot be read is skipped, because it cannot be
+ * started anyway.
  */
 #pragma once
 
@@ -23,6 +24,6 @@ struct usage {
 
 MUST_USE int usage_read(int home_fd, struct usage *ret, struct err *e);
 void usage_done(struct usage *u);
-/* Appends the names of the sandboxes that use the image, separated by ", ". Returns false when no
- * sandbox does. */
+/* Appends the names of the sandboxes that use the image, separated by ", ". Returns false if no
+ * sandbox uses it. */
 bool usage_of(const struct usage *u, const char *manifest_digest, struct buf *names);

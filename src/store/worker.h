@@ -1,7 +1,7 @@
 /*
- * A worker parses hostile bytes. It is this same program, executed again with `--worker OP` and the
- * few descriptors that it needs. After its start it can reach nothing but these descriptors
- * (confine.h). It answers with one JSON object and exits.
+ * A worker is a process that parses hostile bytes. It runs the same program as its parent, with the
+ * arguments `--worker OP` and with the few descriptors that it needs. After its start it can reach
+ * nothing but these descriptors (store/confine.h). It answers with one JSON object and exits.
  *
  *   unpack ARG  reads a layer's blob on stdin, writes its tree to DIR/root, answers as layer.json;
  *               ARG is the image's allowance (allowance.h) and the blob's length
@@ -10,9 +10,9 @@
  *   merge ARG   merges the layers ARG of the directory on stdin into DIR
  *   erase ARG   removes DIR/ARG, also files of other owners
  *
- * An ordinary user's worker runs in a user namespace with the caller's subordinate ids, so that
- * files keep their owners. If the caller has no subordinate ids, the namespace maps only the
- * caller's own id.
+ * If an ordinary user runs cordon, the worker runs in a user namespace with the user's subordinate
+ * ids, so that files keep their owners. If the user has no subordinate ids, the namespace maps only
+ * the user's own id.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 #include "base/json.h"
 #include "base/spawn.h"
 
-#define WORKER_REPLY_MAX_BYTES (16u << 20) /* the names of an archive's files */
+#define WORKER_REPLY_MAX_BYTES (16u << 20) /* enough for the names of all files of an archive */
 
 /* Descriptors in the worker, besides stdin and stdout. */
 #define WORKER_DIR_FD 3
@@ -35,20 +35,21 @@ struct worker_job {
 
 struct worker {
 	struct child child; /* pid 0 when not running */
-	int control_fd;     /* reaches its end of file when the worker has answered and exited */
+	/* a read reports the end of file when the worker has answered and exited */
+	int control_fd;
 	struct buf reply;
 };
 
 MUST_USE int worker_start(const struct worker_job *j, struct worker *ret, struct err *e);
-/* Reads what has arrived, without waiting. Returns true when the answer is complete; then call
- * worker_finish(). */
+/* Reads the bytes that have arrived, without waiting. Returns true when the answer is complete.
+ * Then worker_finish() must be called. */
 bool worker_advance(struct worker *w);
 /* Waits until the worker exits. If the worker reports an error, fails with that error. RET may be
  * NULL when the answer does not matter. */
 MUST_USE int worker_finish(struct worker *w, struct json_doc **ret, struct err *e);
 /* Kills the worker if it still runs, and reaps it. */
 void worker_stop(struct worker *w);
-/* worker_start() and worker_finish() in one. */
+/* Calls worker_start() and worker_finish(). */
 MUST_USE int worker_run(const struct worker_job *j, struct json_doc **ret, struct err *e);
 
 /* main() of the worker. */
