@@ -1,7 +1,7 @@
 /*
- * The first grant or revocation of a Workspace makes its record, and the record stays, because later grants are compared
- * with its highest generation and revision. The number of records is therefore bounded, and a full table refuses new
- * Workspaces.
+ * The first grant or revocation of a Workspace makes its record. The record is never removed, because later grants
+ * are compared with the highest generation and revision in it. So the number of records must have a limit, and a
+ * full table refuses new Workspaces.
  */
 #include "service/admission.h"
 
@@ -341,7 +341,7 @@ int admission_install(struct admission *a, const struct admission_grant *g, stru
 		return -1;
 	if (!known && a->roll.n >= a->max)
 		return refuse(f, CAPACITY_TEXT);
-	/* check before a record is added, so that a refused Workspace takes no record */
+	/* we check this before a record is added, so that a refused grant makes no record */
 	if (check_order(known ? known : &unknown, g, fenced, f) < 0)
 		return -1;
 	r = find_or_add(a, &t, f);

@@ -23,7 +23,7 @@ struct backend {
 	struct sessions *sessions;
 	enum backend_name name;
 	enum backend_state state;
-	uint64_t retry_ns; /* after this time a failure is not remembered any more */
+	uint64_t retry_ns; /* until this time a failure is remembered */
 	bool probing;
 	bool outdated; /* another backend was selected while the probe ran */
 	char *why;     /* the reason why the backend does not work, or NULL */
@@ -59,7 +59,8 @@ static void set_state(struct backend *b, enum backend_state state, const char *w
 	b->state = state;
 }
 
-/* By default our engine is used, even if Docker is installed too: people who install this server want our engine. */
+/* By default our engine is used, even if Docker is installed too, because people who install this server want our
+ * engine. */
 enum backend_name backend_parse(const char *wanted)
 {
 	if (strcmp(wanted, "cordon") == 0)

@@ -10,7 +10,8 @@
 #include "spec/list.h"
 
 #define HOST_IMAGE "host"
-#define NET_TEXT_MAX_BYTES (1u << 20) /* a policy as JSON; no configuration is that long */
+/* for a policy as JSON; the policy of a real configuration is far shorter */
+#define NET_TEXT_MAX_BYTES (1u << 20)
 #define HOME_PLACE "/home"
 
 static void add_env(struct spec *s, const char *key, const char *value)
@@ -40,7 +41,8 @@ static void add_mount(struct spec *s, const char *source, const char *guest, enu
 						       .readonly = mode == BOX_MODE_RO };
 }
 
-/* Adds a script `python` for LangBot's tools: many systems have only python3. A `python` of the image is preferred. */
+/* Adds a script `python` for LangBot's tools, because many systems have only python3. If the image has a `python`,
+ * the script runs that one. */
 static void add_python(struct spec *s)
 {
 	static const char body[] = "#!/bin/sh\n"
@@ -72,7 +74,7 @@ const char *blueprint_mount(const struct box_spec *b, uint64_t number, bool *ret
 	return NULL;
 }
 
-/* Refuses paths of Windows, which box_spec_decode() accepts. */
+/* Refuses Windows paths. box_spec_decode() accepts them. */
 static int check_paths(const struct box_spec *b, struct fault *f)
 {
 	if (b->host_path && b->host_path[0] != '/')
@@ -86,7 +88,7 @@ static int check_paths(const struct box_spec *b, struct fault *f)
 	return 0;
 }
 
-/* The network goes through the gateway, with the policy of the configuration. */
+/* Sets the network policy of the sandbox to the policy of the configuration. */
 static int set_network(struct spec *s, const struct blueprint *p, const struct box_spec *b,
 		       struct fault *f)
 {
@@ -111,7 +113,8 @@ static int set_network(struct spec *s, const struct blueprint *p, const struct b
 	return r;
 }
 
-/* `nsjail` always shows this machine's programs. For `cordon`, the configuration replaces the default image. */
+/* The backend `nsjail` always uses the image `host`. For the backend `cordon`, the configuration says which image
+ * replaces the default image. */
 static int set_image(struct spec *s, const struct blueprint *p, const struct box_spec *b,
 		     struct fault *f)
 {
@@ -121,7 +124,8 @@ static int set_image(struct spec *s, const struct blueprint *p, const struct box
 							     : b->image;
 	struct err e;
 
-	/* do not parse a path: parse_image() would call getcwd(), which the filter of the server forbids */
+	/* refuse a path before it is parsed: parse_image() would call getcwd(), and the server's seccomp filter
+	 * forbids this call */
 	if (image_is_local(word))
 		return fault_about(f, FAULT_VALIDATION, "image ", str_of(word),
 				   " is no image of a registry");
@@ -131,7 +135,7 @@ static int set_image(struct spec *s, const struct blueprint *p, const struct box
 	return 0;
 }
 
-/* Adds the directories that commands may write to. They lie in the sandbox's own layer on disk, not in memory. */
+/* Adds the directories to which commands may write. They are in the sandbox's own layer on disk, not in memory. */
 static void add_places(struct spec *s, const struct box_spec *b)
 {
 	static const char *const places[] = { "/tmp", HOME_PLACE, "/var/tmp", "/run" };

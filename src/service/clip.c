@@ -40,7 +40,7 @@ static bool find_cut(struct cut *c, size_t n, size_t limit)
 		c->tail = room - head;
 	}
 	write_notice(c, n);
-	/* the last notice may be a digit longer, which would exceed the limit */
+	/* the final notice may be a digit longer; then the text would exceed the limit */
 	while (c->head + c->tail + c->n_notice > limit) {
 		c->tail--;
 		write_notice(c, n);

@@ -86,7 +86,7 @@ static void finish(struct examiner *x)
 			clock_mono_ns() +
 			(uint64_t)x->parts.admission->policy.readiness_cache_sec * NS_PER_SEC;
 	}
-	told = x->result; /* copied, because a caller may begin a new examination */
+	told = x->result; /* this is a copy, because a callback may begin a new examination */
 	error = x->error ? xstrdup(x->error) : NULL;
 	told.error = error;
 	a = x->askers;

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "service/python.h"
 
-/* In the order of enum fault_class. */
+/* The names of the classes, indexed by enum fault_class. */
 static const char *const class_names[] = {
 	[FAULT_NONE] = "",
 	[FAULT_ADMISSION] = "BoxAdmissionError",
@@ -30,7 +30,8 @@ static const char *const class_names[] = {
 static_assert(ARRAY_SIZE(class_names) == FAULT_CLASS_COUNT, "a class has no name");
 
 #define CUT_NOTICE "... [protocol error truncated]"
-/* How many bytes of a text are read: at least one character more than is kept, so that a longer text is noticed. */
+/* How many bytes of a text are read. This is at least one character more than is kept, so that we notice a longer
+ * text. */
 #define LOOK_MAX_BYTES ((FAULT_TEXT_MAX + 1) * 4u)
 
 const char *fault_class_name(enum fault_class class)

@@ -7,8 +7,9 @@
 #include "base/clock.h"
 
 #define RECEIPT_MAX_BYTES 65536u
-#define QUESTION_MAX_BYTES 4096u              /* names of skills have at most 64 characters */
-#define EXPIRY_STEP_NS ((uint64_t)NS_PER_SEC) /* between two searches for expired grants */
+#define QUESTION_MAX_BYTES 4096u /* names of skills have at most 64 characters */
+/* the pause between two searches for expired grants */
+#define EXPIRY_STEP_NS ((uint64_t)NS_PER_SEC)
 
 #define EXPIRED_TEXT "Sandbox admission grant has expired"
 #define MISSING_TEXT "Sandbox admission grant is missing"
@@ -271,7 +272,8 @@ struct fitting {
 	void *arg;
 };
 
-/* Matches sessions of the Workspace other than the session that the tenant is about to use. */
+/* Returns true for every session of the Workspace except the session that the tenant is about to
+ * use. */
 static bool is_another(void *arg, const struct tenant *t, const char *id)
 {
 	const struct tenant *own = arg;

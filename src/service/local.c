@@ -30,7 +30,7 @@
 #define NAME_PREFIX "box-"
 #define LABEL_SPEC "cordon.box.spec"
 #define LABEL_BACKEND "cordon.box.backend"
-#define FIRST_BACKEND "nsjail" /* made the sandboxes that have no label of a backend */
+#define FIRST_BACKEND "nsjail" /* the backend of sandboxes that have no label with a backend */
 #define SPEC_TEXT_MAX_BYTES (1u << 20)
 #define WAIT_STEP_MS 20
 #define WAIT_SEC 60  /* how long to wait for a sandbox that another process makes */
@@ -80,7 +80,7 @@ static const char *backend_of(const struct record *r)
 	return word ? word : FIRST_BACKEND;
 }
 
-/* Reads the spec that made the sandbox of R. */
+/* Reads the BoxSpec with which the sandbox of the record *R was made. It is in a label. */
 static int read_label(const struct record *r, struct box_spec *ret, struct fault *f)
 {
 	const char *text = find_label(&r->spec, LABEL_SPEC);
@@ -92,7 +92,8 @@ static int read_label(const struct record *r, struct box_spec *ret, struct fault
 	return box_spec_decode(json_root(doc), ret, f);
 }
 
-/* Compares the session of R with what the call wants. *RET_SAME is false if only the extra mounts differ. */
+/* Compares the session of the record *R with the spec of the call. *RET_SAME is false if only the extra mounts
+ * differ. */
 static int compare(const struct use *u, const struct record *r, bool *ret_same, struct fault *f)
 {
 	struct box_spec has = { 0 };
@@ -118,7 +119,8 @@ enum found {
 	FOUND_BUSY,    /* another call holds the lock */
 };
 
-/* Locks the directory of R. Fails if another call holds the lock, or if the name leads to another sandbox by now. */
+/* Locks the directory of the record *R. Fails if another call holds the lock, or if the name belongs to another
+ * sandbox by now. */
 static enum found lock(struct use *u, struct record *r)
 {
 	AUTO_FD now = -1;
@@ -135,7 +137,7 @@ static enum found lock(struct use *u, struct record *r)
 	return FOUND_READY;
 }
 
-/* Connects to the sandbox, which is locked. */
+/* Connects to the sandbox. The caller has locked it. */
 static int connect_to(struct use *u, enum found *ret, struct fault *f)
 {
 	struct client c;
@@ -150,7 +152,7 @@ static int connect_to(struct use *u, enum found *ret, struct fault *f)
 	return 0;
 }
 
-/* Removes the locked sandbox. A sandbox cannot change its mounts, so the caller makes a new sandbox. */
+/* Removes the locked sandbox, so that the caller makes a new one: the mounts of a sandbox cannot be changed. */
 static int replace(struct use *u, enum found *ret, struct fault *f)
 {
 	struct err e = { 0 };

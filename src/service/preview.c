@@ -6,7 +6,8 @@
 
 void preview_init(struct preview *p)
 {
-	/* the buffer is twice as long as the tail, so that few additions move bytes */
+	/* the buffer is twice as long as the tail that we keep, so that bytes are moved only now
+	 * and then */
 	buf_init(&p->tail, PREVIEW_HELD_BYTES);
 }
 
@@ -25,7 +26,7 @@ void preview_add(struct preview *p, const void *bytes, size_t n)
 					   ? p->tail.n + n - TAIL_BYTES
 					   : p->tail.n);
 	buf_add(&p->tail, (const char *)bytes + skip, n);
-	p->tail.failed = false; /* without memory, the preview keeps its older text */
+	p->tail.failed = false; /* if there is no memory, the preview keeps its older text */
 }
 
 void preview_render(const struct preview *p, struct buf *out)

@@ -1,7 +1,7 @@
 /*
- * `held`, from `at` on, is the output that no attachment has got. The job reads only while an attachment wants more.
- * `held` is therefore at most one chunk and an unfinished line. When the process has ended, `held` is the rest of the
- * pipe.
+ * The bytes of `held` from the offset `at` on are output that no attachment has got. The job reads output only
+ * while an attachment wants more. So `held` has at most one chunk and an unfinished line. After the end of the
+ * process, `held` has the rest of the pipe.
  */
 #include "service/process.h"
 
@@ -20,7 +20,8 @@
 
 #define HELD_MAX_BYTES (PROCESS_LINE_MAX_BYTES + (2u << 20)) /* a line, a chunk and the pipe */
 #define INPUT_MAX_BYTES (PROCESS_LINE_MAX_BYTES + 1)         /* one message and its newline */
-/* The log gets so much of the standard error of each process: a process that floods it must not fill the disk. */
+/* The log gets only this much of the stderr of each process, so that a process that prints very much cannot fill
+ * the disk. */
 #define EXCERPTS_PER_SECOND 4u
 #define EXCERPT_BYTES 512u
 
@@ -129,8 +130,8 @@ static void give_line(struct process *p, size_t end, size_t next)
 		a->blocked = true;
 }
 
-/* Skips a line beyond the limit and ends the attachment. The next attachment starts after that line. END is the end of
- * the line's bytes so far. OPEN says that more bytes of the line follow. */
+/* Skips a line beyond the limit and ends the attachment. The next attachment starts after that line. END is the
+ * offset after the bytes of the line that we have. OPEN is true if more bytes of the line follow. */
 static void refuse_line(struct process *p, size_t end, bool open)
 {
 	bool told = p->skipping;
@@ -141,8 +142,8 @@ static void refuse_line(struct process *p, size_t end, bool open)
 		end_attachment(p->attached, 1009);
 }
 
-/* Gives the attachment the complete lines, then asks the job for more output if it is wanted. The callbacks may call
- * anything except process_free(). */
+/* Gives the complete lines to the attachment, and then asks the job for more output if the attachment wants it. The
+ * callbacks may call any function except process_free(). */
 static void pump(struct process *p)
 {
 	while (p->attached && !p->attached->blocked) {
@@ -249,7 +250,9 @@ bool attachment_say(struct attachment *a, const char *text, size_t n)
 		return true;
 	p->owner.used(p->owner.arg);
 	if (p->input.n > 0 || !ceiling_take(p->ceiling, n + 1))
-		return true; /* drop the message: the caller did not wait, or memory is short */
+		/* the message is dropped, because the calling code did not wait for `room` or
+		 * memory is short */
+		return true;
 	buf_add(&p->input, text, n);
 	buf_add_char(&p->input, '\n');
 	return feed(p);

@@ -134,7 +134,7 @@ void profile_write_timeout(const struct profile *p, const struct json_value *giv
 {
 	int64_t seconds;
 
-	/* a fraction above the bound becomes the bound; the validation refuses every other fraction */
+	/* a fraction above the maximum becomes the maximum; the validation refuses every other fraction */
 	if (given->type == JSON_DOUBLE && given->number > (double)p->max_timeout_sec)
 		json_int(w, p->max_timeout_sec);
 	else if (python_int(given, &seconds) == 0 && seconds > p->max_timeout_sec)

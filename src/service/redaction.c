@@ -1,7 +1,7 @@
 /*
- * A scan from left to right. At each place every finder may recognize a secret. The first finder that does so appends
- * the replacement and says how many bytes it replaced. Finders that look for words start only where a word starts, so
- * that a long word is read once by each finder.
+ * The text is scanned from left to right. At each place the finders look for a secret, one after the other. The
+ * first finder that recognizes a secret appends the replacement, and returns how many bytes it replaced. Finders
+ * that look for words begin only where a word begins, so that each finder reads a long word only once.
  */
 #include "service/redaction.h"
 
@@ -201,7 +201,7 @@ static size_t find_key(const struct scan *s, size_t at)
 	return 0;
 }
 
-/* A JSON web token: up to three parts in base64, which dots join. */
+/* A JSON web token: up to three parts in base64, joined by dots. */
 static size_t find_web_token(const struct scan *s, size_t at)
 {
 	size_t n;
@@ -238,8 +238,8 @@ static bool is_in_line(char c)
 	return c != '\n' && c != '\r' && !is_quote(c);
 }
 
-/* Returns the length of a scheme whose value is one word, and of the blanks behind the scheme. Returns 0 if there is
- * another word, which may be the secret itself. */
+/* If a scheme whose value is one word begins at AT, returns the length of the scheme and of the blanks after it.
+ * Returns 0 for any other word, because this word may be the secret itself. */
 static size_t scheme_at(const struct scan *s, size_t at)
 {
 	static const char *const schemes[] = { "bearer", "basic", "token" };
@@ -284,7 +284,8 @@ static size_t quoted(const struct scan *s, size_t at, char c)
 	return n;
 }
 
-/* `"name": "value"`, in JSON or in Python's quotes, if the name is that of a secret. */
+/* A member `"name": "value"`, in JSON or in Python's quotes, if the name is the name of a
+ * secret. */
 static size_t find_field(const struct scan *s, size_t at)
 {
 	char c = s->text.p[at];
@@ -311,7 +312,7 @@ static size_t find_field(const struct scan *s, size_t at)
 	return to + 1 + n - at;
 }
 
-/* `NAME=value`, if the name is in upper case and that of a secret. */
+/* A variable `NAME=value`, if the name is in upper case and is the name of a secret. */
 static size_t find_variable(const struct scan *s, size_t at)
 {
 	size_t name, n;
@@ -360,7 +361,7 @@ static size_t find_password(const struct scan *s, size_t at)
 	return (size_t)(end - (s->text.p + at));
 }
 
-/* A parameter of a URL or of a web form, if its name is that of a secret. */
+/* A parameter of a URL or of a web form, if its name is the name of a secret. */
 static size_t find_parameter(const struct scan *s, size_t at)
 {
 	static const char *const names[] = { "key",     "code",      "jwt",

@@ -29,7 +29,7 @@ static bool is_blank(const struct json_value *payload, const char *field)
 	return !v || v->type == JSON_NULL || (v->type == JSON_STRING && v->string.n == 0);
 }
 
-/* Copies the fields of the call, except those that the profile locks or bounds. */
+/* Copies the fields of the call, except fields that the profile locks or limits. */
 static void copy_given(const struct service_config *c, const struct json_value *payload,
 		       struct json_writer *w)
 {
@@ -170,7 +170,7 @@ static int resolve_call(const struct service_config *c, const struct json_value 
 	else if (query_session_id(q, str_of(c->forced_template ? c->forced_template : ""), &id, f) <
 		 0)
 		return -1;
-	if (buf_failed(&id)) /* a cut id could be the id of another session */
+	if (buf_failed(&id)) /* an id that was cut off could be the id of another session */
 		return fault_set(f, FAULT_VALIDATION, "the session id is too long");
 	json_writer_init(&w, &text, 0);
 	json_begin_object(&w);

@@ -28,7 +28,8 @@ struct runtime {
 	struct backend *backend;
 	struct fence fence;
 	const char *directory, *home;
-	struct model_texts roots; /* mounts must lie in one of these; empty means anywhere */
+	/* the host paths of mounts must be in one of these directories; an empty list allows all */
+	struct model_texts roots;
 	struct cordon_config cordon;
 	char *skills_root;
 	struct workplace workplace;
@@ -162,8 +163,8 @@ static void select_backend(struct runtime *r)
 		backend_select(r->backend, name);
 }
 
-/* Lowers max_sessions to what the limit of open files allows. Peers send their configuration at each connection, so
- * the log gets each value once. */
+/* Lowers max_sessions to the number that the limit of open files allows. Peers send their configuration with each
+ * connection, so the same value is logged only once. */
 static void fit_limits(struct runtime *r)
 {
 	struct box_limits *l = &r->config.limits;
@@ -179,7 +180,7 @@ static void fit_limits(struct runtime *r)
 		 l->max_sessions, wanted, r->descriptors);
 }
 
-/* Checks everything before it changes anything. */
+/* Checks the whole configuration before it changes any setting. */
 static int configure(struct runtime *r, const struct json_value *config, struct fault *f)
 {
 	struct model_texts roots = { 0 };
@@ -219,7 +220,7 @@ static void note_workspace(struct runtime *r, const struct fault *fault)
 	r->workspace_error = fault ? xstrdup(fault->text) : NULL;
 }
 
-/* An init that waits for its default workspace. */
+/* An action `box_init` that waits for the default workspace. */
 struct init {
 	struct runtime *runtime;
 	struct reply reply;
@@ -251,7 +252,8 @@ void runtime_configure(struct runtime *r, const struct json_value *config,
 	workplace_find(&r->workplace, true, on_workspace, i);
 }
 
-/* Only logs: the peer's init will fail for the same reason, and the peer gets that fault. */
+/* Only writes to the log: the peer's `box_init` will fail for the same reason, and then the peer
+ * gets the fault. */
 static void on_first_workspace(void *arg, const struct fault *fault)
 {
 	note_workspace(arg, fault);

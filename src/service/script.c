@@ -1,4 +1,4 @@
-/* What a login shell runs for an exec or a managed process. */
+/* Makes the script that a login shell runs for a command or a managed process. */
 #include "service/script.h"
 
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #define SCRIPT_MAX_BYTES (2u << 20)     /* a command of 1 MiB and the lines around it */
 #define SCRIPTS_PATH "/.msb/scripts"
 
-/* A login shell reads the image's profile, which may replace PATH. Sets the caller's PATH again. */
+/* A login shell reads the image's profile, which may replace PATH. Adds a line that sets the peer's
+ * PATH again. */
 static void add_path(struct buf *b, const struct model_env *env)
 {
 	for (size_t i = 0; i < env->n; i++)
@@ -50,8 +51,8 @@ static void fill_env(struct script *s, const struct model_env *env, struct exec_
 	m->n_env = env->n;
 }
 
-/* Passes the script as one argument. A script that is too long for one argument is passed in pieces. The shell joins
- * the pieces, and drops them from its arguments before the script begins. */
+/* Passes the script as one argument. If the script is too long for one argument, passes it in several pieces. The
+ * shell joins the pieces, and removes them from its arguments before the script begins. */
 static void fill_argv(struct script *s, struct exec_message *m)
 {
 	size_t n_pieces = (s->text.n + ARGUMENT_MAX_BYTES - 2) / (ARGUMENT_MAX_BYTES - 1);

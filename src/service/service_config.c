@@ -93,8 +93,8 @@ static bool is_in_docker(void)
 	return access("/.dockerenv", F_OK) == 0;
 }
 
-/* Applies LangBot's own rule: a WebSocket if there is an endpoint, if LangBot runs in Docker or if
- * STANDALONE is set, otherwise a child. */
+/* Applies LangBot's own rule. The runtime is reached through a WebSocket if there is an endpoint,
+ * if LangBot runs in Docker or if STANDALONE is true. Otherwise the runtime is a child. */
 static void follow_langbot(struct runtime_config *r, bool standalone)
 {
 	const char *far = is_in_docker() ? LANGBOT_HOST_IN_DOCKER : LANGBOT_HOST_STANDALONE;
@@ -106,7 +106,7 @@ static void follow_langbot(struct runtime_config *r, bool standalone)
 		r->kind = RUNTIME_WEBSOCKET;
 }
 
-/* Reads a list of words, or one text that blanks divide into words. */
+/* Reads a list of words, or one text in which blanks separate the words. */
 static int read_command(const struct json_value *v, struct model_texts *ret, struct fault *f)
 {
 	struct model m = { .v = v, .inside = "box.runtime.", .class = FAULT_VALIDATION, .f = f };

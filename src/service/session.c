@@ -2,8 +2,8 @@
  * The sandbox of a session, with its connection, its leash and its processes.
  *
  * A session ends in two steps. First all processes are stopped at once. Then the leash is half-closed, which makes
- * the supervisor end the sandbox. Reading the leash gives its end of file when the sandbox is gone. No step needs a
- * hand or a lock.
+ * the supervisor end the sandbox. When the sandbox is gone, a read of the leash reports the end of file. No step
+ * needs a hand or a lock.
  */
 #include "service/session.h"
 
@@ -18,7 +18,7 @@
 #include "service/result.h"
 #include "spec/cpus.h"
 
-#define GONE_MS 10000 /* if a supervisor takes longer to end its sandbox, it hangs */
+#define GONE_MS 10000 /* if a supervisor needs more time to end its sandbox, we take it as hung */
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
@@ -31,7 +31,8 @@ static void on_limits(void *arg, const struct err *why)
 {
 	struct session *n = arg;
 
-	/* a limit below the memory in use is refused; session_allow() sets it again when the next process ends */
+	/* the kernel refuses a limit below the memory in use; session_allow() tries again when the next process
+	 * ends */
 	if (why && why->code != ERR_NOT_RUNNING)
 		log_line(LOG_INFO, "sandbox '%s': its limits were not changed: %s", n->sandbox,
 			 why->msg);
@@ -71,7 +72,7 @@ static bool has_running_process(const struct session *n)
 	return false;
 }
 
-/* Frees the session when the sandbox is gone, or when it took too long. */
+/* Frees the session. Called when the sandbox is gone, or when its end took too long. */
 static void session_gone(struct session *n)
 {
 	struct slot *s = n->slot;
@@ -87,7 +88,7 @@ static void on_leash_gone(void *arg)
 
 	n->gone = true;
 	if (n->closing && !n->line)
-		session_gone(n); /* otherwise on_line_gone() follows */
+		session_gone(n); /* if the line is still there, on_line_gone() follows */
 }
 
 static void on_overdue(void *arg)
@@ -148,7 +149,8 @@ static void on_process_ended(void *arg, struct process *p)
 		if (!has_running_process(n) && n->line)
 			let_go(n);
 	} else if (w && w->stage == STAGE_ENDING) {
-		slot_continue(n->slot); /* do not trim: W stopped P and still needs P's record */
+		/* the list is not trimmed: the work that stopped P still reads P */
+		slot_continue(n->slot);
 	} else {
 		sessions_trim_completed(n->slot->all);
 	}

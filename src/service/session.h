@@ -18,8 +18,7 @@
 
 struct session {
 	struct slot *slot;
-	/* the spec with which the session was created, without its command and
-		 * environment */
+	/* the spec with which the session was created, without its command and environment */
 	struct box_spec spec;
 	struct holding held; /* bytes of the spec */
 	char *sandbox;       /* the name of the sandbox */

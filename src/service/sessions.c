@@ -18,7 +18,8 @@ static bool same_tenant(const struct tenant *a, const struct tenant *b)
 	return a->legacy == b->legacy && (a->legacy || strcmp(a->placement, b->placement) == 0);
 }
 
-/* FNV-1a. A peer whose ids collide only slows itself down, because there are at most a few thousand ids. */
+/* The hash is FNV-1a. A peer can choose ids that collide, but this slows down only the peer itself, because there
+ * are at most a few thousand ids. */
 static struct slot **bucket_of(struct sessions *all, const struct tenant *t, const char *id)
 {
 	uint32_t hash = 2166136261u;
@@ -215,7 +216,7 @@ unsigned sessions_running_processes(const struct sessions *all)
 	return c.running_processes;
 }
 
-/* Removes records of ended processes that are older than the retention time. */
+/* Forgets processes that ended longer ago than the retention time. */
 static void forget_old_processes(struct sessions *all, uint64_t now_ns)
 {
 	uint64_t keep_ns = (uint64_t)all->limits->completed_process_retention_sec * NS_PER_SEC;
@@ -383,7 +384,7 @@ void sessions_try(struct sessions *all, const struct session_trial *t, const str
 
 /* --- ending many sessions -------------------------------------------------------------------- */
 
-/* A caller that waits until the sessions of some tenants are gone. */
+/* A call of sessions_drop() that waits until its sessions are gone. */
 struct drop {
 	unsigned left;
 	struct reply reply;

@@ -85,7 +85,7 @@ static int ask(int sock, struct json_doc **ret, struct err *e)
 	return r < 0 ? err_sys(e, -r, "ask the skill worker") : receive(sock, ret, e);
 }
 
-/* Copies the member `data` of a reply to a document of its own. */
+/* Copies the member `data` of a reply to a new document. */
 static int take_data(const struct json_value *reply, struct json_doc **ret, struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(SKILLS_REPLY_MAX_BYTES);

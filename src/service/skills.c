@@ -28,7 +28,7 @@ struct request {
 	bool imports;   /* the worker has asked for the source */
 	bool lost_root; /* the worker has found that its root was deleted */
 	loop_id timer;
-	enum fault_class class; /* the class of a failure of the worker itself */
+	enum fault_class class; /* the class of the fault if the worker itself fails */
 	struct reply reply;
 };
 
@@ -169,7 +169,8 @@ static void tell_data(struct request *r, const struct json_value *data)
 		finish(r, NULL, &b);
 }
 
-/* Queues the first request again, for another worker. Returns false if the worker may not ask for that. */
+/* Puts the first request back into the queue, for another worker. Returns false if the worker has no right to ask
+ * for that. */
 static bool begin_again(struct skills *s, const char *with)
 {
 	struct request *r = s->first;
@@ -321,7 +322,7 @@ static int ask_for_worker(struct skills *s)
 	return 0;
 }
 
-/* Takes the descriptors. */
+/* Owns both descriptors from then on. */
 static void add_worker(struct skills *s, int sock, int pidfd)
 {
 	s->sock = sock;
@@ -359,7 +360,7 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	advance(s);
 }
 
-/* Does the steps of the first request until one has to wait. */
+/* Does the next steps of the first request, until a step must wait. */
 static void advance(struct skills *s)
 {
 	while (s->first && !s->busy && !s->asked) {
@@ -422,7 +423,8 @@ static char *find_source(const char *op, const struct tenant *t, const struct js
 	return xstrndup(v->string.p, v->string.n);
 }
 
-/* Returns the class of failures: BoxError for list and get, and validation for all other operations. */
+/* Returns the fault class of failures: FAULT_BOX for the operations `list` and `get`, and FAULT_VALIDATION for all
+ * others. */
 static enum fault_class failure_class(const char *op)
 {
 	return strcmp(op, "list") == 0 || strcmp(op, "get") == 0 ? FAULT_BOX : FAULT_VALIDATION;

@@ -102,7 +102,7 @@ void tenant_session_digest(const struct tenant *t, struct str cleaned,
 	unsigned char sum[SHA256_BYTES];
 	struct sha256 h;
 
-	/* no other tenant has the legacy tenant's placement, which is "" */
+	/* the placement of the legacy tenant is "", which no other tenant has */
 	sha256_init(&h);
 	sha256_add(&h, t->placement, strlen(t->placement) + 1);
 	sha256_add(&h, cleaned.p, cleaned.n);

@@ -1,7 +1,7 @@
 /*
- * The queue of one slot. slot_continue() calls the function of the first work, such as run_exec(). The function tests
- * in order what the work needs. If something is missing, the function begins the step that provides it, and returns.
- * The end of this step calls slot_continue(), and the function starts from its beginning again.
+ * The queue of one slot. slot_continue() calls the function of the first work, such as run_exec(). The function
+ * tests in order what the work needs. If something is missing, the function begins the step that provides it, and
+ * returns. When this step has ended, slot_continue() is called, and the function starts from its beginning again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +126,8 @@ void work_cancel(struct work *w)
 
 /* --- a sandbox for the work ------------------------------------------------------------------ */
 
-/* If a path that the caller named is missing or blocked, sets the text of the Box protocol and returns true. */
+/* If a path that the peer named is missing or not allowed, sets the fault with the text that the Box protocol
+ * prescribes, and returns true. */
 static bool blame_mount(struct work *w, uint64_t mount, enum err_code code)
 {
 	bool extra;
@@ -142,14 +143,16 @@ static bool blame_mount(struct work *w, uint64_t mount, enum err_code code)
 	return true;
 }
 
-/* Sets a fault that tells the caller's mistake. Every other failure counts as a failure of the backend. */
+/* If the peer made a mistake, sets a fault that says which. Every other failure counts as a failure of the
+ * backend. */
 static void fail_creation(struct work *w, uint64_t mount, const struct err *why)
 {
 	struct sessions *all = w->slot->all;
 
 	if (blame_mount(w, mount, why->code))
 		return;
-	/* an error about a mount is the caller's: for instance, this account may not look into that directory */
+	/* an error about a mount is a mistake of the peer: for instance, this account may not look into that
+	 * directory */
 	if (mount || why->code == ERR_INVALID || why->code == ERR_DENIED ||
 	    why->code == ERR_NOT_FOUND) {
 		fault_set(&w->fault, FAULT_VALIDATION, "%s", why->msg);
@@ -164,7 +167,8 @@ static void fail_creation(struct work *w, uint64_t mount, const struct err *why)
 	all->engine.failed(all->engine.arg);
 }
 
-/* Called only for a trial. The warnings of its sandbox say which limits the engine does not enforce. */
+/* Called only for a trial. The warnings about the sandbox of the trial say which limits the engine does not
+ * enforce. */
 static void log_warnings(const char *lines)
 {
 	struct str rest = str_of(lines);
@@ -482,7 +486,7 @@ struct work *sessions_stop_process(struct sessions *all, const struct tenant *t,
 	return w;
 }
 
-/* Fails the execs that wait for a session which will be deleted. */
+/* Lets all commands fail that wait for a session which will be deleted. */
 static void fail_waiting_execs(struct slot *s)
 {
 	if (!s->session || s->session->closing)
