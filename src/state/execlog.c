@@ -15,7 +15,7 @@
 #include "base/str.h"
 
 #define LINE_MAX_BYTES (1u << 20) /* a 64 KiB chunk with every byte escaped, and some room */
-#define CHECK_EVERY 32            /* records between two checks of the file */
+#define CHECK_EVERY 32            /* the file is checked once per this many entries */
 
 static const char *const source_names[] = { "stdout", "stderr", "output", "system", "net" };
 
@@ -130,6 +130,7 @@ void execlog_add(struct execlog *l, uint64_t id, enum execlog_source s, const vo
 	json_key_str(&w, "t", now);
 	json_end_object(&w);
 	buf_add_char(&l->line, '\n');
-	if (!buf_failed(&l->line)) /* a full disk must not stop the command */
+	/* a failed write is ignored, because a full disk must not stop the command */
+	if (!buf_failed(&l->line))
 		IGNORE(write(l->fd, l->line.p, l->line.n));
 }

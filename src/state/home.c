@@ -68,8 +68,8 @@ static bool is_empty(int fd, const char *name)
 	return d && !dir_next(d);
 }
 
-/* Returns true for an entry that a fresh home may hold: the configuration, which users write first, or an empty
- * directory that another command makes while it adopts the home. */
+/* Returns true for an entry that a new home may have: the configuration, which users may write before the first
+ * command, or an empty directory that another command makes while it adopts the home. */
 static bool is_known(int fd, const char *name)
 {
 	if (strcmp(name, "config.json") == 0)
@@ -104,8 +104,8 @@ static int refuse(const char *path, const char *why, struct err *e)
 }
 
 /* Tells ext4 to spread sandboxes over its block groups. Without a journal, as in many virtual machines, ext4 skips
- * all recently deleted inodes of a block group whenever it makes a file there, which is slow if all sandboxes share
- * one group. Other file systems do not know the flag. */
+ * all recently deleted inodes of a block group whenever it makes a file in the group. This is slow if all sandboxes
+ * share one group. Other file systems do not know the flag. */
 static void spread(int fd, const char *dir)
 {
 	AUTO_FD one = openat(fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -143,7 +143,8 @@ static int adopt(const char *path, int fd, struct err *e)
 	return 0;
 }
 
-/* The second line of the marker is empty, or one of these texts with the kernel's release. */
+/* The second line of the marker file is empty, or it is one of these texts and the kernel's
+ * release. */
 static const char *const served_words[] = {
 	[HOME_SERVED_ON_DISK] = "layers on disk by fuse-overlayfs: Linux ",
 	[HOME_SERVED_ALL] = "layers by fuse-overlayfs: Linux ",
@@ -198,8 +199,9 @@ static void write_place(struct buf *text, const char *name, const char *path,
 	buf_add_char(text, '\n');
 }
 
-/* Reads the marker from TEXT, and cuts TEXT into lines. A newer format is refused, because it may mean something else.
- * An empty marker is still being written. */
+/* Reads the contents TEXT of the marker file, and cuts TEXT into lines. A newer format is refused, because its
+ * contents may mean something else. An empty marker file is no error, because another command is still writing
+ * it. */
 static int check_format(struct home *h, const char *path, char *text, struct err *e)
 {
 	char *served, *rest = text;
@@ -236,7 +238,8 @@ static int read_marker(struct home *h, const char *path, int marker, struct err 
 	return check_format(h, path, text, e);
 }
 
-/* Writes the marker again, with another SERVED, or with PLACE instead of the old place of the same name. */
+/* Writes the marker file again. If SERVED is not NULL, the file gets this value. If PLACE is not NULL, it replaces
+ * the old place of the same name. */
 static int rewrite(const struct home *h, const enum home_served *served,
 		   const struct home_place *place, struct err *e)
 {
@@ -308,7 +311,8 @@ static int check_ours(struct home *h, const char *path, int fd, struct err *e)
 
 /* --- parts that live elsewhere --------------------------------------------------------------- */
 
-/* Returns true if the owner of the directory has marked it as a new place, which places_apply() will record. */
+/* Returns true if the owner of the directory PATH has marked it as a new place. places_apply() will note the
+ * place. */
 static bool is_meant(const char *path)
 {
 	struct identity unknown = { 0 };
@@ -322,8 +326,8 @@ static bool is_meant(const char *path)
 	       S_ISREG(mark.st_mode) && mark.st_size == 0;
 }
 
-/* Checks that the link in the home leads to the directory that it led to when it was made. A link that leads to
- * another path is no error: an older cordon made it, or a move was interrupted. */
+/* Checks that the link in the home still leads to the directory to which it led when it was made. A link that leads
+ * to another path is no error: an older cordon made it, or a move was interrupted. */
 static int check_place(const struct home *h, struct home_place *p, struct err *e)
 {
 	char target[PATH_MAX];
@@ -335,15 +339,14 @@ static int check_place(const struct home *h, struct home_place *p, struct err *e
 	p->held = identity_open(p->path, &p->identity, &fd, e) == 0;
 	if (p->held)
 		return 0;
-	/* if the target is missing or not readable, the link leads nowhere, and the command that needs the part
-	 * reports this */
+	/* if the target is missing or not readable, the command that needs this part will report it */
 	if (e->code != ERR_DENIED || is_meant(p->path))
 		return 0;
 	err_wrap(e, "'%s/%s' is not the directory that it was", h->path, p->name);
 	return err_hint(e, "is its disk mounted? If it is: touch " HOME_PLACE_MARK " there");
 }
 
-/* Refuses every MSB_BACKEND but "local", because no other backend exists. */
+/* Refuses every value of MSB_BACKEND except "local", because no other backend exists. */
 static int check_backend(struct err *e)
 {
 	const char *backend = getenv("MSB_BACKEND");
@@ -415,7 +418,8 @@ void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BY
 	char tag[HOME_ID_BYTES];
 	struct stat st = { 0 };
 
-	/* device and inode tell two services apart that each have their own /tmp */
+	/* the device and the inode are part of the name, because two services may each have their
+	 * own /tmp */
 	IGNORE(fstat(h->fd, &st) < 0);
 	full = xasprintf("%llx:%llx %s/%s", (unsigned long long)st.st_dev,
 			 (unsigned long long)st.st_ino, h->path, name);
@@ -491,7 +495,8 @@ void home_temporary_path(char out[HOME_TEMPORARY_BYTES], const char *folder, con
 	snprintf(out, HOME_TEMPORARY_BYTES, "%s.%s-%016llx", folder, what, (unsigned long long)tag);
 }
 
-/* Writes an address that fits sun_path. If the home's path is too long, the address goes through a descriptor. */
+/* Writes an address that fits into sun_path. If the home's path is too long, the address goes through
+ * /proc/self/fd. */
 static int socket_address(const struct home *h, const char *name, const char *suffix,
 			  struct sockaddr_un *ret)
 {

@@ -1,6 +1,6 @@
 /*
- * How a part moves: we check the new directory and mark it as ours, then one rename puts the link in place. If a
- * crash comes between two steps, the next command does all steps again.
+ * A part moves in three steps: we check the new directory, mark it as ours, and put the link in place by one
+ * rename. After a crash between two steps, the next command does all steps again.
  */
 #include "state/places.h"
 
@@ -111,8 +111,8 @@ static int read_mark(const struct home *h, int dir, const char *name, enum mark 
 	return 0;
 }
 
-/* Makes the directory PATH, which is open as DIR and locked, the place of part NAME. IN_FORCE says that the home's link
- * to PATH exists already. */
+/* The directory PATH becomes the place of the part NAME. It is open as DIR, and the caller has locked it. IN_FORCE
+ * is true if the home's link to PATH exists already. */
 static int take(const struct home *h, const char *name, const char *path, int dir, bool in_force,
 		struct err *e)
 {
@@ -194,7 +194,8 @@ static int check_apart(const struct home *h, const char *real, struct err *e)
 	return 0;
 }
 
-/* Refuses a directory that a sandbox can reach, because the sandbox would keep its access. */
+/* Refuses a directory that a live sandbox can reach, because the sandbox would still have access
+ * after the move. */
 static int check_unseen(const struct home *h, const char *real, struct err *e)
 {
 	struct record_list all;
@@ -276,7 +277,8 @@ static int put_link(const struct home *h, const char *name, const char *real)
 	r = remove_old(h, temp, true);
 	if (r == 0)
 		return 0;
-	/* another process put a file there meanwhile: undo the exchange */
+	/* another process has put a file into the old directory meanwhile, so we undo the
+	 * exchange */
 	IGNORE(sys_renameat2(h->fd, temp, h->fd, name, RENAME_EXCHANGE));
 	IGNORE(unlinkat(h->fd, temp, 0));
 	return r;
@@ -324,7 +326,8 @@ static int move_to(const struct home *h, const char *name, const char *to, struc
 	if (dir < 0 || !real || flock(dir, LOCK_EX) < 0)
 		return err_sys(e, errno, "open '%s'", to);
 	if (!in_force && ((made && check_apart(h, real, e) < 0) || check_unseen(h, real, e) < 0)) {
-		IGNORE(made && rmdir(to) < 0); /* a refused directory must not stay behind */
+		/* if we made the directory and it was refused, we remove it */
+		IGNORE(made && rmdir(to) < 0);
 		return -1;
 	}
 	if (take(h, name, real, dir, in_force, e) < 0)

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-#define UNUSED_TRIES 16 /* a random number is in use once in millions */
+#define UNUSED_TRIES 16 /* a random number is almost never in use */
 
 static int quota_call(int dir, unsigned cmd, uint32_t project, void *arg)
 {
@@ -63,7 +63,8 @@ int quota_adopt(int dir)
 			return -errno;
 		project = QUOTA_FIRST + project % QUOTA_COUNT;
 		r = quota_call(dir, Q_GETQUOTA, project, &q);
-		if (r < 0 && r != -ENOENT && r != -ESRCH) /* xfs: the number is unused */
+		/* with these errors xfs says that the number is unused */
+		if (r < 0 && r != -ENOENT && r != -ESRCH)
 			return r;
 		if (q.dqb_bhardlimit || q.dqb_ihardlimit || q.dqb_curspace || q.dqb_curinodes)
 			continue;

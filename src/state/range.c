@@ -10,22 +10,23 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 
-/* ids that no distribution hands out: above the ranges of container managers, below the sign bit */
+/* No distribution uses these ids: they are above the ranges of container managers and below the
+ * sign bit. */
 #define RANGE_FIRST 0x70000000u
-#define RELEASE_LOOK 64u /* slots in which a release looks for its claim */
+#define RELEASE_LOOK 64u /* how many slots range_release() looks at to find the claim */
 #define SLOT_BYTES 4096  /* room for the longest path, and one block of the sparse table */
 
 /* The two tables have different slots, so a range is never in both tables. */
 static const struct table {
 	const char *dir, *file;
-	uint32_t first, count; /* there is room for 4090 ranges in all */
+	uint32_t first, count; /* both tables together have 4090 ranges */
 } tables[] = {
 	{ "/var/lib/cordon", "/var/lib/cordon/uid-ranges", 0, 4000 },
 	/* used if /var is read-only; lost at reboot */
 	{ "/run/cordon", "/run/cordon/uid-ranges", 4000, 90 },
 };
 
-/* Opens table T and takes its lock, which the descriptor holds. Returns -errno. */
+/* Opens the table *T and locks it. Returns a descriptor, which holds the lock, or -errno. */
 static int open_table(const struct table *t, int flags)
 {
 	AUTO_FD fd = open(t->file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
@@ -61,7 +62,7 @@ static off_t slot_offset(uint32_t slot)
 	return (off_t)slot * SLOT_BYTES;
 }
 
-/* Reads what a slot holds: "" if it is free. */
+/* Reads the path in a slot into PATH. The path is "" if the slot is free. */
 static void read_slot(int table, uint32_t slot, char path[SLOT_BYTES])
 {
 	ssize_t n = pread(table, path, SLOT_BYTES - 1, slot_offset(slot));

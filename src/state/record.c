@@ -60,8 +60,9 @@ static int fill_new(int dir, const struct spec *s, int *ret_lock, struct err *e)
 	return 0;
 }
 
-/* A new record that is not locked yet looks like the leftover of a killed command. So a command that makes a record
- * holds the lock of sandboxes/ shared, and a sweep erases unlocked records only if it holds that lock exclusively. */
+/* A new record that is not locked yet looks like the leftover of a killed command. So a command that makes a
+ * record holds a shared lock on sandboxes/. A sweep erases unlocked records only if it has locked sandboxes/
+ * exclusively. */
 static int hold_sandboxes(const struct home *h, struct err *e)
 {
 	AUTO_FD fd = home_open_part(h, "sandboxes");
@@ -119,15 +120,15 @@ static enum status reconcile(bool live, const struct state *s)
 	return STATUS_CRASHED;
 }
 
-/* Reads state and lock together. If one of them cannot be read, that is an error: a live record that looks dead
- * would be erased as a leftover. */
+/* Reads state.json and looks at the lock. Fails if one of them cannot be read: otherwise the record of a live
+ * sandbox could look dead and be erased. */
 static int look(const char *name, struct record *r, struct err *e)
 {
 	int live = record_is_live(r->dir);
 	int known = state_read(r->dir, &r->state);
 
-	/* A supervisor writes its last state before it gives the lock back. If the state is not `Stopped`, the
-	 * sandbox may have been started after we looked at the lock: look again. */
+	/* A supervisor writes its last state before it releases the lock. If the state is not `Stopped`, the
+	 * sandbox may have been started after we looked at the lock, so we look again. */
 	if (live == 0 && r->state.status != STATUS_STOPPED)
 		live = record_is_live(r->dir);
 	if (live < 0)
@@ -141,7 +142,8 @@ static int look(const char *name, struct record *r, struct err *e)
 	return 0;
 }
 
-/* An ephemeral sandbox's supervisor writes no state when it is up, so the start lock tells that the sandbox runs. */
+/* The supervisor of an ephemeral sandbox does not write to state.json that the sandbox runs. So we look at the
+ * second lock, which is held only during a start. */
 static void look_closer(struct record *r)
 {
 	if (r->status == STATUS_STARTING && r->spec.ephemeral && !r->state.booted_once &&

@@ -20,8 +20,8 @@ int record_is_live(int dir)
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	/* if a shared lock is refused, another process holds it exclusively; closing the descriptor gives our lock
-	 * back */
+	/* if the shared lock is refused, another process holds the lock exclusively; closing the descriptor
+	 * releases our lock */
 	if (flock(fd, LOCK_SH | LOCK_NB) == 0)
 		return 0;
 	return errno == EWOULDBLOCK ? 1 : -errno;
@@ -78,7 +78,7 @@ void record_await_start(const struct home *h, const char *name)
 
 	if (record_open(h, name, &dir, &absent) == 0)
 		fd = openat(dir, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd >= 0) /* closing the descriptor gives the lock back */
+	if (fd >= 0) /* closing the descriptor releases the lock */
 		IGNORE(lock_first_byte(fd, F_RDLCK, START_WAIT_MS));
 }
 

@@ -43,7 +43,7 @@ int record_retire(const struct home *h, const char *name)
 	retired_path(name, gone, sizeof(gone));
 	r = renameat(h->fd, path, h->fd, gone);
 	if (r < 0 && (errno == ENOTEMPTY || errno == EEXIST)) {
-		/* an earlier record of this name is still being erased: use another name */
+		/* an earlier record of this name is still being erased, so we use another name */
 		char other[HOME_TEMPORARY_BYTES];
 
 		home_temporary_path(other, RECORD_FOLDER, "gone");
@@ -53,7 +53,7 @@ int record_retire(const struct home *h, const char *name)
 }
 
 /* Releases the quota of the layer first, because the quota cannot be found once the record is gone. A confined
- * supervisor may not release quotas: it only frees the space, and the next command does the rest. */
+ * supervisor may not release quotas. It only erases files, and the next command does the rest. */
 static int erase_record(int dirfd, const char *path)
 {
 	AUTO_FREE char *mark = xasprintf("%s/" RECORD_QUOTA_MARK, path);

@@ -117,7 +117,8 @@ static int fill(const struct home *h, const char *temp, int dir, const struct vo
 	AUTO_FD disk = -1;
 
 	if (form->kind == VOLUME_DIR) {
-		/* sandboxes see this mode; the home keeps other users out */
+		/* sandboxes see this mode; on the host, the mode of the home keeps other users
+		 * out */
 		if (mkdirat(dir, "data", 0755) < 0 || fchmodat(dir, "data", 0755, 0) < 0)
 			return err_sys(e, errno, "make 'data'");
 		return form->quota_mib ? set_quota(h, dir, form->quota_mib, e) : 0;
@@ -160,7 +161,7 @@ int volume_create(const struct home *h, const char *name, const struct volume_fo
 	if (dir < 0) {
 		err_sys(e, errno, "make volume '%s'", name);
 	} else if (fill(h, temp, dir, form, e) == 0 && write_description(dir, name, form, e) == 0) {
-		/* a volume holds data that people want to keep, so it is worth waiting for the disk */
+		/* people want to keep the data in a volume, so we wait until it is on the disk */
 		if (fsync(dir) == 0 &&
 		    sys_renameat2(h->fd, temp, h->fd, path, RENAME_NOREPLACE) == 0)
 			return 0;
@@ -338,7 +339,7 @@ void volumes_release_quotas(const struct home *h)
 void volumes_sweep(const struct home *h)
 {
 	AUTO_FD lock = openat(h->fd, "volumes/.lock", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	/* a command that makes a volume holds the lock; if we get it exclusively, half-made volumes are
+	/* a command that makes a volume holds the lock; so if we get the lock exclusively, half-made volumes are
 	 * leftovers */
 	bool alone = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0;
 	AUTO_DIR d = dir_open(h->fd, "volumes");

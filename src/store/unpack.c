@@ -3,9 +3,10 @@
  * through a callback. So the stream is read once, and its digest also covers what follows the tar's
  * end mark. If unpacking fails, the parent removes the whole directory.
  *
- * The order of the tar decides: a later entry replaces an earlier one of the same name. Whiteouts
- * are different: they delete files of lower layers and never files of this layer. So an entry and
- * its own whiteout in one layer mean "replaced", whichever comes first.
+ * A later entry of the tar replaces an earlier entry of the same name. Whiteouts are different:
+ * they delete files of lower layers and never files of this layer. If one layer has both an entry
+ * and a whiteout for the same name, the entry replaces the lower file, whichever of the two comes
+ * first.
  */
 #include "store/unpack.h"
 
@@ -39,7 +40,8 @@
 #define NEW_PATHS_MAX_BYTES \
 	(64u << 10) /* paths of some thousand directories; more are not listed */
 
-/* Times of directories are set at the end, because every entry made inside changes them. */
+/* The times of directories are set at the end, because every entry that is made in a directory
+ * changes its time. */
 struct directory {
 	char *path;
 	struct timespec mtime;
@@ -58,13 +60,13 @@ struct unpack {
 	/* Paths of whiteouts that the file system cannot store, because it is an overlay itself. */
 	char **hidden;
 	size_t n_hidden, room_hidden;
-	bool named; /* the tree has whiteouts as names (.wh.NAME) */
+	bool named; /* the tree has whiteouts as files named .wh.NAME */
 	/* The directory of the last entry, or NULL. It is kept because the next entry is usually in
 	 * the same directory. No entry can have replaced it: an entry replaces only what is inside
 	 * its own directory. */
 	char *parent_path;
 	int parent_fd;
-	/* directories that may have no entry of their own, each path ending in NUL */
+	/* directories for which the tar may have no entry; each path ends with a NUL */
 	struct buf new_paths;
 };
 
@@ -87,8 +89,8 @@ static int entry_err(int errnum, const char *what, const char *path, struct err 
 
 /* --- names ---------------------------------------------------------------------------------- */
 
-/* Removes leading "/" and "./" and refuses "..". *RET points into PATH, which loses a trailing
- * slash; "" is the root itself. */
+/* Removes leading "/" and "./", removes a slash at the end of PATH, and refuses "..". *RET points
+ * into PATH. The result "" is the root itself. */
 static int clean_path(char *path, const char **ret, struct err *e)
 {
 	size_t n = strlen(path);
@@ -113,7 +115,8 @@ static int clean_path(char *path, const char **ret, struct err *e)
 	return 0;
 }
 
-/* Counts entries that the tar names and directories that are made on the way to them. */
+/* Counts the entries of the tar, and the directories that are made although the tar has no entry
+ * for them. */
 static int count_entries(struct unpack *u, unsigned n, struct err *e)
 {
 	u->info.entries += n;
@@ -130,8 +133,8 @@ static int count_name(struct unpack *u, const char *name, struct err *e)
 	return allowance_take_names(&u->left, n, e);
 }
 
-/* Notes the path of a new directory and of its parents. write_implied_list() checks later which of them
- * have no entry of their own. */
+/* Notes the path of a new directory and the paths of its parents. write_implied_list() checks later for which of
+ * them the tar has no entry. */
 static void note_new_paths(struct unpack *u)
 {
 	const char *path = u->parent_path, *end = path;
@@ -244,8 +247,8 @@ static struct attributes entry_attributes(struct unpack *u, struct archive_entry
 	return l;
 }
 
-/* Sets the owner. If this namespace lacks the id, the file stays the caller's and loses setuid and
- * setgid. */
+/* Sets the owner. If this user namespace lacks the owner's id, the file still belongs to the user
+ * who runs cordon, and loses setuid and setgid. */
 static int set_owner(struct unpack *u, int fd, const char *base, int flags, struct attributes *l)
 {
 	if (!l->chown || fchownat(fd, base, l->uid, l->gid, flags) == 0)
@@ -257,8 +260,9 @@ static int set_owner(struct unpack *u, int fd, const char *base, int flags, stru
 	return 0;
 }
 
-/* Sets file capabilities. They count in user namespaces whose root has the id in the attribute, which is the worker's
- * root by default. If the owners are rotated, root of the sandbox has another id, and the attribute must name it. */
+/* Sets file capabilities. The attribute names an id, and the capabilities count only in user namespaces whose root
+ * has this id. By default it is the id of the worker's root. If the owners are rotated, the sandbox's root has
+ * another id, and the attribute must name that id. */
 static int set_capability(const struct unpack *u, int fd, const void *value, size_t n)
 {
 	struct vfs_ns_cap_data c = { 0 };
@@ -343,9 +347,10 @@ static void remember_hidden(struct unpack *u, const char *path, const char *base
 		xasprintf("%.*s%s", (int)(base - strlen(WHITEOUT_PREFIX) - path), path, base);
 }
 
-/* Marks the directory as a copy. Overlayfs hides whiteouts only in a directory that it believes
- * to be merged or copied; elsewhere it lists them, and removing the directory fails. The origin
- * does not matter, so the attribute has no value. */
+/* Marks the directory as a copy. Overlayfs hides whiteouts only in a directory that it takes for
+ * merged or copied. In other directories it lists the whiteouts, and then the directory cannot
+ * be removed. It does not matter from where the directory was copied, so the attribute has no
+ * value. */
 static int hide_whiteouts(int dir_fd, const char *path, struct err *e)
 {
 	AUTO_FD fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -662,7 +667,7 @@ static int read_tar(struct unpack *u, struct err *e)
 	}
 }
 
-/* Reads what follows the tar's end mark: the digest covers it too. */
+/* Reads the bytes after the tar's end mark, because the digest covers them too. */
 static int read_rest(struct unpack *u, struct err *e)
 {
 	const void *piece;
@@ -677,7 +682,8 @@ static int read_rest(struct unpack *u, struct err *e)
 	return 0;
 }
 
-/* Makes the whiteout of PATH after all entries, when the rest of the layer is known. */
+/* Makes the whiteout of PATH. Called after all entries were unpacked, when the whole layer is
+ * known. */
 static int hide_one(struct unpack *u, const char *path, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
@@ -719,7 +725,7 @@ static void set_directory_times(struct unpack *u)
 				       O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 
 		if (fd >= 0)
-			IGNORE(futimens(fd, times)); /* a wrong time is no reason to fail */
+			IGNORE(futimens(fd, times)); /* if this fails, only the time is wrong */
 	}
 }
 

@@ -21,8 +21,8 @@
 #include "store/tree.h"
 #include "store/unpack.h"
 
-/* If the caller is not root, the worker sends one byte before it begins. The parent answers
- * SAYS_NAMESPACE with one byte. */
+/* If an ordinary user runs cordon, the worker sends one byte before it begins. If this byte is
+ * SAYS_NAMESPACE, the parent answers with one byte. */
 #define SAYS_NAMESPACE 'u' /* worker: I am in a user namespace without ids */
 #define SAYS_PLAIN 'p'     /* worker: the host allows no user namespace */
 #define SAYS_MAPPED 'm'    /* parent: you have the subordinate ids */
@@ -201,7 +201,8 @@ static int enter_namespace(enum layer_owners *ret_owners, struct err *e)
 		*ret_owners = LAYER_OWNERS_MAPPED;
 	else if ((r = owners_map_self(uid, gid)) < 0)
 		return err_sys(e, -r, "map the caller into a user namespace");
-	/* new files shall belong to the namespace's root, also when the parent mapped ids for us */
+	/* new files must belong to the root of the namespace, also if the parent mapped ids for
+	 * us */
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return err_sys(e, errno, "become root of the worker's user namespace");
 	return 0;
@@ -211,7 +212,8 @@ static int run_op(const char *op, const char *arg, struct json_writer *reply, st
 {
 	enum layer_owners owners = LAYER_OWNERS_NATIVE;
 
-	/* die with the parent: its lock is then free, and another process may write here */
+	/* the worker must die with its parent: the parent's lock is then free, and another process
+	 * may write to this directory */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return err_sys(e, errno, "make the worker end with its parent");
 	setlocale(LC_CTYPE, "C.UTF-8"); /* otherwise libarchive fails on names beyond ASCII */
