@@ -26,7 +26,7 @@ int bounds_check(const struct bounds *b, const char *path, struct err *e)
 	return 0;
 }
 
-/* Enters the directory PART. Links are followed only if FOLLOW. Returns 0 or -errno. */
+/* Enters the directory PART. Follows links only if FOLLOW is true. Returns 0 or -errno. */
 static int enter(int *dir, struct str part, bool follow)
 {
 	AUTO_FREE char *name = xstrndup(part.p, part.n);

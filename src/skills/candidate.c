@@ -1,6 +1,6 @@
 /*
- * A directory of an archive is only a common prefix of names. Its contents are found by looking at all entries, of
- * which there are at most 512.
+ * A directory of an archive is only a common prefix of names. To find its contents, we look at all entries of the
+ * archive. There are at most 512.
  */
 #include "skills/candidate.h"
 

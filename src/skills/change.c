@@ -139,7 +139,8 @@ static int fill_plain(const struct creation *c, const char *name, int fd, struct
 	return write_entry(c, fd, NULL, y);
 }
 
-/* Creates a skill without package_root. Its directory may exist already, but not as another skill. */
+/* Creates a skill if the request has no package_root. The skill's directory may exist already, but it must not be
+ * another skill. */
 static int create_plain(const struct creation *c, struct why *y)
 {
 	AUTO_FD there = beneath_open_unlinked(c->store->fd, c->name, O_RDONLY | O_DIRECTORY);
@@ -164,7 +165,8 @@ static int missing_dir(const char *path, struct why *y)
 	return why_set(y, "Directory does not exist: %s", path);
 }
 
-/* Creates a skill whose package_root, REST, is in the store. The package is not moved. */
+/* Creates a skill whose package_root is in the store, at the path REST. The package is not
+ * moved. */
 static int create_in_place(const struct creation *c, const char *path, const char *rest,
 			   struct why *y)
 {
@@ -278,7 +280,8 @@ int run_create(const struct store *s, const struct json_value *data, int file,
 
 /* --- update ---------------------------------------------------------------------------------- */
 
-/* An update may change neither the name nor the package_root: if the request has them, they must be the present ones. */
+/* An update may change neither the name nor the package_root. If the request has these fields, they must have the
+ * present values. */
 static int check_same(const struct store *s, const struct skill *k, const struct json_value *data,
 		      struct why *y)
 {
@@ -318,7 +321,8 @@ static int keep(const struct json_value *data, const char *key, const char *had,
 static int update(const struct store *s, const struct skill *k, const struct json_value *data,
 		  struct why *y)
 {
-	/* a display_name that equals the name is not written: readers fall back to the name */
+	/* a display_name that equals the name is not written, because readers use the name if there
+	 * is no display_name */
 	const char *display = strcmp(k->display_name, k->name) == 0 ? "" : k->display_name;
 	AUTO_TEXT display_name = { 0 }, description = { 0 }, given = { 0 };
 	struct str instructions = { k->instructions, k->instructions_n };

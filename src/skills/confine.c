@@ -11,8 +11,9 @@
 #include "skills/import.h"
 #include "skills/zip.h"
 
-/* Landlock does not restrict changes of owner and mode. So a worker of root calls chroot(), and then cannot name
- * files outside. An ordinary user's worker may not call chroot(), but it cannot change files of other users. */
+/* Landlock does not restrict changes of owner and mode. So a worker of root calls chroot(), after which it cannot
+ * name files outside of its new root. An ordinary user's worker may not call chroot(), but it cannot change files
+ * of other users. */
 static int leave_host_root(const struct places *p, struct err *e)
 {
 	const int dirs[] = { p->root, p->source };
@@ -35,7 +36,7 @@ static int limit_files(const struct places *p, struct err *e)
 		read | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE |
 		LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR |
 		LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
-		LANDLOCK_ACCESS_FS_REFER; /* sweeping moves packages before it erases them */
+		LANDLOCK_ACCESS_FS_REFER; /* the sweep moves packages before it erases them */
 	struct confine_files f;
 
 	if (p->source >= 0)

@@ -71,7 +71,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct waiting *)a)->path, ((const struct waiting *)b)->path);
 }
 
-/* Puts the directories in D, which lies at AT, into the queue. */
+/* Puts the directories in D into the queue. AT is the place of D itself. */
 static int add_children(struct search *s, DIR *d, const struct waiting *at)
 {
 	AUTO_FREE char *above =
@@ -83,7 +83,8 @@ static int add_children(struct search *s, DIR *d, const struct waiting *at)
 	while ((entry = readdir(d))) {
 		const char *name = entry->d_name;
 
-		/* skipped entries do not count: there are many while a wide tree is being erased */
+		/* skipped entries do not count for the limit, because there are many of them while
+		 * a wide tree is being erased */
 		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
 		    (depth == 1 && s->skip && s->skip(name)))
 			continue;

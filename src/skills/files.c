@@ -74,7 +74,7 @@ static void begin_reply(const struct target *t, const char *key, struct json_wri
 struct names {
 	char **name;
 	size_t n, room;
-	size_t seen; /* entries seen, also hidden ones */
+	size_t seen; /* how many entries were seen, including hidden entries */
 };
 
 static void names_done(struct names *l)
@@ -113,7 +113,8 @@ static int read_names(DIR *d, bool hidden, struct names *l, struct why *y)
 	return 0;
 }
 
-/* A link is shown as what it leads to. If that is missing or outside of the package, the link itself is shown. */
+/* For a link, shows the file or directory to which it leads. If this is missing or outside of the package, shows
+ * the link itself. */
 static void write_entry(const struct target *t, const char *name, struct json_writer *w)
 {
 	bool top = strcmp(t->path, ".") == 0;

@@ -56,7 +56,7 @@ int import_tree(const struct store *s, const char *name, struct why *y)
 
 	if (from < 0)
 		return why_sys(y, -from, "Directory cannot be read: %s", s->places->source_path);
-	/* tree_build takes a path, not a descriptor: pass it one component in the working directory */
+	/* tree_build takes a path and no descriptor, so we enter the store and pass a path of one component */
 	if (fchdir(s->fd) < 0) {
 		close(from);
 		return why_sys(y, errno, "Skill directory cannot be opened: %s", s->path);

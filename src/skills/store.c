@@ -60,7 +60,8 @@ static int open_root(const struct bounds *b, const char *root, struct places *p,
 	p->root = open_dir(p->root_named, &p->root_path);
 	if (p->root < 0)
 		return err_sys(e, -p->root, "open the skills root '%s'", p->root_named);
-	/* check the directory that we opened: a link may have been put there since bounds_make() */
+	/* check the directory that we opened, because somebody may have put a link there after
+	 * bounds_make() */
 	return bounds_check(b, p->root_path, e) < 0 ? err_wrap(e, "the skills root") : 0;
 }
 
@@ -183,7 +184,7 @@ char *store_path(const struct store *s, const char *path)
 
 /* --- paths of peers -------------------------------------------------------------------------- */
 
-/* Classifies REST, a path relative to the store. Hidden names and `tenants` are no part of the store. */
+/* Decides where REST, a path relative to the store, leads. Hidden names and `tenants` are no part of the store. */
 static enum where within(const struct store *s, const char *rest)
 {
 	AUTO_FREE char *top = xstrndup(rest, strcspn(rest, "/"));
@@ -199,7 +200,8 @@ enum where store_locate(const struct store *s, const char *named, char **ret_pat
 	const struct places *p = s->places;
 	AUTO_FREE char *path = absolute(p->cwd, named);
 
-	/* take the real path of the source: its name may be a link into the store */
+	/* use the real path of the source, because its name may be a link that leads into the
+	 * store */
 	if (!s->tenant && p->source >= 0 && strcmp(path, p->source_named) == 0) {
 		free(path);
 		path = xstrdup(p->source_path);

@@ -1,8 +1,9 @@
 /*
- * An archive ends with the end record, which a comment may follow. The end record tells offset and length of the
- * directory. If bytes precede the archive, all offsets are too small by the number of these bytes. Archives with
- * 64-bit sizes have a locator and a second end record before the first. Each entry of the directory tells the offset
- * of the entry's own header. That header repeats the name, and the packed bytes follow it.
+ * An archive ends with the end record, after which only a comment may follow. The end record has the offset and the
+ * length of the directory. If other bytes stand before the archive, all offsets are too small by the number of
+ * these bytes. Archives with 64-bit sizes have a locator and a second end record before the first. Each entry of
+ * the directory tells the offset of the entry's own header. That header repeats the name, and the packed bytes
+ * follow it.
  *
  * Every number is checked against the length of the archive before it is used. Sums are 64 bits wide and stay far
  * below their maximum, so they cannot overflow.
@@ -37,7 +38,8 @@
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
-/* Each reads a number at AT. The caller has checked that the bytes exist. */
+/* Each of these functions reads a number at the offset AT. The caller has checked that the bytes
+ * exist. */
 static uint32_t get16(struct str s, uint64_t at)
 {
 	const unsigned char *p = (const unsigned char *)s.p + at;
@@ -151,7 +153,7 @@ static int read_extra(struct str extra, struct central *c, struct why *y)
 	return 0;
 }
 
-/* Reads the entry at *AT of the directory D, and moves *AT behind it. */
+/* Reads the entry at the offset *AT of the directory D, and moves *AT to the next entry. */
 static int read_central(struct str d, uint64_t *at, struct central *ret, struct why *y)
 {
 	uint64_t name, extra, comment;
@@ -359,7 +361,7 @@ static int read_all(struct zip *z, struct central *all, struct why *y)
 		if (r < 0)
 			return -1;
 	}
-	/* the sums cannot fail this check, because every entry passed it; the code only states the rule */
+	/* every entry passed this check, so the sums pass it too; this code only states the rule */
 	if (ratio_too_high(sums.size, sums.packed))
 		return why_set(y, "Archive exceeds the aggregate compression ratio limit");
 	before = slice(z->bytes, 0, d.at);

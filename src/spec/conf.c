@@ -50,7 +50,8 @@ void conf_extra_done(struct conf_extra *x)
 
 /* --- expand -------------------------------------------------------------------------------- */
 
-/* Appends the value of the ${NAME} at P to OUT. Returns the text behind ${NAME}, or NULL with *e filled. */
+/* P points to a ${NAME}. Appends the value of NAME to OUT. Returns the text after ${NAME}, or NULL with *E
+ * filled. */
 static const char *expand_name(const char *p, const char *place, struct buf *out, struct err *e)
 {
 	size_t n = strspn(p + 2, ALPHA "0123456789");
@@ -94,8 +95,8 @@ static int expand_text(struct str s, const char *place, bool verbatim, struct bu
 	return 0;
 }
 
-/* Returns true if PLACE may hold a host path. If *RET_ONLY_LOOKING_LIKE, a text there is a host path
- * only if it looks like a path. */
+/* Returns true if the text at PLACE may be a host path. If *RET_ONLY_LOOKING_LIKE becomes true, the text is a host
+ * path only if it looks like a path. */
 static bool is_host_path(const char *place, bool *ret_only_looking_like)
 {
 	static const struct {
@@ -231,7 +232,8 @@ static char *directory_of(const char *path)
 			     : xstrdup(".");
 }
 
-/* Reads the file PATH and calls INSIDE with its contents. Relative paths in the file start at its directory. */
+/* Reads the file PATH and calls INSIDE with its contents. Relative paths in the file start at the directory of the
+ * file. */
 static int expand_file(struct expander *x, const char *path,
 		       int (*inside)(struct expander *, const struct json_value *))
 {
@@ -250,7 +252,7 @@ static int expand_file(struct expander *x, const char *path,
 	return 0;
 }
 
-/* Returns the root file's key that holds the contents of a scoped file, or NULL. */
+/* Returns the key under which a --conf file has the contents of a file of this scope, or NULL. */
 static const char *wrapper(enum conf_scope scope)
 {
 	return scope == CONF_NET      ? "network"
@@ -314,7 +316,7 @@ static void merge(struct json_writer *w, const struct json_value *lower,
 		if (!over)
 			json_value_copy(w, &m->value);
 		else if (root && str_eq(m->key, "image"))
-			json_value_copy(w, over); /* the members of two images must not be mixed */
+			json_value_copy(w, over); /* the members of two images must not be merged */
 		else
 			merge(w, &m->value, over, false);
 	}

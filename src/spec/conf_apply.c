@@ -1,7 +1,7 @@
 /*
- * The table `keys` lists the keys of a root file in the order in which they are applied (the shell before the
- * scripts). It also says which scoped files may hold each key. A key whose feature does not exist yet is refused, so
- * that no setting of a file is ignored in silence.
+ * The table `keys` lists the keys of a --conf file in the order in which they are applied (the shell before the
+ * scripts). For each key, the table also says which files of one part (--net-conf and so on) may have it. A key
+ * whose feature does not exist yet is refused, so that no setting is ignored in silence.
  */
 #include "spec/conf_apply.h"
 
@@ -315,7 +315,7 @@ static int apply_env(const struct json_value *v, const char *path, struct conf_t
 	return each_pair(v, path, a, one_env, e);
 }
 
-/* Expansion has replaced the name of the file by a list of its variables. */
+/* When the file was expanded, the name of the env_file was replaced by a list of its variables. */
 static int apply_env_file(const struct json_value *v, const char *path, struct conf_target *a,
 			  struct err *e)
 {
@@ -389,7 +389,7 @@ static int apply_scripts(const struct json_value *v, const char *path, struct co
 
 static const struct {
 	const char *name;
-	/* Files that may hold the key besides the root and the project file. A key of CONF_PROJECT is only
+	/* Files that may have the key, besides a --conf file and a project file. A key with CONF_PROJECT is only
 	 * for the project file. */
 	unsigned scopes;
 	int (*apply)(const struct json_value *v, const char *path, struct conf_target *a,

@@ -242,7 +242,7 @@ int conf_apply_patches(const struct json_value *v, const char *path, struct conf
 	return conf_each(v, path, a, apply_patch, e);
 }
 
-/* Expansion has replaced each file's name by its list of patches. */
+/* When the file was expanded, the name of each patch file was replaced by its list of patches. */
 int conf_apply_patch_files(const struct json_value *v, const char *path, struct conf_target *a,
 			   struct err *e)
 {

@@ -1,5 +1,5 @@
-/* The network of configuration files. Ports go into the spec; cli/network.c makes the policy from
- * the other settings. */
+/* The network settings of configuration files. Ports are put into the spec. cli/network.c makes the
+ * policy from the other settings. */
 #include "spec/conf_apply.h"
 
 #include "base/cleanup.h"

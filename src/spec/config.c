@@ -120,7 +120,8 @@ static int read_defaults(const struct json_value *v, struct config *c, struct er
 	return read_oci(in.oci, c, e);
 }
 
-/* Makes PATH absolute: "~/" is the caller's home directory, and relative paths are below HOME. */
+/* Makes PATH absolute: "~/" means the home directory of the user who runs cordon, and relative
+ * paths are below HOME. */
 static char *below(const char *home, const char *path)
 {
 	char place[PATH_MAX];

@@ -5,7 +5,8 @@
 #include "base/str.h"
 #include "spec/bad.h"
 
-/* Reads one ctrl-X or character. The key ctrl-@ is 0, so only *OK says whether WORD is valid. */
+/* Reads one key, `ctrl-X` or a character. The key `ctrl-@` is 0, so only *OK says whether WORD is
+ * valid. */
 static unsigned char key(struct str word, bool *ok)
 {
 	unsigned char c = word.n ? (unsigned char)word.p[word.n - 1] : 0;

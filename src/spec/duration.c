@@ -18,8 +18,8 @@ static const struct {
 	      { "s", MS_PER_S },
 	      { "ms", 1 } };
 
-/* Reads one part of "1h30m". *LEAST is the smallest unit so far: units go from large to small and
- * appear once, so "1m1h" is a mistake. */
+/* Reads one part of a text such as "1h30m". *LEAST is the smallest unit so far. Units must go from
+ * large to small, and each may appear once, so "1m1h" is a mistake. */
 static int part(const char *flag, const char *whole, const char **p, size_t *least, uint64_t *ms,
 		struct err *e)
 {

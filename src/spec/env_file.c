@@ -10,7 +10,8 @@
 #include "base/io.h"
 #include "spec/grammar.h"
 
-#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* editors of other systems put it in front of a file */
+/* editors of other systems put this mark at the start of a file */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 static bool is_blank(char c)
 {
@@ -88,8 +89,8 @@ int env_file_read(struct spec_env **list, size_t *n, const char *flag, const cha
 		  struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(ENV_FILE_MAX_BYTES);
-	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC |
-					O_NOCTTY); /* may be a pipe: --env-file <(command) */
+	/* the file may be a pipe, as with --env-file <(command) */
+	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	int r = fd < 0 ? -errno : io_read_to_end(fd, &text);
 
 	if (r == -EFBIG || buf_failed(&text))

@@ -1,8 +1,8 @@
 /*
  * Reads a spec from the `config` object.
  *
- * Fields are decoded by table and then checked as flags are: a damaged record must not put a value into a spec that
- * no command line could put there. PATH is the member's path, for messages.
+ * Fields are decoded by tables, and then checked like the values of flags. So a damaged record cannot put a value
+ * into a spec that no command line could put there. The parameter PATH is the member's path, for messages.
  */
 #include "spec/spec.h"
 
@@ -497,7 +497,7 @@ static int read_rlimit(const struct json_value *v, const char *path, struct spec
 	if (json_decode(v, path, fields, ARRAY_SIZE(fields), false, &in, e) < 0)
 		return -1;
 	r.resource = rlimit_number(in.resource);
-	r.soft = (uint64_t)in.soft; /* null is -1, which becomes UINT64_MAX: unlimited */
+	r.soft = (uint64_t)in.soft; /* null was read as -1, which becomes UINT64_MAX: unlimited */
 	r.hard = (uint64_t)in.hard;
 	if (r.resource < 0 || r.soft > r.hard)
 		return bad(e, path, "unknown resource, or soft above hard");

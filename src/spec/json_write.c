@@ -1,9 +1,9 @@
 /*
  * Writes a spec as the `config` object of `inspect`.
  *
- * The code writes keys in sorted order; keep the order when you add a key (a test checks it). A
- * string that is not UTF-8 is written twice: under KEY with replacement characters, and exactly under
- * KEY_base64, which the reader prefers.
+ * The code writes keys in sorted order, and a test checks the order. A string that is not UTF-8 is written twice.
+ * KEY has the string with replacement characters, and KEY_base64 has the exact bytes. The reader prefers
+ * KEY_base64.
  */
 #include "spec/spec.h"
 
@@ -252,7 +252,8 @@ static void write_ports(struct json_writer *w, const struct spec *s)
 	json_end_array(w);
 }
 
-/* One member of `network`. VALUE comes from the document of policy/. It is NULL for a member of the spec. */
+/* One member of `network`. `value` comes from the document that policy/ wrote. `value` is NULL for a member that
+ * comes from the spec. */
 struct net_member {
 	const char *key;
 	const struct json_value *value;

@@ -2,8 +2,8 @@
  * Parses SOURCE:GUEST[:OPTIONS] and the value of --tmpfs.
  *
  * The source ends at the first ":/", so host paths may hold colons. The guest path ends at the next ':'. One table
- * says which option goes with which kind of mount. A mount is added to the spec only when all of it is parsed and no
- * other mount has its target.
+ * says which options each kind of mount may have. A mount is added to the spec only after all of it was parsed, and
+ * only if no other mount has the same target.
  */
 #include "spec/grammar.h"
 
@@ -197,8 +197,8 @@ static int apply_option(struct mount_parse *p, enum mount_opt o, const char *val
 	}
 }
 
-/* Handles option words of other tools. Ignores harmless words, and refuses words that ask for rights
- * a sandbox does not get. */
+/* Handles options that other tools know. Ignores harmless options, and refuses options that ask for rights which a
+ * sandbox does not get. */
 static int foreign_option(struct mount_parse *p, const char *word, struct err *e)
 {
 	static const char *const ignored[] = { "z", "Z", "cached", "delegated", "consistent" };
@@ -307,7 +307,8 @@ static int take_source(struct mount_parse *p, enum mount_flag flag, const char *
 	return 0;
 }
 
-/* Moves the finished mount into S. Fails if its target is taken or S is full. */
+/* Moves the finished mount into *S. Fails if another mount has the same target, or if *S has too
+ * many mounts. */
 static int commit(struct spec *s, struct mount_parse *p, struct err *e)
 {
 	for (size_t i = 0; i < s->n_mounts; i++)

@@ -8,8 +8,9 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-/* Copies P's components to OUT, which has room for strlen(P) + 2 bytes. If DOTDOT, ".." removes the
- * component before it. Otherwise ".." stays: the component before it may be a symlink. */
+/* Copies the components of P to OUT, which has room for strlen(P) + 2 bytes. If DOTDOT is true,
+ * ".." removes the component before it. Otherwise ".." stays, because the component before it may
+ * be a symbolic link. */
 static void collapse(const char *p, char *out, bool dotdot)
 {
 	size_t n = 0;

@@ -14,7 +14,8 @@
 
 #define BAD(e, value, ...) bad_value(e, "--port", "port", value, __VA_ARGS__)
 
-/* Cuts the address off TEXT. *RET_ADDR is NULL if TEXT has no address; *RET_REST is HOST:GUEST. */
+/* Splits TEXT into the address and the rest. *RET_ADDR is NULL if TEXT has no address. *RET_REST is
+ * HOST:GUEST. */
 static int cut_address(char *text, const char *value, char **ret_addr, char **ret_rest,
 		       struct err *e)
 {

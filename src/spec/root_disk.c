@@ -1,8 +1,8 @@
 /*
  * --root-disk: SIZE | disk[:SIZE] | tmpfs[:SIZE] | flat[:SIZE][,fstype=T][,clone=C] | PATH[:format=F,fstype=T]
  *
- * A value that has a '/' or starts with '.' is a path. If a '=' comes after the last ':', the options begin there;
- * all other colons belong to the path.
+ * A value that has a '/' or starts with '.' is a path. If a '=' comes after the last ':', the options begin after
+ * this ':'. All other colons belong to the path.
  */
 #include "spec/grammar.h"
 
@@ -39,7 +39,7 @@ static int set_word(struct disk_parse *p, char **field, const char *key, const c
 	return 0;
 }
 
-/* Reads LIST, the comma list behind flat or a path. Cuts LIST into words. */
+/* Reads LIST, the options after `flat` or after a path, separated by commas. Changes LIST. */
 static int options(struct disk_parse *p, char *list, struct err *e)
 {
 	static const char *const clones[] = { "auto", "copy", "reflink", NULL };
@@ -82,7 +82,7 @@ static int parse_path(struct disk_parse *p, char *text, struct err *e)
 	return colon ? options(p, colon, e) : 0;
 }
 
-/* Reads the part behind "flat": "", ":SIZE", ",opts" or ":SIZE,opts". */
+/* Reads the text after "flat": "", ":SIZE", ",OPTIONS" or ":SIZE,OPTIONS". */
 static int parse_flat(struct disk_parse *p, char *text, struct err *e)
 {
 	char *comma = strchr(text, ',');

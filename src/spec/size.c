@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "spec/bad.h"
 
-#define SIZE_DECIMALS_MAX 9u /* so that fraction times unit cannot overflow */
+#define SIZE_DECIMALS_MAX 9u /* with so few decimals, the fraction times the unit cannot overflow */
 
 /* Returns the number of KiB in one UNIT, or 0. Accepts K, KB, Ki, KiB and so on, in any case. */
 static uint64_t unit_kib(const char *unit)

@@ -58,14 +58,14 @@ int spec_validate(const struct spec *s, struct err *e)
 	return check_resources(s, e) < 0 ? -1 : spec_check_writable(s, e);
 }
 
-/* Looks *PATH up and follows its links. Fails if the object is not of the kind that WANT says. */
+/* Looks *PATH up and follows its links. Fails if the file or directory is not of the kind WANT. */
 static int hold(const char *flag, const char *what, char **path, struct identity *id,
 		enum spec_want want, struct err *e)
 {
 	char *real = NULL;
 	AUTO_FD fd = -1;
 
-	/* a path that was looked up before must still lead to the same object */
+	/* a path that was looked up before must still lead to the same file or directory */
 	if (id->known ? identity_open(*path, id, &fd, e) < 0
 		      : identity_hold(what, *path, &real, id, &fd, e) < 0)
 		return flag ? err_wrap(e, "%s", flag) : -1;
