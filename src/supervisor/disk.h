@@ -30,7 +30,7 @@ struct disks {
 MUST_USE int disk_lock(struct disks *all, const struct disk *d, int *ret_file, struct err *e);
 /* Mounts the locked FILE. The mount is not attached anywhere. */
 MUST_USE int disk_mount(const struct disk *d, int file, int *ret_fd, struct err *e);
-/* Locks and mounts the disk volume in H, or the disk image, that M names. */
+/* M names a disk volume in H, or a disk image. Locks and mounts it. */
 MUST_USE int disk_mount_volume(struct disks *all, const struct home *h, struct spec_mount *m,
 			       int *ret_fd, struct err *e);
 /* Closes the files. The caller has unmounted their file systems before. */

@@ -42,16 +42,16 @@ struct engine {
 	void (*ready)(struct supervisor *s);
 	/* Gives the caller the gateway's end of the interface. Called after READY if S has a network. */
 	int (*link)(struct supervisor *s, int *ret_fd, struct err *e);
-	/* Makes the resources of PID, a process that works for the sandbox, count as resources of the sandbox. */
+	/* PID is a process that works for the sandbox. Makes its resources count as resources of the sandbox. */
 	void (*adopt)(const struct supervisor *s, pid_t pid);
 	/* Changes the limits of the live sandbox to those of NOW. WHAT is of enum update_what. */
 	int (*update_limits)(struct supervisor *s, const struct spec *now, unsigned what,
 			     struct err *e);
-	/* Fills in what the sandbox uses now, as far as it is counted. */
+	/* Fills in U with what the sandbox uses now. Numbers that nothing counts stay unknown. */
 	void (*usage)(const struct supervisor *s, struct usage_message *u);
-	/* Sends SIGNAL to everything inside, so that it ends. Returns false if pid 1 takes no frame. */
+	/* Sends SIGNAL to all processes in the sandbox, so that they end. Returns false if pid 1 takes no frame. */
 	bool (*stop)(struct supervisor *s, int signal);
-	/* Ends everything inside at once. Does nothing if everything has ended already. */
+	/* Kills all processes in the sandbox at once. Does nothing if all have ended already. */
 	void (*kill)(struct supervisor *s);
 	/* Fills E with the reason why pid 1 ended before READY, and names the stage at which it
 	 * failed. */

@@ -20,7 +20,7 @@ struct network;
 
 /* Functions of the supervisor that the network calls. None of them may free the network. */
 struct network_events {
-	/* TEXT is a refusal of the gateway, for the log. A gateway reports each refusal once. */
+	/* TEXT says which connection the gateway refused, for the log. A gateway reports each refusal once. */
 	void (*denied)(void *arg, const char *text);
 	/* The gateway PID runs. It waits for its configuration and has opened nothing yet. */
 	void (*born)(void *arg, pid_t pid);
@@ -31,7 +31,7 @@ struct network_events {
 };
 
 struct network_counters {
-	uint64_t rx_bytes, tx_bytes; /* of all gateways that this sandbox has had */
+	uint64_t rx_bytes, tx_bytes; /* the sums of all gateways that this sandbox has had */
 };
 
 /* The ids that a gateway of root changes to. */

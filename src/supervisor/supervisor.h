@@ -15,7 +15,7 @@
 #include "wire/message.h"
 
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
-#define STOP_USUAL UINT32_MAX /* a stop without a grace time of its own */
+#define STOP_USUAL UINT32_MAX /* as a grace time: the usual time */
 /* the time between SIGTERM and SIGKILL, unless our environment sets another time */
 #define STOP_GRACE_MS 2000
 /* the time between SIGTERM and SIGKILL if the image has another stop signal, which is sent before SIGTERM */
@@ -50,14 +50,13 @@ struct supervisor {
 	struct buf warnings;     /* lines for the command that started us */
 	struct network *network; /* NULL for loopback only */
 	bool gateway_failed;     /* the log has the failure of the gateway already */
-	/* the link of the ended gateway; closed last, because that takes the kernel tens of
-	 * milliseconds */
+	/* the link of the ended gateway; closed last, because closing it takes the kernel tens of milliseconds */
 	int old_link;
 	const char *stage; /* the current stage of the start; the record of a failure names it */
 	struct err failure;
 };
 
-/* launch.c: starts an instance from the record, and does not wait until it is ready. */
+/* launch.c: starts an instance from the record. Does not wait until the instance is ready. */
 MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
 /* Returns the "K=V" strings of the image and the user, each allocated. */
 const char **supervisor_env(const struct spec *spec, size_t *ret_n);
@@ -108,7 +107,8 @@ static inline bool supervisor_may_vanish(const struct supervisor *s)
 /* link.c: the network of the sandbox. These functions do nothing if the sandbox has no network. */
 /* Makes S->network. */
 MUST_USE int link_prepare(struct supervisor *s, struct err *e);
-/* Opens the link when pid 1 is ready. If *RET_WAITS, supervisor_gateway_up() or supervisor_fail() follows. */
+/* Opens the link when pid 1 is ready. If *RET_WAITS is set, the start must wait until supervisor_gateway_up() or
+ * supervisor_fail() is called. */
 MUST_USE int link_open(struct supervisor *s, bool *ret_waits, struct err *e);
 /* Applies the policy of NOW to new connections. */
 MUST_USE int link_update(struct supervisor *s, const struct spec *now, struct err *e);

@@ -3,9 +3,9 @@
  * library. It makes system calls through base/raw.h, because the task that runs it shares memory with a running
  * process.
  *
- * If a file has N names, each name counts for one N-th of its size, so all names together count the
- * file once. The walk always ends, because the number of files and the depth are bounded (each level
- * holds a descriptor). A tree beyond either bound counts as having too many files.
+ * If a file has N names, each name counts as one N-th of the file's size. So all names together count the file once.
+ * The walk always ends, because the number of files and the depth are bounded (each level holds a descriptor). A tree
+ * beyond either bound counts as having too many files.
  */
 #pragma once
 

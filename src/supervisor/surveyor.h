@@ -3,10 +3,10 @@
  * supervisor cannot make processes, so it makes the task before it confines itself. Between orders the task waits on
  * a socket.
  *
- * The task shares our memory, so an idle sandbox pays for a kernel stack but not for page tables. An attacker who takes
- * over the task has the supervisor's memory too, so the task keeps few rights: it is in the sandbox's user namespace
- * and can read directories of the sandbox's ids; Landlock shows it only the directories of the layer; its filter allows
- * the calls of tools/surveyor.table. The task ends with the supervisor.
+ * The task shares our memory. So while it is idle, it costs a kernel stack, but no page tables. An attacker who takes
+ * over the task has the supervisor's memory too, so the task keeps few rights. It is in the sandbox's user namespace,
+ * where it can read directories of the sandbox's ids. Landlock allows it only the directories of the layer. Its
+ * filter allows only the calls of tools/surveyor.table. The task ends with the supervisor.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ struct surveyor {
 
 #define SURVEYOR_NONE ((struct surveyor){ .pidfd = -1, .socket = -1 })
 
-/* Starts the task. LAYER is a directory with upper/ and work/. PIDFD is of the sandbox's pid 1. A
- * layer with more than MOST_FILES files counts as too large. */
+/* Starts the task. LAYER is a directory with upper/ and work/. PIDFD refers to the sandbox's pid 1. A layer with more
+ * than MOST_FILES files counts as too large. */
 MUST_USE int surveyor_start(struct surveyor *s, int layer, int pidfd, uint64_t most_files,
 			    struct err *e);
 /* Orders one count. The task must have answered the order before. Returns false if the task has ended. */

@@ -8,9 +8,9 @@
  * numbers: how much free space the file system has lost since the last measurement, and how much the layer may still
  * grow. If the loss is smaller, the layer cannot be too large, and needs no measurement. A measurement misses files
  * that were deleted while open, because no directory lists them. The floor limits such files. The floor is a part of
- * the file system that no sandbox may use. A measurement can take long because hostile processes starve it, or
- * because the tree is huge. If the file system goes on losing space and the sandbox goes on writing, the commands are
- * ended before the measurement is complete.
+ * the file system that no sandbox may use. A measurement can take long, because hostile processes take its CPU time
+ * or because the tree is huge. If meanwhile the file system goes on losing space and the sandbox goes on writing, the
+ * commands are ended before the measurement is complete.
  *
  * A layer that is too large is kept, so that it can be cleaned up. New commands run, but may not write to files until
  * the layer is smaller. If the layer grows nevertheless, pid 1 is asked whether commands wrote, because
@@ -52,13 +52,13 @@ struct watch_size {
 
 struct watch {
 	struct watch_size most; /* what the layer may take */
-	struct watch_size size; /* what it took at the last measurement */
-	bool known;             /* SIZE is known: the layer was measured, or is new and empty */
+	struct watch_size size; /* what the layer took at the last measurement */
+	bool known;             /* `size` is known: the layer was measured, or is new and empty */
 	bool measuring;
 	/* commands were ended since the measurement began: measure again */
 	bool again;
 	bool over;                   /* the layer is too large */
-	struct watch_size over_size; /* if OVER: the layer must not grow beyond this */
+	struct watch_size over_size; /* if `over`: the layer must not grow beyond this */
 	/* the layer has grown beyond over_size; pid 1 must say whether commands wrote */
 	bool grew;
 	bool ended; /* commands were ended because the layer was too large */

@@ -1,5 +1,5 @@
 /* Checks the answer of cordon-search and writes it as the result of the tool `grep`. The answer may be hostile,
- * because a file that cordon-search read may have hijacked it. */
+ * because a file may have hijacked cordon-search. */
 #pragma once
 
 #include "base/err.h"

@@ -23,8 +23,8 @@ struct session_want {
 	uint64_t size; /* as listed; the file may have another size by now */
 };
 
-/* Called for each file with its content, of which at most MAX + 1 bytes. Returns false if no more files are
- * wanted. */
+/* Called for each file. CONTENT is the content of the file, but at most MAX + 1 bytes of it. Returns false if no more
+ * files are wanted. */
 typedef bool session_got_fn(void *arg, const struct session_want *x, struct str content);
 
 /* Reads N files and passes each to GOT. Leaves out files that have disappeared, and empty files. Stops at the time UNTIL

@@ -14,7 +14,7 @@
 #include "wire/message.h"
 #include "wire/screen.h"
 
-#define BACKGROUND_MAX 64u                     /* kept commands, running or ended */
+#define BACKGROUND_MAX 64u                     /* so many commands are kept, running or ended */
 #define BACKGROUND_OUTPUT_BYTES (256u << 10)   /* output that is kept of each command */
 #define BACKGROUND_INPUT_BYTES (256u << 10)    /* input that is kept until a command reads it */
 #define BACKGROUND_WORDS_MAX_BYTES 1024u       /* part of a command line that a list shows */
@@ -30,8 +30,8 @@ enum look_flag {
 };
 
 /* LOOK asks for the state of a command and for its output. When the command ends, pid 1 answers every LOOK that
- * waits. If the number is of a command that is no background command, LOOK can only wait for its end. Then the answer
- * is ERR_NOT_FOUND. A second LOOK on the same stream replaces the first. */
+ * waits. If the command is no background command, LOOK can only wait for the command's end, and the answer is then
+ * ERR_NOT_FOUND. A second LOOK on the same stream replaces the first. */
 struct look_message {
 	uint64_t id;
 	uint64_t flags; /* enum look_flag */
@@ -41,7 +41,7 @@ struct look_message {
 void look_encode(struct buf *b, const struct look_message *m);
 MUST_USE int look_decode(struct str body, struct look_message *ret);
 
-/* FEED carries input for a command. The answer says how many bytes pid 1 took. END has an effect only if pid 1 took
+/* FEED carries input for a command. The answer says how many bytes pid 1 took. `end` has an effect only if pid 1 took
  * all bytes. */
 struct feed_message {
 	uint64_t id;
@@ -70,7 +70,7 @@ enum command_flag {
 	COMMAND_ATTACHED = 1 << 2, /* a client is attached */
 	COMMAND_ENDED = 1 << 3,
 	COMMAND_NO_INPUT = 1 << 4, /* the command takes no input from FEED */
-	COMMAND_CUT = 1 << 5,      /* WORDS is only the beginning of the command line */
+	COMMAND_CUT = 1 << 5,      /* `words` is only the beginning of the command line */
 };
 
 /* COMMAND is the answer to LOOK and FEED, and to a SIGNAL that names a command by its number. The answer to LIST is
@@ -87,7 +87,7 @@ struct command_message {
 	uint64_t first;          /* offset of the oldest byte of output that is kept */
 	uint64_t room;           /* bytes that FEED would take */
 	uint64_t report;         /* length of the report that is kept */
-	uint64_t offset;         /* LOOK: offset of DATA in the output */
+	uint64_t offset;         /* LOOK: offset of `data` in the output */
 	struct str data;         /* LOOK: output, at most BACKGROUND_OUTPUT_BYTES */
 	uint64_t taken;          /* FEED: bytes that were taken */
 };

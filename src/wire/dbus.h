@@ -4,8 +4,8 @@
  *
  * A message is a fixed header, an array of header fields, padding to 8 bytes, and a body whose types the signature
  * names. Values are aligned to their size, counted from the start of the message. A body starts at a multiple of 8,
- * so it is built and read as if it began at 0. We write little endian and read both byte orders. This file only
- * encodes and decodes: it has no descriptors and no clock, and does not trust its input.
+ * so its values can be aligned as if the body began at 0. We write little endian and read both byte orders. This file
+ * only encodes and decodes: it has no descriptors and no clock, and does not trust its input.
  */
 #pragma once
 
@@ -51,14 +51,14 @@ void dbus_put_variant(struct buf *body, const char *type);
  * structures). The caller ends the array by dbus_end_array(), with the returned value as AT. */
 size_t dbus_begin_array(struct buf *body, size_t align);
 void dbus_end_array(struct buf *body, size_t at, size_t align);
-/* Appends the call C with BODY. BODY must not have failed. A flag of the call forbids the bus to start a service for
- * it. */
+/* Appends the call C with BODY. BODY must not have failed. If the called service does not run, the bus does not start
+ * it: a flag of the call forbids that. */
 void dbus_put_call(struct buf *b, const struct dbus_call *c, const struct buf *body);
 
 /* --- in -------------------------------------------------------------------------------------- */
 
-/* Slices point into the input. A field that the message does not have is empty. A string holds no NUL and is
- * followed by one. */
+/* Slices point into the input. A field that the message does not have is empty. A string holds no NUL, and a NUL
+ * follows it. */
 struct dbus_message {
 	unsigned type;         /* enum dbus_type, or a type that we do not know */
 	uint32_t reply_serial; /* 0 if the message is no reply */

@@ -52,8 +52,8 @@ enum frame_type {
 	FRAME_FILE = 16,  /* client: a file operation on a framed stream; see wire/file.h */
 	/* client: end the sandbox when its commands have ended; PONG says how many there are */
 	FRAME_QUIT = 17,
-	FRAME_SIGNAL =
-		18, /* client: a signal for the stream's command, or for all that it started */
+	/* client: a signal for the stream's command, or for all processes that it started */
+	FRAME_SIGNAL = 18,
 	FRAME_STATE_GET = 19, /* client: asks for the bytes that an earlier client left */
 	FRAME_STATE_PUT = 20, /* client: keep these bytes; they replace the given version */
 	FRAME_STATE = 21,     /* guest: answer to STATE_GET and STATE_PUT, with the kept version */

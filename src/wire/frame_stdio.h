@@ -1,12 +1,13 @@
 /*
- * Messages over a pair of pipes: one JSON text per line. A long message is a sequence of lines,
+ * Messages over a pair of pipes: one JSON text per line. The peer's reader fails on long lines, so a long message is
+ * sent as a sequence of lines:
  *
  *   {"type":"chunk_start","total_size":40012}
  *   {"type":"chunk_data","data":"<a piece of the text>","offset":0}
  *   {"type":"chunk_end"}
  *
- * because the peer's reader fails on long lines. This file uses no descriptors. Lines that are no JSON
- * object are skipped, because libraries of the peer also print to stdout.
+ * This file uses no descriptors. Lines that are no JSON object are skipped, because libraries of the peer also print
+ * to stdout.
  */
 #pragma once
 

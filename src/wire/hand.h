@@ -36,10 +36,10 @@ struct hand_request {
 	 * may be made only in one of the roots */
 	const char *refused[HAND_PATHS_MAX], *root[HAND_PATHS_MAX];
 	size_t n_refused, n_roots;
-	uint64_t
-		makeable; /* missing sources of the first MAKEABLE mounts are made, as directories */
-	bool literal;     /* CREATE: no path of a mount may have a link in it */
-	bool erase;       /* MARKER: remove the file after reading it */
+	/* CREATE: so many mounts, from the first on, may have missing sources, which are made as directories */
+	uint64_t makeable;
+	bool literal; /* CREATE: no path of a mount may have a link in it */
+	bool erase;   /* MARKER: remove the file after reading it */
 	/* CREATE: a path that is not mounted but must obey the same rules; or NULL */
 	const char *judged;
 };
