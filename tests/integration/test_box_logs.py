@@ -1,4 +1,5 @@
-"""The logs of sessions: with `box.cordon.log_output`, `cordon logs` shows what execs and managed processes print."""
+"""Tests the logs of sessions. With `box.cordon.log_output`, `cordon logs` shows what execs and managed processes
+print."""
 
 import base64
 import json
@@ -31,7 +32,8 @@ class LogTest:
         self.eventually(lambda: self.printed(name, None, "--tail", "2").endswith(data), 30)
 
     def prints(self, name, run):
-        """Runs a command that prints "after" until the log has it: output is dropped until the log has caught up."""
+        """Runs a command that prints "after", again and again until the log has this word. Output is dropped until
+        the log has caught up."""
         self.eventually(lambda: run() and self.printed(name, None, "--tail", "2").endswith(b"after\n"), 30)
 
     def log_bytes(self, name):
@@ -39,7 +41,8 @@ class LogTest:
         return sum(os.stat(os.path.join(logs, f)).st_size for f in os.listdir(logs))
 
     def logs(self, name, source, data):
-        """Waits until the log has exactly these bytes. The supervisor writes them, perhaps after the answer."""
+        """Waits until the log has exactly these bytes. The supervisor may write them after the server has
+        answered."""
         self.eventually(lambda: self.printed(name, source) == data, 20, lambda: self.printed(name, source)[-200:])
 
 
@@ -72,7 +75,8 @@ class Logs(LogTest, Transports):
                 relay = self.relay("p")
                 relay.send_text("line")
                 self.assertEqual(relay.read_message(), "line")
-                # pid 1 writes the output of a detached command into the same log, so nothing more is under way then
+                # pid 1 writes the output of this detached command into the same log, so when it is
+                # there, nothing else will come
                 self.assertEqual(self.cordon("exec", "-d", name, "--", "echo", "detached").code, 0)
                 self.logs(name, None, b"detached\n")
                 self.running.stop()
@@ -156,7 +160,8 @@ class Logs(LogTest, Transports):
         self.assertLess(self.log_bytes(name), LOG_FILES_MAX_BYTES)
 
     def test_a_stopped_supervisor_stops_no_command(self):
-        """The server never waits for the log. What is lost leaves a marker, and limits are set when the supervisor goes on."""
+        """The server never waits for the log. If output is lost, the log gets a marker. When the supervisor goes
+        on, it sets the new limits."""
         peer = self.open(LOGGED)
         name = self.sandbox(peer)
         supervisor = self.supervisor(name)
@@ -215,7 +220,7 @@ class LogsOverPipes(Logs, BoxTest):
 
 
 class ServiceLogs(LogTest):
-    """By each way, the caller's configuration decides."""
+    """On each way to a runtime, the caller's configuration decides."""
 
     def name(self, options, session):
         return next(s["backend_session_id"] for s in self.call("service", "sessions", *options)
@@ -250,7 +255,7 @@ class ServiceLogs(LogTest):
 
 class ServiceLogsInProcess(InProcess, ServiceLogs, EndpointTest):
     def test_later_calls_write_into_the_same_log(self):
-        """A session keeps what it was made with."""
+        """A session keeps the setting with which it was made."""
         options = self.runtime(cordon={"log_output": True})
         for i in range(3):
             self.tool(f"echo {i}", *options, "--session", "s")

@@ -16,8 +16,8 @@ PROGRAMS = ("mv", "ln", "chmod", "cp", "head", "mkfifo", "mknod", "rmdir", "grep
 
 
 def whole(top):
-    """Everything about every file in TOP that a write could change: inode, owner, mode, links, size, times, attributes,
-    content."""
+    """Returns everything about every file in TOP that a write could change: inode, owner, mode, links, size, times,
+    attributes, content."""
     found = {}
     paths = [top] + [os.path.join(where, name) for where, directories, files in os.walk(top)
                      for name in directories + files]
@@ -37,7 +37,7 @@ def whole(top):
 
 
 class CowTest(CordonTest):
-    """Each test has a directory, and each test proves at its end that the directory is what it was."""
+    """Each test has a directory. At its end, each test proves that the directory has not changed."""
 
     modes = USUAL = ("root", "user", "bare", "userns")
 
@@ -62,7 +62,7 @@ class CowTest(CordonTest):
             handle.write(text)
 
     def freeze(self):
-        """The directory as it is now must stay."""
+        """Notes the directory as it is now. It must not change from now on."""
         self.before = whole(self.root)
 
     def same(self):
@@ -164,7 +164,7 @@ class Cow(CowTest):
 
 
 class Words(CowTest):
-    """What a person writes and sees."""
+    """Tests what a person types, and what cordon prints."""
 
     def test_what_is_shown(self):
         box = self.create(image=self.cow)
@@ -237,7 +237,7 @@ class Words(CowTest):
         self.assertEqual((got.code, got.text), (0, "in\n"), got)
 
     def test_files(self):
-        """A --conf file and a project file: paths are relative to the file."""
+        """In a --conf file and in a project file, paths are relative to the file."""
         text = "image: ./root,cow\n"
         below = os.path.join(self.dir, "elsewhere")
         os.mkdir(below)
@@ -355,7 +355,7 @@ class Hostile(CowTest):
         self.assertFalse(os.path.exists("/x"))
 
     def test_attributes_of_an_overlay(self):
-        """Attributes with which an overlay could lead elsewhere hide files at most."""
+        """Some extended attributes could make an overlay lead to another place. Here they only hide files."""
         secret = os.path.join(self.dir, "secret")
         os.mkdir(secret)
         with open(os.path.join(secret, "key"), "w") as handle:
@@ -473,7 +473,7 @@ class Served(ServedSetUp, CowTest):
         self.assertEqual(box.out("ls /srv; cat /srv/file; ls /o"), "file\nx\nscript")
 
     def test_the_home_does_not_remember_what_is_the_directorys_fault(self):
-        """The kernel's overlay refuses this directory even below a layer in memory."""
+        """The kernel's overlay refuses this directory as a lower layer, even if the upper layer is in memory."""
         deep = tempfile.mkdtemp(dir=os.environ["CORDON_TEST_DEEP"])
         self.addCleanup(shutil.rmtree, deep)
         root = os.path.join(deep, "root")

@@ -1,4 +1,5 @@
-"""What programs read (--format json) has real types: numbers, booleans, lists and times are never texts for people."""
+"""Tests the output for programs (--format json). Numbers, booleans, lists and times have real types, and are never
+texts for people."""
 
 import contextlib
 import re
@@ -13,7 +14,7 @@ TEXT_FOR_PEOPLE = re.compile(r"[+-]?\d+(\.\d+)?( ?[KMGT]i?B| ?%)?|(?i:true|false
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00")
 # texts that are what the user wrote, or words of ours that only look like the above
 TEXTS = re.compile(r".*\.(env|labels)\b.*|.*\.command\[\]|.*\.(cmd|entrypoint|image_env)\[\]"
-                   r"|.*\.inode"  # it may be larger than what every reader of JSON takes for a whole number
+                   r"|.*\.inode"  # an inode number may be larger than the whole numbers of some JSON readers
                    r"|.*\.limits\.\w+")
 COMMAND = ("--config.cmd", "sh", "--config.cmd", "-c", "--config.cmd", "sleep 9")
 
@@ -62,7 +63,7 @@ class Types(ImageMixin, CordonTest):
         return data
 
     def busy(self):
-        """A sandbox that has something of everything."""
+        """Makes a sandbox with a value for every kind of setting."""
         return self.create("-p", f"{self.tcp['host_port']}:80", "-p", f"127.0.0.1:{self.udp['host_port']}:53/udp",
                            "-v", f"{self.dir}:/v:ro", "-v", "vol:/w", "--tmpfs", "/t:10M", "-e", "A=one", "-e", "B=true",
                            "--label", "n=5", "--max-memory", "1G", "--max-cpus", "2", "--max-duration", "1h",

@@ -1,4 +1,5 @@
-"""`cordon tool` and `cordon service` while their Box server restarts: what is tried again, and what never is."""
+"""Tests `cordon tool` and `cordon service` while their Box server restarts: what they try again, and what they
+never repeat."""
 
 import json
 import os
@@ -33,7 +34,7 @@ class ReconnectTest(EndpointTest):
 
 
 class RestartingStub(ReconnectTest):
-    """The server misbehaves on its first connection, and is well afterwards."""
+    """The server misbehaves on its first connection, and works on later connections."""
     modes = ("user",)
 
     def once(self, service=None, **rules):
@@ -51,7 +52,7 @@ class RestartingStub(ReconnectTest):
                 self.assertEqual((got.code, result["stdout"]), (0, "from the stub"), got)
                 self.assertEqual(len(self.notices(got.err)), 1, got)
                 self.assertEqual((self.handshakes(), self.actions().count("box_exec")), (2, 1))
-                # the new connection is prepared as the first one was
+                # the new connection is prepared in the same way as the first connection
                 self.assertEqual(self.actions()[-4:], ["__ping", "box_init", "box_list_skills", "box_exec"])
         self.assertEqual(self.call("service", "errors"), [])
 

@@ -1,4 +1,5 @@
-"""`cordon tool` and `cordon service` with a Box server behind TLS: whom they trust, and what a stranger gets."""
+"""Tests `cordon tool` and `cordon service` with a Box server behind TLS: which servers they trust, and what other
+servers get."""
 
 import contextlib
 import json
@@ -22,7 +23,7 @@ def openssl(*words):
 
 
 class Authority:
-    """An authority of the test that signs certificates."""
+    """A certificate authority of the test."""
 
     def __init__(self, directory, name):
         self.path = os.path.join(directory, name)
@@ -31,7 +32,7 @@ class Authority:
         self.file = f"{self.path}.pem"
 
     def sign(self, names="DNS:localhost,IP:127.0.0.1", days=2):
-        """Returns a context of a server that has a new certificate for these names."""
+        """Makes a certificate for these names. Returns a TLS context for a server with this certificate."""
         at = f"{self.path}.server"
         openssl("req", *KEY, "-keyout", f"{at}.key", "-out", f"{at}.csr", "-subj", "/CN=server",
                 "-addext", f"subjectAltName={names}")
@@ -135,7 +136,7 @@ class Trusted(TlsTest):
 
 
 class Strangers(TlsTest):
-    """What the server of a bad certificate is told: nothing."""
+    """A server with a bad certificate gets nothing."""
 
     def setUp(self):
         super().setUp()

@@ -104,7 +104,7 @@ static void bytes_that_left_are_counted(void)
 	T_INT(p.link.handed, 3);
 	T_INT(link_end(&p.link), 3);
 
-	/* the server has gone: nothing leaves */
+	/* the server has ended, so no byte can be sent */
 	close(p.server);
 	p.server = -1;
 	begin = link_end(&p.link);
