@@ -1,8 +1,9 @@
-/* The account of the caller. */
+/* Finds the home directory of the user who runs this program. */
 #pragma once
 
 #include <limits.h>
 
-/* Returns the caller's home directory: $HOME if it is an absolute path, otherwise the home of our real user in the
- * password database, copied to PLACE. Returns NULL if neither is known. */
+/* Returns $HOME if it is an absolute path. Otherwise copies the home directory that the password database has for
+ * the real user id of the process to PLACE, and returns PLACE. Returns NULL if the database has no home directory
+ * either. */
 const char *account_home(char place[PATH_MAX]);

@@ -1,11 +1,11 @@
 /*
- * Files below a directory descriptor, in trees that a sandbox may change at any moment.
+ * Reads and writes files below a directory descriptor. A sandbox may change the directory tree at any moment.
  *
  * Every path is relative to the descriptor of a directory. The kernel resolves the path and refuses to leave the
  * directory (openat2 with RESOLVE_BENEATH). The kernel refuses every absolute link, because such a link has another
- * meaning inside a sandbox. We never write to an existing file, because a hard link may give the file another name
- * elsewhere. We write a new file and rename it over the old one. A new file or directory belongs to the owner of its
- * directory, if we may change its owner.
+ * meaning inside a sandbox. We never write to an existing file, because the file may have another name (a hard link)
+ * outside of the tree. We write a new file and rename it over the old one. We give a new file or directory to the
+ * owner of the directory that it is in, if we have the right to.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* Incomplete files and packages have a name with this prefix. */
+/* While a file or package is still being written, its name has this prefix. */
 #define BENEATH_NEW ".cordon-new-"
 
 /* Opens PATH for reading and follows links that stay below DIR. Opening a FIFO does not block. Returns a descriptor
@@ -24,8 +24,8 @@
 MUST_USE int beneath_open(int dir, const char *path, int flags);
 /* Like beneath_open(), but follows no link. The path "" is DIR itself. */
 MUST_USE int beneath_open_unlinked(int dir, const char *path, int flags);
-/* Opens PATH, a regular file or a directory, for reading and follows no link. If PATH is another kind of file, does
- * not open it, returns -EINVAL and sets *RET_KIND to the kind (S_IFMT). */
+/* Opens PATH, a regular file or a directory, for reading and follows no link. If PATH is another kind of file,
+ * does not open the file, returns -EINVAL and sets *RET_KIND to the kind (S_IFMT). */
 MUST_USE int beneath_open_kind(int dir, const char *path, mode_t *ret_kind);
 /* Like stat(), but follows only links that stay below DIR. Returns 0 or -errno. */
 MUST_USE int beneath_stat(int dir, const char *path, struct stat *ret);
@@ -35,13 +35,14 @@ bool beneath_has_dir(int dir, const char *path);
 /* Reads the regular file PATH into B. Returns -EFBIG if B cannot hold the file, and -EISDIR or -EINVAL if PATH is no
  * regular file. RET may be NULL. */
 MUST_USE int beneath_read(int dir, const char *path, struct buf *b, struct stat *ret);
-/* Makes the file PATH with this content, and the directories on the way to it. The new file gets the mode of the file
- * that it replaces, or 0644 if there was none. If PATH is a link, its target is replaced. Returns 0 or -errno; -EXDEV
- * means that the path leads out of DIR. */
+/* Makes the file PATH with this content, and its missing parent directories. The new file gets the mode of the
+ * file that it replaces, or 0644 if there was none. If PATH is a link, its target is replaced. Returns 0 or
+ * -errno; -EXDEV means that the path leads out of DIR. */
 MUST_USE int beneath_write(int dir, const char *path, struct str content);
 /* Replaces NAME, which may be anything but a directory, by a file with this content. Follows no link. */
 MUST_USE int beneath_replace(int dir, const char *name, struct str content);
-/* Makes the directory PATH and its missing parents, and opens it. Returns a descriptor or -errno. */
+/* Makes the directory PATH and its missing parents, and opens the directory. Returns a
+ * descriptor or -errno. */
 MUST_USE int beneath_make_dirs(int dir, const char *path);
 /* Like beneath_make_dirs(), but follows no link. */
 MUST_USE int beneath_make_dirs_unlinked(int dir, const char *path);

@@ -1,9 +1,9 @@
 /*
  * A growing byte buffer with a ceiling.
  *
- * If a file or a peer decides the size of some data, we keep the data in a buffer. The ceiling is set at init. If a
- * buffer would grow beyond its ceiling, or gets no memory, it fails and accepts no more bytes. So a caller can append
- * without checks and call buf_failed() at the end. A failed buffer keeps its earlier bytes.
+ * We keep data in such a buffer if a file or a peer decides how long the data is. The ceiling is set when the buffer
+ * is initialised. If a buffer would grow beyond its ceiling, or gets no memory, it fails and accepts no more bytes.
+ * So a caller can append without checks and call buf_failed() at the end. A failed buffer keeps its earlier bytes.
  */
 #pragma once
 
@@ -39,11 +39,11 @@ static inline bool buf_failed(const struct buf *b)
 }
 /* Returns the contents as a C string; "" if B is empty. */
 const char *buf_str(const struct buf *b);
-/* Hands the memory over as a C string (never NULL) and leaves B empty. */
+/* Returns the contents as a C string (never NULL) that the caller frees. Leaves B empty. */
 char *buf_take(struct buf *b);
 
-/* Makes room for N more bytes and returns where they go, or NULL. The caller then adds the number of bytes that it
- * wrote to b->n. */
+/* Makes room for N more bytes and returns the address for these bytes, or NULL. After writing bytes there, the
+ * caller increases b->n by their number. */
 void *buf_room(struct buf *b, size_t n);
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_str(struct buf *b, const char *s);
@@ -52,7 +52,8 @@ void buf_add_fill(struct buf *b, char c, size_t n);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Appends S, quoted so that a shell reads it as one word. */
 void buf_add_shell_word(struct buf *b, const char *s);
-/* Appends S. Every byte that could control a terminal, or hide or reorder the text around it, appears as \\xNN. */
+/* Appends S. A byte appears as \\xNN if it could control a terminal, or could hide or reorder
+ * the text around it. */
 void buf_add_clean(struct buf *b, const char *s);
 /* Does the same as buf_add_clean() for N bytes, which may hold NULs. The bytes listed in KEEP stay
  * unchanged, even if they are control characters. */

@@ -1,4 +1,5 @@
-/* Variables that release their memory or descriptor at the end of a block, unless they have handed it over. */
+/* Variables that own memory or a descriptor and release it at the end of a block, unless another
+ * owner has taken it. */
 #pragma once
 
 #include <errno.h>
@@ -31,7 +32,7 @@ static inline void free_p(void *p)
 #define AUTO_FD __attribute__((cleanup(fd_closep))) int
 #define AUTO_FREE __attribute__((cleanup(free_p)))
 
-/* Returns the descriptor, which the variable no longer owns. */
+/* Returns the descriptor. The variable no longer owns it. */
 static inline int fd_take(int *fd)
 {
 	int v = *fd;

@@ -1,9 +1,8 @@
 /*
  * System calls and constants that our C libraries lack.
  *
- * Each function makes only the system call and sets errno as usual. Numbers that
- * Debian 12's headers (Linux 6.1) may lack are defined here if they are missing. A comment beside each
- * number says which kernel brought it.
+ * Each function makes only the system call and sets errno as usual. This header also defines numbers that the headers
+ * of Debian 12 (Linux 6.1) may lack. A comment beside each number says since which kernel it exists.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Walls that one of our own programs puts around itself after its start, before it reads bytes that an attacker can
- * influence.
+ * Walls for our own programs. After its start, a program puts walls around itself before it reads bytes that an
+ * attacker can influence.
  *
  * Each wall takes rights away for good, from this process and from all processes that it starts. If a program cannot
  * set up a wall, it ends. Only Landlock may be missing on the host; `cordon doctor` reports this.
@@ -27,25 +27,26 @@
  * a dropped capability. */
 MUST_USE int confine_capabilities(uint64_t keep, struct err *e);
 
-/* Lowers the soft and the hard limit of this process to MAX. A limit that is lower already stays, because the user
- * may have set it on purpose. */
+/* Lowers the soft and the hard limit of this process to MAX. If the limit is already lower, does not change it,
+ * because the user may have set it on purpose. */
 MUST_USE int confine_limit(int resource, rlim_t max, struct err *e);
 
 /* Replaces FD, a directory, by a detached clone of its mount, in which `..` cannot lead above FD. Returns 0 or
- * -errno, which is -EPERM for ordinary users. */
+ * -errno. For ordinary users, it returns -EPERM. */
 MUST_USE int confine_enclose(int fd);
 
-/* Rights on files, given tree by tree. After confine_files_end() this process can open, make or
- * remove nothing outside those trees. Descriptors that are already open stay usable. */
+/* The rights on files that this process keeps, for each tree. After confine_files_end() the
+ * process can open, make or remove nothing outside of these trees. Descriptors that are already
+ * open stay usable. */
 struct confine_files {
 	int ruleset;      /* -1 if this host has no Landlock; then all calls do nothing */
 	uint64_t handled; /* the rights that this kernel knows */
 };
 
 MUST_USE int confine_files_begin(struct confine_files *f, struct err *e);
-/* Gives RIGHTS (LANDLOCK_ACCESS_FS_*) on the file or directory FD and everything beneath it. If FD
- * is a plain file, RIGHTS may have only rights on files. A right that this kernel does not know is
- * never restricted. */
+/* Gives RIGHTS (LANDLOCK_ACCESS_FS_*) on the file or directory FD and everything beneath it. If
+ * FD is a plain file, RIGHTS may have only rights on files. The kernel does not restrict a right
+ * that it does not know. */
 MUST_USE int confine_files_allow(struct confine_files *f, int fd, uint64_t rights, struct err *e);
 /* Does the same as confine_files_allow() for a path. A missing path is no error. */
 MUST_USE int confine_files_allow_path(struct confine_files *f, const char *path, uint64_t rights,
@@ -54,10 +55,12 @@ MUST_USE int confine_files_end(struct confine_files *f, struct err *e);
 /* Frees the ruleset if confine_files_end() was not called. */
 void confine_files_done(struct confine_files *f);
 
-/* Installs a filter made by tools/gen-seccomp.py. Call it after confine_capabilities(). A
- * sanitizer's run-time makes system calls of its own, so sanitizer builds install no filter. */
+/* Installs a filter made by tools/gen-seccomp.py. Call it after confine_capabilities(). Builds
+ * with a sanitizer install no filter, because the sanitizer makes system calls that the filter
+ * would refuse. */
 MUST_USE int confine_calls(const struct sock_filter *filter, unsigned short n, struct err *e);
 
-/* Compiled from tools/reader.table: for programs that read something and write text. */
+/* The filter for programs that only read something and write text. It is compiled from
+ * tools/reader.table. */
 extern const struct sock_filter reader_filter[];
 extern const unsigned short reader_filter_len;

@@ -1,9 +1,9 @@
 /*
- * Errors that travel up the stack without allocating.
+ * Errors that functions pass up to their callers. No error needs an allocation.
  *
- * A function that knows what the user was doing returns 0 or -1 and fills the struct err that its caller keeps on
- * the stack. Callers branch on the code; the text is for people. A leaf helper cannot know what the user was doing:
- * it returns -errno and takes no struct err.
+ * A function that knows what the user wants to do returns 0 or -1. If it fails, it fills a struct err, which its
+ * caller has on the stack. The caller decides by the error code; the text is for people. A small helper cannot know
+ * what the user wants to do. It returns -errno and takes no struct err.
  */
 #pragma once
 
@@ -22,13 +22,13 @@
 enum err_code {
 	ERR_NONE,
 	ERR_USAGE,     /* the command line is wrong: an unknown flag, or flags that conflict */
-	ERR_INVALID,   /* the option has the right form, but its value is not acceptable */
+	ERR_INVALID,   /* the option is known, but its value is not acceptable */
 	ERR_NOT_FOUND, /* the named object does not exist */
 	ERR_EXISTS,    /* the name is taken */
 	ERR_BUSY,      /* the state of the object forbids the operation: it is running or in use */
 	ERR_NOT_RUNNING, /* the operation needs a running sandbox */
 	ERR_DENIED,      /* the host or its policy forbids the operation */
-	ERR_LIMIT,       /* a named limit of ours or of the host was reached */
+	ERR_LIMIT,       /* a limit of cordon or of the host was reached; the text names it */
 	ERR_UNSUPPORTED, /* the request is valid, but cordon or this host cannot do it */
 	ERR_TIMEOUT,     /* a deadline passed */
 	ERR_PROTOCOL,    /* a peer broke the rules of the protocol */
@@ -53,6 +53,6 @@ int err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Adds a line that tells the user what to do. HINT must be static. */
 int err_hint(struct err *e, const char *hint);
 
-/* Only these functions turn codes into exit statuses and into the words that front ends show. */
+/* No other functions turn codes into exit statuses, or into the words that front ends show. */
 int err_exit_status(enum err_code code);
 const char *err_code_name(enum err_code code);

@@ -12,11 +12,12 @@
  * Returns 0 or -errno. */
 MUST_USE int fdpass_send(int sock, const void *p, size_t n, const int *fds, unsigned n_fds);
 /* Makes one sendmsg that does not wait. The call sends all descriptors together with the first byte. Returns how
- * many of the N bytes (N > 0) were sent, or -errno. After -EAGAIN the socket is full and becomes writable later.
- * After -ETOOMANYREFS this user has too many descriptors in flight, and no event reports when that changes. */
+ * many of the N bytes (N > 0) were sent, or -errno. -EAGAIN means that the socket is full; it becomes writable
+ * later. -ETOOMANYREFS means that this user has sent too many descriptors that nobody has received yet. No event
+ * reports when that changes. */
 MUST_USE ssize_t fdpass_try(int sock, const void *p, size_t n, const int *fds, unsigned n_fds);
-/* Makes one recvmsg. Returns the number of bytes, 0 at the end of the stream, or -errno. Received
- * descriptors (at most FDPASS_MAX) are close-on-exec. If more than MAX_FDS came, closes them all
- * and returns -EPROTO. */
+/* Makes one recvmsg. Returns the number of bytes, 0 at the end of the stream, or -errno.
+ * Received descriptors (at most FDPASS_MAX) are close-on-exec. If more than MAX_FDS descriptors
+ * came, closes all of them and returns -EPROTO. */
 MUST_USE ssize_t fdpass_recv(int sock, void *p, size_t n, int *fds, unsigned max_fds,
 			     unsigned *ret_n_fds);

@@ -1,7 +1,7 @@
 /*
- * A task that only sits in a new user namespace while we write the id maps of that namespace and open
- * the namespace. The task shares our memory, so it costs no page tables. It waits until a pipe closes, so it cannot
- * outlive us.
+ * A holder is a task that only waits in a new user namespace. Meanwhile we write the id maps of the namespace and
+ * open the namespace. The task shares our memory, so it needs no page tables of its own. It waits until a pipe
+ * closes. So it ends when we end.
  */
 #pragma once
 
@@ -14,23 +14,24 @@
 
 struct holder {
 	pid_t pid;
-	int keep;      /* our end of the pipe; when it closes, the task ends */
-	int theirs[2]; /* the pipe's ends in the task; do not change them while the task runs */
+	int keep; /* our end of the pipe; when it closes, the task ends */
+	/* the ends of the pipe that the task uses; do not change them while the task runs */
+	int theirs[2];
 	_Alignas(16) char stack[HOLDER_STACK_BYTES];
 };
 
 /* Starts the task in a new user namespace. Returns 0 or -errno. H must not move before
  * holder_end(). */
 MUST_USE int holder_start(struct holder *h);
-/* Does the same as holder_start() under the soft limits "RESOURCE:NUMBER RESOURCE:NUMBER …". The
- * kernel then applies each limit to all ids of the namespace together. Our own limits are restored
- * afterwards. */
+/* Does the same as holder_start(), but first sets the soft limits in LIMITS, a text like
+ * "RESOURCE:NUMBER RESOURCE:NUMBER …". The kernel then applies each limit to all ids of the
+ * namespace together. Our own limits are restored afterwards. */
 MUST_USE int holder_start_within(struct holder *h, const char *limits);
-/* Pid 1 gets such a list in this environment variable. */
+/* Pid 1 gets a text of limits in this environment variable. */
 #define HOLDER_LIMITS "LIMITS"
 /* Returns a descriptor of the task's namespace, or -errno. */
 MUST_USE int holder_namespace(const struct holder *h);
 /* Lets the task end, and does not wait for it. */
 void holder_release(struct holder *h);
-/* Lets the task end if holder_release() did not, and reaps it. */
+/* Lets the task end, if holder_release() was not called before. Then reaps the task. */
 void holder_end(struct holder *h);

@@ -1,6 +1,7 @@
 /*
- * Complete reads and writes, and files that other processes see complete or not at all. Every
- * descriptor opened here is close-on-exec. Complete reads and writes go on after EINTR.
+ * Reads and writes that go on until all bytes are done, also after EINTR. Also writes files in such
+ * a way that other processes see either the complete file or none. Every descriptor that these
+ * functions open is close-on-exec.
  */
 #pragma once
 
@@ -24,6 +25,6 @@ MUST_USE int io_read_file(int dirfd, const char *path, struct buf *b);
 MUST_USE int io_replace_file(int dirfd, const char *path, const void *p, size_t n, mode_t mode);
 /* Writes a short string to an existing control file (proc, cgroup) in one write. */
 MUST_USE int io_write_file(int dirfd, const char *path, const char *s);
-/* Opens the file behind FD again, as a non-blocking descriptor of our own. FD itself is shared with other
- * processes, so its flags must not change. Returns -1 if that is impossible. */
+/* Opens the file of FD again and returns a non-blocking descriptor. Other processes share FD itself, so its flags
+ * must not change. Returns -1 if the file cannot be opened again. */
 int io_reopen_nowait(int fd, int flags);

@@ -1,10 +1,10 @@
 /*
  * JSON: the only parser and writer of the project.
  *
- * Parsing is strict (RFC 8259, UTF-8, no duplicate keys, bounded depth and size). It yields a read-only tree of
- * values in one allocation, which is freed as a whole. The writer cannot produce invalid JSON. A table of fields
- * decodes an object into a plain struct, so missing, mistyped and out-of-range members are reported in one place,
- * with a path in the message.
+ * Parsing is strict (RFC 8259, UTF-8, no duplicate keys, bounded depth and size). The parser returns a read-only tree
+ * of values. The whole tree is one allocation, which the caller frees at once. The writer cannot produce invalid
+ * JSON. json_decode() copies the members of an object into a plain struct, as a table of fields says. If a member is
+ * missing, has the wrong type or is out of range, the error message names the member by its path.
  */
 #pragma once
 
@@ -55,15 +55,17 @@ struct json_member {
 
 struct json_doc;
 
-/* this many values take 40 MB; without the limit a text `[0,0,…` of 16 MiB would take 320 MB */
+/* this many values take 40 MB of memory; without the limit, a text `[0,0,…` of 16 MiB would take
+ * 320 MB */
 #define JSON_LENIENT_VALUES_MAX 1000000u
 
-/* Parses exactly one value with optional white space around it. Fails with ERR_INVALID; the message
- * has line and column. Fails with ERR_LIMIT for a text longer than JSON_TEXT_MAX. */
+/* Parses exactly one value with optional white space around it. Fails with ERR_INVALID if the
+ * text is not valid; the message says the line and the column. Fails with ERR_LIMIT for a text
+ * longer than JSON_TEXT_MAX. */
 MUST_USE int json_parse(const char *p, size_t n, struct json_doc **ret, struct err *e);
-/* Does the same as json_parse() for peers that write with Python's json module. Half a surrogate pair
- * becomes U+FFFD. If several members have the same key, the first gets the value of the last. More than
- * JSON_LENIENT_VALUES_MAX values fail with ERR_LIMIT before memory is taken. */
+/* Does the same as json_parse(), for texts that Python's json module wrote. Half a surrogate pair becomes U+FFFD.
+ * If several members have the same key, the first gets the value of the last. If the text has more than
+ * JSON_LENIENT_VALUES_MAX values, fails with ERR_LIMIT before it allocates memory. */
 MUST_USE int json_parse_lenient(const char *p, size_t n, struct json_doc **ret, struct err *e);
 void json_free(struct json_doc *d);
 /* Returns the bytes of memory that D takes. */
@@ -105,8 +107,8 @@ void json_bool(struct json_writer *w, bool v);
 void json_int(struct json_writer *w, int64_t v);
 void json_uint(struct json_writer *w, uint64_t v);
 void json_double(struct json_writer *w, double v);
-/* Writes a string, and U+FFFD for bytes that are not UTF-8. Callers that must keep such bytes use
- * base64. */
+/* Writes a string. Bytes that are not UTF-8 become U+FFFD. A caller that must keep such bytes
+ * uses base64. */
 void json_str(struct json_writer *w, const char *s); /* NULL writes null */
 void json_strn(struct json_writer *w, const char *p, size_t n);
 void json_value_copy(struct json_writer *w, const struct json_value *v);
@@ -131,8 +133,9 @@ struct json_field {
 	int64_t min, max;
 };
 
-/* A STR field is a `const char *` into the document and must not contain NUL. INT is int64_t, BOOL is bool, VALUE
- * is `const struct json_value *`. If an optional member is absent or null, the struct keeps the caller's value. */
+/* The type of a FIELD_STR in the struct is `const char *`; it points into the document, and the text must not
+ * contain NUL. FIELD_INT is an int64_t, FIELD_BOOL a bool, and FIELD_VALUE a `const struct json_value *`. If an
+ * optional member is absent or null, the struct keeps the caller's value. */
 // clang-format off
 #define FIELD_STR(type, name, need) { #name, JSON_FIELD_STR, need, offsetof(type, name), 0, 0 }
 #define FIELD_INT(type, name, need, lo, hi) { #name, JSON_FIELD_INT, need, offsetof(type, name), lo, hi }

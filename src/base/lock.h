@@ -1,7 +1,8 @@
 /*
- * Waits for a file lock for a bounded time. The kernel's locks have no time-outs, and a timer signal would belong
- * to the whole process. So a task of ours waits for the lock, and we wait for the task with a time-out. Both kinds
- * of lock here belong to the open file, which the task shares with us. So the lock that the task gets is ours.
+ * Waits for a file lock for a bounded time. The kernel's locks have no time-outs, and a timer signal would disturb
+ * the whole process. So we start a task that waits for the lock, and we wait for the task with a time-out. A lock of
+ * either kind belongs to the open file, and the task shares the open file with us. So when the task gets the lock, we
+ * have the lock.
  */
 #pragma once
 
@@ -9,6 +10,6 @@
 
 /* Takes flock(FD, OPERATION) within WAIT_MS. Returns 0 or -errno; -ETIMEDOUT if the time has passed. */
 MUST_USE int lock_flock(int fd, int operation, unsigned wait_ms);
-/* Does the same with an open file description lock on the first byte. TYPE is F_RDLCK or F_WRLCK; F_UNLCK gives the
- * lock back. */
+/* Does the same as lock_flock(), with an open file description lock on the first byte. TYPE is F_RDLCK or F_WRLCK;
+ * F_UNLCK gives the lock back. */
 MUST_USE int lock_first_byte(int fd, short type, unsigned wait_ms);

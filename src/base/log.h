@@ -1,6 +1,7 @@
 /*
- * Log lines of our programs. They are off unless the user asks for them. Each event is one line on stderr; background
- * programs write to a file. A line holds names and numbers, never values of variables, input or output.
+ * Log lines of our programs. A program writes no log lines unless the user asks for them. Each event is one line on
+ * stderr; background programs write to a file. A line holds names and numbers, never values of variables, input or
+ * output.
  */
 #pragma once
 
@@ -12,7 +13,9 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_TRACE };
 
 extern const char *const log_words[]; /* "error" … "trace", ended by NULL */
 
-/* WORD is one of log_words, or NULL for off. COMPONENT is static. If DATED, each line begins with the time. */
+/* Sets which lines are written. WORD is one of log_words; NULL means none. COMPONENT is the
+ * program's name in the lines, a static string. If DATED is true, each line begins with the
+ * time. */
 void log_set(const char *word, const char *component, bool dated);
 bool log_on(enum log_level level);
 /* Prints "debug cordon: TEXT". A byte that could control a terminal appears as '?'. */

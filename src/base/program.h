@@ -1,13 +1,15 @@
-/* Finds programs in one of three ways. The caller's PATH is used only for programs that the caller chose. All
- * functions give an absolute path that the caller frees. */
+/* Finds programs in one of three ways. The user's PATH is searched only for programs that the user chose. All
+ * functions give an absolute path that the calling function frees. */
 #pragma once
 
 #include "base/err.h"
 
-/* Finds one of our own programs: beside the running program, or else where cordon was installed. */
+/* Finds one of our own programs: in the directory of the running program, or else where cordon
+ * was installed. */
 MUST_USE int program_ours(const char *name, char **ret, struct err *e);
-/* Finds a program of the system in a fixed list of directories, or returns NULL. PATH is not trusted, because
- * these programs may be set-user-id or get descriptors of ours. */
+/* Finds a program of the system in a fixed list of directories, or returns NULL. Does not search PATH, because
+ * such a program may be set-user-id, or may get descriptors of ours. */
 char *program_of_system(const char *name);
-/* Finds a program of the user in the absolute directories of PATH, or returns NULL. */
+/* Finds a program that the user chose, in those directories of PATH that are absolute, or
+ * returns NULL. */
 char *program_of_user(const char *name);

@@ -1,19 +1,21 @@
 /*
- * How the ids of a user's sandbox are rotated if an ordinary user works inside.
+ * How the ids of a user's sandbox are rotated if the commands in the sandbox do not run as root.
  *
- * Usually the caller is root inside, id 0, and the other ids follow in order. If the user N works inside, the caller
- * is N instead: then files that the caller shares belong to N inside. The ids below N move up by one, and the ids above
- * N stay. With N = 0 nothing changes.
+ * "The caller" is the user who runs cordon. Usually the caller's id appears as 0 (root) in the sandbox, and the other
+ * ids follow in order. If commands run as the user N, the caller's id appears as N instead. Files that the caller
+ * shares with the sandbox then belong to the user N there. The ids below N move up by one, and the ids above N stay.
+ * With N = 0 nothing changes.
  */
 #pragma once
 
 #include <stdint.h>
 
 struct rotation {
-	uint32_t uid, gid; /* the ids inside that the caller has */
+	uint32_t uid, gid; /* the ids that the caller's ids appear as in the sandbox */
 };
 
-/* Returns the place of ID among the ids inside, in the order of the ids outside. The caller, N, has place 0. */
+/* Returns at which place the id ID of the sandbox comes if the sandbox's ids are sorted by their
+ * ids on the host. The id N, which is the caller, has place 0. */
 static inline uint32_t rotation_place(uint32_t n, uint32_t id)
 {
 	return id < n ? id + 1 : id == n ? 0 : id;

@@ -13,10 +13,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* For -q: turns off warnings, progress and ✓ lines. Errors stay. */
+/* Turns off warnings, progress and ✓ lines, for the option `-q`. Errors are still printed. */
 void say_set_quiet(bool quiet);
 bool say_is_quiet(void);
-/* Turns off colour, and makes a line feed inside a message appear as \x0a, too. */
+/* Turns off colour. A line feed inside a message then appears as \x0a. */
 void say_set_plain(void);
 
 /* Print "error: TEXT", then the hint as "  → HINT". Return the exit status that belongs to the code. */
@@ -31,7 +31,7 @@ void say_hint(const char *text);
 
 /* Prints "   ✓ Verb         target (1.2s)". The time appears only if it is more than 500 ms. */
 void say_done(const char *verb, const char *target, uint64_t elapsed_ns);
-/* Prints "   ✓ Verb         target (WHY)", if there was nothing to do. */
+/* Prints "   ✓ Verb         target (WHY)". The caller uses it when there was nothing to do. */
 void say_already(const char *verb, const char *target, const char *why);
 /* Prints "   ✗ Verb         target". */
 void say_failed(const char *verb, const char *target);
@@ -46,12 +46,12 @@ bool say_in_colour(int fd);
 /* Appends S to OUT, in the colour that the terminal code CODE names. If stderr has no colour
  * (say_in_colour()), appends S alone. */
 void say_add_coloured(struct buf *out, const char *code, const char *s);
-/* Writes B to stderr. A failure cannot be reported anywhere, so there is no result. */
+/* Writes B to stderr. Returns nothing, because a failure could not be reported anywhere. */
 void say_to_stderr(const struct buf *b);
 
-/* Writes data to stdout. A reader that closed the pipe is no error. */
+/* Writes data to stdout. It is no error if the reader of stdout has closed the pipe. */
 MUST_USE int say_data(const struct buf *b, struct err *e);
-/* Writes data to stdout and reports an error itself. Returns the exit status. */
+/* Writes data to stdout. If this fails, prints the error. Returns the exit status. */
 int say_output(const struct buf *b);
 /* Writes one name and a line feed as say_output() does. */
 int say_name(const char *name);

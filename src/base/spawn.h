@@ -31,12 +31,13 @@ struct spawn {
 	int cwd_fd; /* the directory in which the program starts; callers must set -1 for none */
 };
 
-/* Starts a program and returns after the exec, so a missing program is an error of this call. */
+/* Starts a program and returns after the exec. So if the program does not exist, this call
+ * fails. */
 MUST_USE int spawn(const struct spawn *s, struct child *ret, struct err *e);
 
-/* These two functions do the same as spawn(), for a caller that works while the program starts. The
- * struct and everything that it points to must not change before the second call. The caller may
- * close descriptors. */
+/* These two functions together do the same as spawn(), for a caller that does other work while
+ * the program starts. The struct spawn and everything that it points to must not change before
+ * spawn_end(). The caller may close the descriptors after spawn_begin(). */
 struct spawning;
 MUST_USE int spawn_begin(const struct spawn *s, struct spawning **ret, struct err *e);
 MUST_USE int spawn_end(struct spawning *p, struct child *ret, struct err *e);
@@ -46,5 +47,5 @@ MUST_USE int spawn_path(const char *const *argv, struct child *ret, struct err *
 /* Does the same as spawn_path(), with IN as the program's stdin. The program keeps IN open while it
  * runs, so a lock on IN stays held. */
 MUST_USE int spawn_path_with(const char *const *argv, int in, struct child *ret, struct err *e);
-/* Waits for the child and gives its wait status. Returns 0 or -errno. */
+/* Waits for the child and sets *RET_STATUS to its wait status. Returns 0 or -errno. */
 MUST_USE int child_wait(struct child *c, int *ret_status);

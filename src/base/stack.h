@@ -1,7 +1,7 @@
-/* Shrinks the stack of a process that has finished its start and then waits for as long as a
- * sandbox lives. */
+/* Shrinks the stack of a process that lives as long as a sandbox. The process calls it once, at
+ * the end of its start. */
 #pragma once
 
-/* Gives the pages below the current frame back to the kernel. The start of a program uses much more stack than its
- * loop. */
+/* Gives the pages below the current stack frame back to the kernel. A program needs much more stack for its start
+ * than for its main loop. */
 void stack_trim(void);

@@ -1,4 +1,5 @@
-/* Borrowed slices of bytes, and the number parsers of the project. */
+/* Slices: a slice is a pointer into memory that another object owns, and a length. Also the
+ * functions of the project that parse numbers, and functions for UTF-8. */
 #pragma once
 
 #include <stdbool.h>
@@ -48,11 +49,12 @@ bool utf8_valid(const char *p, size_t n);
 const char *utf8_skip(const char *s, size_t n);
 /* Returns the number of code points in S. */
 size_t utf8_width(const char *s);
-/* Looks at the first character of N bytes; N is not 0. Returns its length if it is well formed. Otherwise returns
- * minus the number of malformed bytes that one U+FFFD replaces. */
+/* Looks at the first character of N bytes; N is not 0. If the character is well formed, returns its length.
+ * Otherwise returns a negative number: -K means that one U+FFFD replaces the first K bytes. */
 int utf8_step(const char *p, size_t n);
 /* Returns how many of the N bytes are whole, well-formed characters. Up to 3 further bytes may be the beginning of a
  * character that more input completes. If *RET_BAD is true, the next bytes are not UTF-8. */
 size_t utf8_prefix(const char *p, size_t n, bool *ret_bad);
-/* Returns the Damerau-Levenshtein distance of short words, or CAP + 1 if it is larger than CAP. */
+/* Returns the Damerau-Levenshtein distance of two short words, or CAP + 1 if the distance is
+ * larger than CAP. */
 unsigned str_distance(const char *a, const char *b, unsigned cap);

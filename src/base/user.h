@@ -1,7 +1,8 @@
 /*
- * Users of a sandbox or an image, found in the texts of its /etc/passwd and /etc/group.
+ * Finds users of a sandbox or an image in the texts of the sandbox's or image's /etc/passwd and /etc/group.
  *
- * Hostile code may have written both texts. A string of digits is a number or an error, never a name.
+ * Hostile code may have written both texts. A string of digits is never read as a name. It is a number, or an error
+ * if the number is too large.
  */
 #pragma once
 
@@ -11,7 +12,8 @@
 
 #define USER_GROUPS_MAX 64
 #define USER_HOME_BYTES 1024
-#define USER_FILE_MAX_BYTES (1u << 20) /* thousands of users; a longer file counts as empty */
+/* room for thousands of users; a longer file counts as empty */
+#define USER_FILE_MAX_BYTES (1u << 20)
 
 struct user {
 	uint32_t uid, gid;
@@ -20,6 +22,7 @@ struct user {
 	char home[USER_HOME_BYTES]; /* "/" if unknown */
 };
 
-/* SPEC is NAME, UID, NAME:GROUP, UID:GID or a mixture; NULL is root. Fails with ERR_INVALID or ERR_NOT_FOUND. */
+/* SPEC has the form `NAME`, `UID`, `NAME:GROUP`, `NAME:GID`, `UID:GROUP` or `UID:GID`; NULL
+ * means root. Fails with ERR_INVALID or ERR_NOT_FOUND. */
 MUST_USE int user_find_in(const char *spec, const char *passwd, const char *group, struct user *ret,
 			  struct err *e);

@@ -1,4 +1,5 @@
-/* The table of actions, and the checks before an action runs: its context, its grant and its generation. */
+/* The table of actions. Before an action runs, its context, its grant and its generation are
+ * checked. */
 #pragma once
 
 #include "box/rpc.h"

@@ -1,6 +1,7 @@
 /*
- * The envelope of Box actions. A request names an action, its data and its context. A response repeats the number of the
- * request and reports success or failure. The peer is not trusted.
+ * Reads requests of the Box protocol and writes the responses. A request has the name of an action, the action's data
+ * and its context. A response repeats the number of the request and reports success or failure. The peer is not
+ * trusted.
  */
 #pragma once
 
@@ -16,7 +17,8 @@
 struct envelope_request {
 	struct json_doc *doc; /* owned; the other members point into it */
 	int64_t seq;
-	const struct json_value *given_seq; /* the number as sent; NULL if it was missing */
+	/* the request's number as the peer sent it; NULL if it was missing */
+	const struct json_value *given_seq;
 	struct str action;
 	const struct json_value *data;    /* an object */
 	const struct json_value *context; /* NULL if there is none */
@@ -33,7 +35,8 @@ MUST_USE enum envelope_kind envelope_read(struct str text, struct envelope_reque
 					  struct fault *f);
 void envelope_done(struct envelope_request *r);
 
-/* Write a response: begin, then one object as data, then end. */
+/* These functions write a response. For a success, call the begin function, write one JSON
+ * object (the data), and call the end function. */
 void envelope_begin_success(struct json_writer *w, int64_t seq);
 void envelope_end_success(struct json_writer *w);
 void envelope_put_fault(struct json_writer *w, int64_t seq, const struct fault *f);

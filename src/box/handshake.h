@@ -3,9 +3,9 @@
  *
  * A current peer sends its instance id and the shared secret, if there is one. The server is pinned to one instance:
  * the configured instance, or the instance of the first peer on /rpc/ws. A legacy peer sends no such headers, so any
- * process on the machine could pose as one. The policy (enum handshake_legacy) says whether legacy peers are accepted.
- * A request with an Origin comes from a web page and is refused. The header Host of a legacy peer must name us: this
- * stops DNS rebinding.
+ * process on the machine could pretend to be a legacy peer. The policy (enum handshake_legacy) says whether legacy
+ * peers are accepted. A request with the header `Origin` comes from a web page and is refused. The header `Host` of a
+ * legacy peer must have a name of this server. This stops DNS rebinding.
  */
 #pragma once
 
@@ -51,7 +51,8 @@ MUST_USE int handshake_set_instance(struct handshake_trust *t, const char *text,
 /* Sets the policy from "auto", "1", "0", "true" …. NULL and "" mean auto. Returns 0, or -1 with ERR_INVALID. */
 MUST_USE int handshake_set_legacy(struct handshake_trust *t, const char *text, struct err *e);
 
-/* Judges a request for /rpc/ws. HANDSHAKE_CURRENT pins the instance if none is pinned. */
+/* Judges a request for /rpc/ws. If the result is HANDSHAKE_CURRENT and no instance is pinned,
+ * pins the peer's instance. */
 MUST_USE enum handshake_verdict
 handshake_rpc(struct handshake_trust *t, const struct http_request *r, struct handshake_peer peer);
 /* Judges a request for a relay, and fills the tenant. Never pins an instance. */

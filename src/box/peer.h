@@ -11,7 +11,7 @@ struct peer;
 #define PEER_HANDSHAKE_MS 10000
 #define PEER_CLOSE_MS 2000 /* how long the server waits for the peer's close frame */
 
-/* The user of an open WebSocket: the RPC, or the relay of a process. */
+/* The callbacks of the code that uses an open WebSocket: the RPC, or the relay of a process. */
 struct peer_protocol {
 	/* Handles a whole message. Returns false to get no more messages until peer_resume(). */
 	bool (*message)(void *arg, enum websocket_opcode type, struct str payload);
@@ -26,12 +26,12 @@ struct peer_protocol {
 void peer_new(struct server *s, int fd, bool from_loopback);
 /* Ends all connections. A WebSocket gets a close frame first. */
 void peers_close(struct server *s, enum websocket_code code, const char *reason);
-/* Hangs up on the oldest peer whose request is not complete or not answered. */
+/* Closes the oldest connection whose request is not complete or not answered. */
 void peers_drop_unidentified(struct server *s);
 /* Closes the connection with the longest output queue, and drops the queue. Returns false if no queue is long. */
 bool peers_relieve(struct server *s);
 
-/* functions for the routes */
+/* functions that the routes (box/routes.h) call */
 const struct http_request *peer_request(const struct peer *p);
 struct server *peer_server(const struct peer *p);
 int peer_fd(const struct peer *p);
@@ -44,7 +44,8 @@ void peer_answer(struct peer *p, unsigned status, const char *type, struct str b
 void peer_upgrade(struct peer *p, const char *subprotocol, const struct peer_protocol *protocol);
 
 void peer_send(struct peer *p, enum websocket_opcode type, const void *data, size_t n);
-/* Works like peer_send(), but messages that one handler of the loop sends are written together. */
+/* Works like peer_send(), but all messages that one handler of the loop sends are written to the
+ * socket together. */
 void peer_send_soon(struct peer *p, enum websocket_opcode type, const void *data, size_t n);
 size_t peer_queued(const struct peer *p);
 void peer_resume(struct peer *p);

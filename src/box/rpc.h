@@ -9,8 +9,8 @@
 #include "box/server.h"
 #include "service/context.h"
 
-/* The WebSocket library of legacy peers accepts messages of at most 1 MiB. So stdout and stderr may each have this many
- * bytes of JSON. */
+/* The WebSocket library of legacy peers accepts messages of at most 1 MiB. So in an answer to such a peer, stdout
+ * and stderr may each have this many bytes of JSON. */
 #define RPC_LEGACY_OUTPUT_BYTES (500u << 10)
 
 struct rpc;
@@ -27,12 +27,13 @@ struct action {
 	struct server *server;
 	const struct action_row *row;
 	struct envelope_request request;
-	struct holding held; /* bytes of the request and of copies from it */
+	struct holding held; /* bytes of memory that the request and copies of its parts take */
 	bool legacy;
 	bool of_tenant;
 	bool of_sandbox;      /* the action uses sandboxes, so it may need a grant */
 	struct tenant tenant; /* only if of_tenant is set */
-	struct work *work; /* the work that the action waits for, if it can be cancelled, or NULL */
+	/* the work that the action waits for; NULL if there is none that can be cancelled */
+	struct work *work;
 };
 
 struct rpc *rpc_new(struct server *s, bool legacy, const struct rpc_transport *t);
@@ -51,5 +52,6 @@ void action_fail(struct action *a, const struct fault *f);
 void action_free(struct action *a);
 /* Ends all actions of older generations of this tenant's Workspace with the fault of a stale generation. */
 void rpc_end_stale(struct server *s, const struct tenant *newer);
-/* Ends all sandbox actions of T's Workspace with the fault WHY. If T is NULL, ends those of every Workspace. */
+/* Ends all sandbox actions of T's Workspace with the fault WHY. If T is NULL, ends the sandbox
+ * actions of every Workspace. */
 void rpc_cut(struct server *s, const struct tenant *t, const struct fault *why);

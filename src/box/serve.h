@@ -1,4 +1,5 @@
-/* The server process, which reads peers. Its parent (box/parent.h) made everything that needs a privilege or a file. */
+/* The server process, which reads what peers send. Its parent (box/parent.h) has already made
+ * everything that needs a privilege or a file. */
 #pragma once
 
 #include "box/settings.h"
@@ -9,5 +10,6 @@ enum serve_fd {
 	SERVE_FD_SKILLS = 5, /* the channel on which the server asks for a skill worker */
 };
 
-/* Runs until a signal or the end of the parent stops it. Returns the exit status. Takes over the trust of S. */
+/* Runs until a signal comes or the parent ends. Returns the exit status. The server takes over
+ * `S->trust`. */
 int serve(struct settings *s);

@@ -1,6 +1,7 @@
 /*
- * The Box server: one thread on a loop that reads peers. It has no access to files, no capability and few system calls.
- * Hands and the skill worker do what needs more rights. The parent made the server's channels to them.
+ * The Box server: one thread with an event loop, which reads what peers send. It has no access to files, no
+ * capability and few system calls. Hands and the skill worker do the work that needs more rights. The parent process
+ * made the channels between them and the server.
  */
 #pragma once
 
@@ -25,7 +26,7 @@ struct server {
 	uint64_t ping_ms; /* time between two pings of a relay */
 	int listener;
 	loop_id listen_watch;
-	loop_id listen_again; /* timer until the server listens again after it ran out of descriptors */
+	loop_id listen_again; /* timer; the server had no descriptors left, and listens again when it ends */
 	struct peer *peers;
 	unsigned n_peers, n_unidentified;
 	struct rpc *rpcs;

@@ -17,15 +17,15 @@ struct settings {
 	struct handshake_trust trust;
 	struct json_doc *config; /* LANGBOT_BOX_CONFIG, or NULL */
 	bool unsafe_storage;     /* the readiness checks of storage are switched off */
-	bool serve;              /* we are the process that reads peers */
-	uint64_t ttl_sec;        /* idle time after which a session ends; 0 means never */
-	uint64_t ping_ms;        /* time between two pings of a relay */
-	bool watch_loop;         /* log handlers of the loop that blocked */
+	bool serve;       /* this process is the server process (box/serve.h), not its parent */
+	uint64_t ttl_sec; /* idle time after which a session ends; 0 means never */
+	uint64_t ping_ms; /* time between two pings of a relay */
+	bool watch_loop;  /* log handlers of the loop that blocked */
 	bool help, version;
 };
 
-/* Fills S. Fails with ERR_USAGE for bad arguments and ERR_INVALID for a bad environment. WARNING gets a line of text, or
- * "". */
+/* Fills S. Fails with ERR_USAGE for bad arguments and with ERR_INVALID for a bad environment. Writes a line of
+ * text to WARNING, or "" if there is nothing to warn about. */
 MUST_USE int settings_read(struct settings *s, int argc, char **argv, char warning[256],
 			   struct err *e);
 void settings_done(struct settings *s);

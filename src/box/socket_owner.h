@@ -1,6 +1,6 @@
 /*
- * Finds the user who owns the other end of a TCP connection on this machine, by the kernel's sock_diag. A closed socket
- * shows user 0 and inode 0, so only an established socket with an inode is accepted.
+ * Finds out which user owns the other end of a TCP connection on this machine. Asks the kernel through sock_diag. A
+ * closed socket shows user 0 and inode 0, so only an established socket with an inode is accepted.
  */
 #pragma once
 

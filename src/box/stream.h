@@ -1,9 +1,10 @@
 /*
- * A connected socket or a pair of pipes on the loop. A stream never blocks. Bytes that the peer does not take are
- * queued. While the queue is long, no input is read. A peer that sends requests but does not read the answers therefore
- * blocks.
+ * A connected socket or a pair of pipes on the loop. A stream never blocks. If the peer does not take all bytes, the
+ * rest is queued. While the queue is long, the stream reads no input. So if a peer sends requests and does not read
+ * the answers, it soon cannot send more requests.
  *
- * Any function may be called from any callback, also stream_free(). Memory is freed when the last callback has returned.
+ * Any function, also stream_free(), may be called from any callback. The memory of the stream is freed when the last
+ * callback has returned.
  */
 #pragma once
 
@@ -19,8 +20,8 @@
 struct stream;
 
 struct stream_user {
-	/* Handles N bytes of input. Returns how many bytes it used. The rest is passed again with new bytes, or after
-	 * stream_read(…, true). */
+	/* Handles N bytes of input. Returns how many bytes it used. The stream passes the unused bytes again when
+	 * new bytes come, or after stream_read(…, true). */
 	size_t (*input)(void *arg, const char *p, size_t n);
 	/* The queue is empty again. May be NULL. */
 	void (*drained)(void *arg);

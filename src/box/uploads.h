@@ -1,6 +1,7 @@
 /*
- * Files that a peer uploads piece by piece before an action uses them. The files are in memory, belong to the connection
- * and count against the server's ceiling. An action takes over one file, which it names by a key.
+ * Files that a peer uploads piece by piece before an action uses them. The files are in memory, belong to the
+ * connection and count against the server's ceiling. Each file has a key. An action names a file by this key and
+ * takes the file over.
  */
 #pragma once
 
