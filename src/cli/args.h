@@ -1,12 +1,13 @@
 /*
- * The command line as data: one table per command feeds parsing, help, completions and man pages.
+ * Tables describe the command line. The parser, help, completions and man pages all use the same tables.
  *
- * A command is a row of `struct command`; its options are rows of `struct opt`, gathered in sets that several commands
- * may share. args_main() checks what the tables alone can tell: unknown flags, missing values, bad numbers, values
- * outside a closed set, bad UTF-8, conflicts (exit 2). It refuses options that are not supported yet (exit 1). The
- * command interprets all other values (exit 1 if they are bad). Handlers look values up by the option's long name. A
- * lookup of a name that is not in the table aborts, so a typo cannot pass a test. All strings are borrowed from argv or
- * live until args_main() returns.
+ * A command is a row of `struct command`. Its options are rows of `struct opt`. Options form sets, which several
+ * commands may share. args_main() checks what the tables alone can tell: unknown flags, missing values, bad numbers,
+ * values that are not among the choices, bad UTF-8 and conflicts. For these errors the exit status is 2. It also
+ * refuses options that are not supported yet, with exit status 1. The command checks all other values itself; if a
+ * value is bad, the exit status is 1. Handlers look values up by the option's long name. If a handler asks for a name
+ * that is not in the table, the program aborts, so tests find the mistake. All strings point into argv or live until
+ * args_main() returns.
  */
 #pragma once
 
@@ -21,7 +22,7 @@
 
 enum opt_kind {
 	OPT_FLAG, /* no value */
-	OPT_STR,  /* one value, once */
+	OPT_STR,  /* one value; the option may be given only once */
 	OPT_LIST, /* repeatable, in order; each value is a number within [min, max] if max is not 0 */
 	OPT_UINT, /* one decimal number within [min, max], checked by the parser */
 	OPT_CPUS, /* a number of CPUs up to max, in thousandths (spec/cpus.h); `msb` takes only whole CPUs */
@@ -41,12 +42,13 @@ struct opt {
 	const char *name; /* "memory", without dashes */
 	char letter;      /* 'm' for -m, or 0 */
 	enum opt_kind kind;
-	const char *value;          /* placeholder in help: "SIZE" */
-	const char *help;           /* one line, for -h */
-	const char *more;           /* further text for --help and the man page, or NULL */
-	const char *const *choices; /* all allowed values (another value is exit 2), or NULL */
-	uint64_t min, max;          /* bounds of numbers */
-	const char *alias;          /* second long name, accepted but not listed, or NULL */
+	const char *value; /* placeholder in help: "SIZE" */
+	const char *help;  /* one line, for -h */
+	const char *more;  /* further text for --help and the man page, or NULL */
+	/* all allowed values, or NULL; another value is an error (exit status 2) */
+	const char *const *choices;
+	uint64_t min, max; /* bounds of numbers */
+	const char *alias; /* second long name, which is accepted but not listed; or NULL */
 	unsigned marks;
 };
 
@@ -55,7 +57,7 @@ struct opt_set {
 	const struct opt *opt; /* ended by a NULL name */
 };
 
-/* The kind of objects that positionals of a command stand for. Completions use it. */
+/* What the positionals of a command name. Completions use this. */
 enum word_kind { WORD_NONE, WORD_SANDBOX, WORD_IMAGE, WORD_VOLUME, WORD_FILE, WORD_COMMAND };
 
 #define ARGS_MANY UINT_MAX /* no upper bound for positionals */
@@ -68,25 +70,28 @@ struct command {
 	const char *hidden_aliases; /* comma list, or NULL */
 	const char *group;          /* heading in the top-level help, or NULL for a subcommand */
 	bool hidden;
-	const char *summary;         /* one line */
-	const char *description;     /* paragraphs for --help and the man page, or NULL */
-	const char *usage;           /* positionals as help shows them: "NAME [-- COMMAND…]" */
-	const struct opt_set *sets;  /* ended by a NULL opt; or NULL */
-	unsigned min_args, max_args; /* number of positionals before --; another number is exit 2 */
-	const char *instead;         /* option that may replace the positionals, or NULL */
-	const char *instead_too;     /* another such option, or NULL */
-	/* An option with which the command has nothing to do if no positionals are given, or NULL. `msb` asks for
-	 * positionals in any case. */
+	const char *summary;        /* one line */
+	const char *description;    /* paragraphs for --help and the man page, or NULL */
+	const char *usage;          /* positionals as help shows them: "NAME [-- COMMAND…]" */
+	const struct opt_set *sets; /* ended by a NULL opt; or NULL */
+	/* number of positionals before `--`; another number is an error (exit status 2) */
+	unsigned min_args, max_args;
+	const char *instead;     /* option that may replace the positionals, or NULL */
+	const char *instead_too; /* another such option, or NULL */
+	/* An option, or NULL. If it is given without positionals, the command has nothing to do and succeeds. For
+	 * `msb`, missing positionals are an error also with this option. */
 	const char *idle_with;
-	bool takes_rest; /* if set, words after -- are a command; if not, they are positionals */
+	bool takes_rest; /* true: words after `--` are a command; false: they are positionals */
 	enum word_kind words;
 	const char *const *word_choices; /* all allowed values of the first positional, or NULL */
 	/* Pairs of option names, ended by { NULL, NULL }. A name in capitals means the positionals. */
-	const char *const (*conflicts)[2]; /* if both are given: exit 2 */
-	const char *const (*requires)[2];  /* if the first is given without the second: exit 2 */
-	const struct command *sub;         /* subcommands, ended by a NULL name, or NULL */
-	/* The handler, which returns the exit status; NULL for a group. If a command has a handler and subcommands, a
-	 * first word that names no subcommand is the handler's first positional. */
+	const char *const (*conflicts)[2]; /* if both are given, the exit status is 2 */
+	/* if the first is given without the second, the exit status is 2 */
+	const char *const (*requires)[2];
+	const struct command *sub; /* subcommands, ended by a NULL name, or NULL */
+	/* The handler, which returns the exit status. NULL for a command that only groups subcommands. If a
+	 * command has a handler and subcommands, a first word that names no subcommand is the handler's first
+	 * positional. */
 	int (*run)(const struct args *a);
 };
 
@@ -97,7 +102,7 @@ struct args {
 	const char *log_level; /* "error" … "trace" if such a global flag was given, or NULL */
 	struct strv word;      /* positionals */
 	struct strv rest;      /* after -- */
-	bool has_rest;         /* the command line has --, even if no word follows it */
+	bool has_rest;         /* the command line has `--`, even if no word follows it */
 	struct args_values *values; /* private */
 };
 
@@ -109,12 +114,13 @@ bool args_bare(const struct args *a, const char *name);
 const char *args_str(const struct args *a, const char *name); /* NULL when absent */
 uint64_t args_uint(const struct args *a, const char *name, uint64_t fallback);
 const struct strv *args_list(const struct args *a, const char *name); /* never NULL */
-/* Walks all values in the order of the line, for options whose order matters. The caller sets *AT
- * to 0 first. Returns NULL at the end. A comma list is one value here. */
+/* Returns the next value of any option, in the order of the command line, for options whose
+ * order matters. The caller sets *AT to 0 before the first call. Returns NULL after the last
+ * value. A list with commas counts as one value. */
 const char *args_next_value(const struct args *a, size_t *at, const char **ret_name);
 
 /* Parses argv. Prints help, the tree or a usage error, or runs the handler of the command.
- * Returns the exit status. ROOT's sub table lists all commands. ARGV is rearranged. */
+ * Returns the exit status. `ROOT->sub` lists all commands. Changes the order of ARGV. */
 int args_main(const struct command *root, int argc, char **argv);
 
 #define MSB_VERSION \
@@ -125,7 +131,7 @@ int args_version(const struct args *a);
 
 /* --- for the other readers of the tables: help, completions, man pages, tests --------------- */
 
-/* --error … --trace, --tree and --help, which every command accepts. */
+/* The options that every command accepts: `--error` … `--trace`, `--tree` and `--help`. */
 extern const struct opt_set args_global_sets[];
 /* Walks the options that help shows for a command, the global options last:
  *     struct opt_iter it = { .set = c->sets };

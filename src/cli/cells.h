@@ -1,4 +1,5 @@
-/* Writes properties of a sandbox for tables and texts, in the same form for all commands. */
+/* Writes properties of a sandbox as text, in the same form for all commands. Most of these texts
+ * are cells of tables. */
 #pragma once
 
 #include "base/buf.h"
@@ -12,7 +13,7 @@
 const char *cell_image(struct buf *room, const struct spec *s);
 /* Writes "512 MiB", or "2 GiB" for a whole number of GiB. */
 void cell_mib(struct buf *out, uint64_t mib);
-/* Writes "12 KiB", or MiB and GiB as cell_mib() does, rounded up. */
+/* Writes "12 KiB", or, from 1 MiB on, the same as cell_mib(). Rounds up. */
 void cell_bytes(struct buf *out, uint64_t bytes);
 /* Writes "512 MiB / 1 GiB": the memory and the maximum to which it may grow. */
 void cell_memory(struct buf *out, const struct spec *s);
@@ -22,10 +23,11 @@ void cell_cpus(struct buf *out, const struct spec *s);
 void cell_command(struct buf *out, const struct spec *s);
 /* Writes "127.0.0.1:8080->80/tcp". */
 void cell_port(struct buf *out, const struct spec_port *p);
-/* Writes an array with the words of that command; the array is empty if there is none. */
+/* Writes an array with the words of the command that the sandbox runs by itself. The array is empty if there is none. */
 void cells_write_command(struct json_writer *w, const struct spec *s);
-/* Writes an array of the published ports of the running sandbox, as objects or, for msb, as the TEXTS of cell_port(). If we
- * chose a host port for the user, the array shows the chosen port. */
+/* Writes an array of the published ports of the running sandbox. The items are objects, or, if TEXTS is true (for msb),
+ * the texts of cell_port(). If we chose a host port for the user, the array shows the chosen port. */
 void cells_write_ports(struct json_writer *w, const struct record *r, bool texts);
-/* Prints what -q shows: one name per line, on stdout. Returns what say_output() returns. */
+/* Prints what a command shows with `-q`: one name per line, on stdout. Returns what say_output()
+ * returns. */
 int cells_print_names(const struct record *r, size_t n);

@@ -1,4 +1,5 @@
-/* The differences between two configurations of a sandbox that `modify` can make. */
+/* Lists the differences between the old and the new configuration of a sandbox that `modify`
+ * changes. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /*
- * The tree of all commands, which args_main() walks, and their handlers. Each handler returns the
- * exit status and is in the file named after its command.
+ * The tree of all commands for args_main(), and the handlers of the commands. Each handler returns
+ * the exit status. A handler is in the file that has the name of its command.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * The terminal and the signals of this process while it runs a command in a sandbox. Signal handlers,
- * the raw terminal and _exit() are only here, so that a server can use all other code of the program.
+ * The terminal and the signals of this process while it runs a command in a sandbox. Only this code sets signal
+ * handlers, makes the terminal raw and calls _exit(). So a server can use all other code of the program.
  */
 #pragma once
 
@@ -10,15 +10,17 @@
 #include "base/err.h"
 #include "wire/screen.h"
 
-/* Installs handlers that restore the terminal and exit if a signal ends this process. When this process ends, its
- * connection closes, and pid 1 kills the command. With TERMINAL, standard input becomes raw if it is a terminal.
- * Returns a descriptor that becomes readable when that terminal's size changes, or -1. main() already ignores
- * SIGPIPE. */
+/* Installs handlers for the signals that end this process: they restore the terminal and exit. When this process
+ * ends, its connection closes, and pid 1 kills the command. If TERMINAL is true and standard input is a terminal,
+ * makes this terminal raw. Returns a descriptor that becomes readable when the terminal's size changes, or -1.
+ * main() already ignores SIGPIPE. */
 int console_begin(bool terminal);
-/* Remembers what the command has asked of our terminal, for console_leave() and for a signal that ends us. */
+/* Remembers which modes of our terminal the command has switched on. console_leave() and the
+ * signal handlers switch them off. */
 void console_screen(const struct screen *s);
-/* Writes to standard output what takes back the command's requests to our terminal. Call it if the command did not end
- * by itself, because then the command has taken nothing back. Moves the cursor to the beginning of a line. */
+/* Writes control sequences to standard output that switch off the terminal modes which the command has switched
+ * on. Call it if the command did not end by itself, because then the command has not switched them off. Moves the
+ * cursor to the beginning of a line. */
 void console_leave(void);
 /* Restores the terminal. RESIZED is what console_begin() returned. */
 void console_end(int resized);

@@ -5,8 +5,7 @@
 #include "client/sandbox.h"
 #include "spec/spec.h"
 
-/* Initialises and fills S. First checks everything that can be checked without starting a sandbox, and only then
- * changes any state. */
+/* Initialises and fills S. Makes all checks that need no running sandbox before it changes any state. */
 MUST_USE int creation_spec(const struct args *a, const struct home *h, struct spec *s,
 			   struct err *e);
 /* If --replace was given, stops and deletes the sandbox NAME. */

@@ -1,4 +1,5 @@
-/* What `exec`, `run` and `attach` share: a command's options, its streams, and the report of its end. */
+/* The code that `exec`, `run` and `attach` share. It reads a command's options, connects its
+ * streams and reports its end. */
 #pragma once
 
 #include "cli/args.h"
@@ -8,8 +9,8 @@
 struct execution {
 	struct exec_request request;
 	struct strv env; /* owned */
-	const char *
-		*argv; /* owned array with borrowed strings; NULL if the caller's words are used */
+	/* an array that we own, of strings that we do not own; NULL if the user's own words are used */
+	const char **argv;
 	bool interactive;
 	bool scripted;      /* if there is no command, the shell may run a script from stdin */
 	bool tells_refused; /* report refused connections at the end */
@@ -17,17 +18,18 @@ struct execution {
 	bool shell; /* run a shell instead of the image's command: no command was given, and stdin is a terminal */
 };
 
-/* Reads and validates -e, -w, -u, -t, --timeout, --rlimit and the streams. */
+/* Reads and checks `-e`, `-w`, `-u`, `-t`, `--timeout`, `--rlimit` and the options for streams. */
 MUST_USE int execution_options(struct execution *x, const struct args *a, struct err *e);
 void execution_done(struct execution *x);
-/* Chooses the words to run: COMMAND, or the command of the spec if COMMAND is empty. If there is no command,
- * chooses a shell for a person at a terminal. With X->scripted, waits for the first byte of stdin, and chooses a shell
- * if stdin is not empty. Returns false if there are no words. */
+/* Chooses the words to run: COMMAND, or the command of the spec if COMMAND is empty. If there is no command and
+ * stdin is a terminal, chooses a shell. If stdin is no terminal but X->scripted is set, waits for the first byte
+ * of stdin, and chooses a shell if there is one. Returns false if there are no words. */
 bool execution_command(struct execution *x, const struct spec *s, const struct strv *command,
 		       bool with_entrypoint);
-/* Says that there is nothing to run. Returns the exit status: 1, or 0 as msb does. */
+/* Prints that there is nothing to run. Returns the exit status: 1 for cordon, 0 for msb. */
 int execution_nothing(const struct args *a);
-/* Runs the command over C, or attaches to the command attach_id, with our terminal and our signals. */
+/* Runs the command over the connection C, or attaches to the command with the number attach_id.
+ * Meanwhile our terminal and our signals belong to the command. */
 MUST_USE int execution_run(struct execution *x, struct client *c, struct exec_result *ret,
 			   struct err *e);
 /* Prints a message if the command did not end in the ordinary way. Returns the exit status. */

@@ -1,5 +1,5 @@
-/* Reads the settings of a new sandbox from files: the installation's config.json, and the YAML files
- * of --conf, --net-conf and so on. The command line overrides both. */
+/* Reads the settings of a new sandbox from files: the installation's config.json, and the YAML files that options
+ * like `--conf` and `--net-conf` name. Other options override the settings of the files. */
 #pragma once
 
 #include "cli/args.h"
@@ -10,5 +10,6 @@
 /* The caller has initialised S and zeroed X, and must release X even after a failure. */
 MUST_USE int files_apply(const struct args *a, const struct home *h, struct spec *s,
 			 struct conf_extra *x, struct err *e);
-/* Reads YAML from IN, which is the file PATH, or text that was read from it. Errors name PATH. */
+/* Reads YAML from the descriptor IN, which has the text of the file PATH. Error messages name
+ * PATH. */
 MUST_USE int files_convert(int in, const char *path, struct json_doc **ret, struct err *e);

@@ -1,12 +1,13 @@
 /*
- * Words that people know from other programs, and what they are called here.
+ * Words that people know from other programs, and the words of cordon for the same things.
  *
- * Only messages about unknown words use them: "unknown command 'kill', did you mean 'stop'?". Such a word
- * is no spelling mistake, so a search for similar words would not find the right one.
+ * Only error messages use this list: "unknown command 'kill', did you mean 'stop'?". A search for similar words would
+ * not find 'stop', because 'kill' is no spelling mistake.
  */
 #pragma once
 
-/* Returns what WORD is called here, such as "stop --force", or NULL. */
+/* Returns the command of cordon that does what WORD does in other programs, such as "stop
+ * --force", or NULL. */
 const char *habit_command(const char *word);
-/* Returns the option, without dashes, that other programs call NAME, or NULL. */
+/* Returns the option of cordon, without dashes, that is called NAME in other programs, or NULL. */
 const char *habit_option(const char *name);

@@ -1,4 +1,4 @@
-/* Help and the command tree, rendered from the tables. */
+/* Writes the help texts and the tree of commands from the tables in cli/args.h. */
 #pragma once
 
 #include "base/buf.h"
@@ -21,7 +21,7 @@ static inline const struct command *command_path_end(const struct command_path *
 void help_add_path(struct buf *out, const char *program, const struct command_path *path);
 /* Writes "cordon exec [OPTIONS] NAME [-- COMMAND…]". */
 void help_add_usage(struct buf *out, const char *program, const struct command_path *path);
-/* Writes what --help prints if LONG_FORM, otherwise what -h prints. */
+/* Writes the text of `--help` if LONG_FORM is true, otherwise the shorter text of `-h`. */
 void help_render(struct buf *out, const char *program, const struct command_path *path,
 		 bool long_form);
 void help_tree(struct buf *out, const char *program, const struct command_path *path);

@@ -1,4 +1,5 @@
-/* Mounts from creation options and from `modify`. client/sources looks them up and checks them. */
+/* Reads mounts from the options of `create`, `run` and `modify`. client/sources.h looks up and
+ * checks the paths of the host. */
 #pragma once
 
 #include "base/buf.h"
@@ -8,11 +9,12 @@
 
 /* Adds the mounts of the options. */
 MUST_USE int mounts_from_args(const struct args *a, struct spec *s, struct err *e);
-/* Reads --identity, which 'install' writes into its scripts. It says which file or directory each
- * path of S must be. */
+/* Reads the option `--identity`, which `install` writes into the scripts that it makes. The
+ * option says which file or directory each path of S must be. */
 MUST_USE int mounts_expect(const struct args *a, struct spec *s, struct err *e);
-/* Writes the value of --identity for PATH, which is canonical. */
+/* Writes the value of the option `--identity` for PATH, which is canonical. */
 void mounts_write_identity(const struct identity *id, const char *path, struct buf *out);
-/* `modify --volume`: replaces the mounts with the same target, or adds new ones. */
+/* Does `modify --volume`: each new mount replaces the mount with the same target, if there is
+ * one. */
 MUST_USE int mounts_change(const struct args *a, const struct home *h, struct spec *s,
 			   struct err *e);

@@ -1,5 +1,5 @@
-/* A spinner with the elapsed time, shown only on a terminal and erased at its end. It has no timer: a caller that
- * waits calls spinner_tick() every SPINNER_MS while s->on. */
+/* A spinner that shows the elapsed time. It appears only on a terminal, and spinner_end() erases it. The spinner
+ * has no timer. While s->on is true, the caller must call spinner_tick() every SPINNER_MS. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,11 +10,11 @@
 struct spinner {
 	bool on;
 	uint64_t start_ns;
-	const char *verb; /* verb and target are borrowed until spinner_end() */
+	const char *verb; /* verb and target are not copied; both must live until spinner_end() */
 	const char *target;
 };
 
-/* Shows nothing if QUIET, or after say_set_quiet(). */
+/* Shows nothing if QUIET is true, or after say_set_quiet(true). */
 void spinner_begin(struct spinner *s, bool quiet, const char *verb, const char *target);
 void spinner_tick(void *spinner); /* takes a struct spinner; can be launch.tick */
 void spinner_end(struct spinner *s);

@@ -1,9 +1,11 @@
-/* The options for the grace period, for `stop` and `restart`, and the stop of a single command. */
+/* Reads the options of `stop` and `restart` for the grace period. Also stops a single command of
+ * a sandbox. */
 #pragma once
 
 #include "cli/args.h"
 
-/* Reads -f and -t. Fails with ERR_INVALID for a bad value. */
+/* Reads the options `-f` and `-t`. Fails with ERR_INVALID if a value is bad. */
 MUST_USE int stop_grace(const struct args *a, uint32_t *ret_ms, struct err *e);
-/* Stops the command that --id names, in the sandbox that the only positional names. Returns the exit status. */
+/* Stops one command of one sandbox. The option `--id` names the command, and the only positional
+ * names the sandbox. Returns the exit status. */
 int stop_command(const struct args *a, uint32_t grace_ms);

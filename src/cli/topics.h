@@ -1,10 +1,10 @@
-/* `cordon help TOPIC`: short texts about what several commands have in common. */
+/* The texts of `cordon help TOPIC`. A topic is something that several commands have in common. */
 #pragma once
 
 #include "base/buf.h"
 
 struct topic {
-	const char *name; /* no command has this name */
+	const char *name; /* must not be the name of a command */
 	const char *summary;
 	const char *text; /* printed as it is */
 };

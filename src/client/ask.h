@@ -1,11 +1,11 @@
 /*
- * One question about the background commands of a sandbox, over a line (client/line), on the loop: start a command,
- * list all commands, or look at, feed or signal one command. An attached job (client/job) keeps other clients from
- * attaching to its command. A question does not.
+ * One question about the background commands of a sandbox. It goes over a line (client/line.h), and its answer comes
+ * on the loop. A question can start a command, list all commands, or look at, feed or signal one command. An attached
+ * job (client/job.h) keeps other clients from attaching to the same command. A question does not.
  *
- * The owner gets the answer exactly once, unless it frees the question first. Callbacks come only from the loop, from
- * line_hear() and from line_free(), never from a function of this file. Any function may be called from any callback,
- * even ask_free(): the memory is freed when the last callback has returned.
+ * The owner gets the answer exactly once. If the owner frees the question first, it gets no answer. Callbacks come
+ * only from the loop, from line_hear() and from line_free(), never from a function of this file. Any function may be
+ * called from any callback, even ask_free(): the memory is freed when the last callback has returned.
  */
 #pragma once
 
@@ -18,16 +18,17 @@ struct ask;
 struct answer {
 	/* why there is no answer: ERR_NOT_FOUND, ERR_BUSY, ERR_LIMIT, ERR_UNSUPPORTED, ERR_NOT_RUNNING …; or NULL */
 	const struct err *err;
-	/* ask_start(): the number of the command, or 0 if it could not be started */
+	/* only after ask_start(): the number of the command, or 0 if it could not be started */
 	uint64_t id;
 	struct exit_message end; /* if ID is 0: why the command could not be started */
 };
 
 struct ask_owner {
-	/* Called for each command of a list, or for the command of the question. M is borrowed for the call. May be
-	 * NULL. */
+	/* Called for each command of a list, or for the one command that the question is about. M is valid only
+	 * during the call. May be NULL. */
 	void (*command)(void *arg, const struct command_message *m);
-	/* Called when the answer is complete. A is borrowed for the call. The owner still has to free the question. */
+	/* Called when the answer is complete. A is valid only during the call. The owner still
+	 * has to free the question. */
 	void (*done)(void *arg, const struct answer *a);
 	void *arg;
 };
@@ -40,7 +41,7 @@ MUST_USE int ask_look(struct line *n, const struct look_message *m, const struct
 		      struct ask **ret, struct err *e);
 MUST_USE int ask_feed(struct line *n, const struct feed_message *m, const struct ask_owner *o,
 		      struct ask **ret, struct err *e);
-/* Signals the command itself, or with SCOPE everything that it started. */
+/* Signals the command itself, or, if SCOPE is true, everything that the command started. */
 MUST_USE int ask_signal(struct line *n, uint64_t id, int sig, bool scope, const struct ask_owner *o,
 			struct ask **ret, struct err *e);
 /* Frees the question. If ask_look() still waits, pid 1 stops waiting. pid 1 may still carry out any other request

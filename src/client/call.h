@@ -1,8 +1,8 @@
 /*
- * One command, one attach, one file operation or one question about background commands, on one stream of a connection
- * to pid 1. This is pure state: a call has no descriptor and no clock (the time is an argument). The owner sends the
- * bytes that the call writes into a buffer, and passes every frame of the stream to the call. The call tells what the
- * frame means, and when pid 1 must have reported the end.
+ * A call is one command, one attachment, one file operation or one question about background commands. It has one
+ * stream of a connection to pid 1. A call is only state: it has no descriptor and no clock (the time is an argument).
+ * The owner sends the bytes that the call writes into a buffer, and passes every frame of the stream to the call. The
+ * call tells the owner what the frame means. The call also knows by which time pid 1 must report the end.
  *
  * pid 1 is not trusted. A call limits the size of every frame, accepts output only within the credit that it granted,
  * and ignores all frames after the end.
@@ -21,8 +21,8 @@
 struct call {
 	const char *name; /* the name of the sandbox, for messages; borrowed */
 	uint32_t stream;
-	uint64_t id;       /* the session's number; 0 until pid 1 tells it */
-	uint64_t deadline; /* when pid 1 must have reported the end; 0: no limit */
+	uint64_t id;       /* the number of the command; 0 until pid 1 tells it */
+	uint64_t deadline; /* the time by which pid 1 must report the end; 0 means no limit */
 	uint32_t credit;   /* how many bytes of input pid 1 still takes */
 	uint32_t granted;  /* how many bytes of output pid 1 may still send */
 	/* bytes of output that the owner took and for which pid 1 got no new credit yet */
@@ -37,7 +37,8 @@ struct call {
 
 #define CALL_TOLD_MAX 65536u /* the most commands in one list: more than a sandbox can run */
 
-/* The time that pid 1 has after its own time-out. If it has not answered by then, it hangs or has been taken over. */
+/* The time that pid 1 has to answer after the command's time-out. If pid 1 has not answered by
+ * then, it hangs, or an attacker controls it. */
 #define CALL_BACKSTOP_NS 3000000000ull
 
 void call_init(struct call *c, const char *name, uint32_t stream);
@@ -46,40 +47,42 @@ void call_init(struct call *c, const char *name, uint32_t stream);
 
 /* Each of these functions adds frames to B. The owner checks B for failure. */
 
-/* NOW is used only if the message has a time-out. */
+/* NOW_NS is used only if the message has a time-out. */
 void call_exec(struct call *c, const struct exec_message *m, uint64_t now_ns, struct buf *b);
 void call_attach(struct call *c, const struct attach_message *m, struct buf *b);
 void call_file(struct call *c, const struct file_message *m, struct buf *b);
-/* Makes one frame of the bytes at P: as many as pid 1 takes now, at most N. Returns their number. */
+/* Adds one frame with the first of the N bytes at P: as many as pid 1 accepts now. Returns how
+ * many bytes these are. */
 size_t call_input(struct call *c, const void *p, size_t n, struct buf *b);
 void call_input_end(const struct call *c, struct buf *b);
 void call_resize(const struct call *c, uint32_t rows, uint32_t cols, struct buf *b);
 void call_detach(const struct call *c, struct buf *b);
-/* Signals the command itself, or with SCOPE everything that it started. A pid 1 of protocol 1 ignores the signal. */
+/* Signals the command itself, or, if SCOPE is true, everything that the command started. A pid 1
+ * of protocol 1 ignores this. */
 void call_signal(const struct call *c, int sig, bool scope, struct buf *b);
-/* The next four are questions, which a pid 1 of protocol 1 does not answer. */
+/* The next four functions are for questions. A pid 1 of protocol 1 does not answer them. */
 void call_list(const struct call *c, struct buf *b);
 void call_look(const struct call *c, const struct look_message *m, struct buf *b);
 void call_feed(const struct call *c, const struct feed_message *m, struct buf *b);
 /* Signals the command with the number ID. FLAGS are FRAME_FLAG_SCOPE and FRAME_FLAG_WHOLE. */
 void call_signal_to(const struct call *c, uint64_t id, int sig, unsigned flags, struct buf *b);
-/* Call this when the owner has disposed of N bytes of output. When enough bytes have come together, grants pid 1 credit
- * for them. Returns true if B has something to send. */
+/* The owner calls this when it has taken N bytes of output. When enough bytes have been taken, grants pid 1 credit
+ * for the same number of bytes. Returns true if B has something to send. */
 bool call_took(struct call *c, size_t n, struct buf *b);
-/* Call this after the end. Asks pid 1 to go on reading the pipes that are sent with this frame. FLAGS are those of
- * FRAME_LEAVE. */
+/* Call this after the end of the command. Asks pid 1 to go on reading the command's pipes, which the owner sends
+ * with this frame. FLAGS are the flags of FRAME_LEAVE. */
 void call_leave(const struct call *c, unsigned flags, struct buf *b);
 
 /* --- what pid 1 says ---------------------------------------------------------------------------- */
 
 enum call_news {
-	CALL_NOTHING, /* a frame of another stream, or one that changes nothing for the owner */
+	CALL_NOTHING, /* the frame is of another stream, or changes nothing for the owner */
 	CALL_STARTED, /* c->id is known */
-	CALL_OUTPUT, /* the frame's body is output; the owner disposes of it and calls call_took() */
-	CALL_ENDED,  /* the command has ended; c->end says how */
+	CALL_OUTPUT,  /* the frame's body is output; the owner takes it and calls call_took() */
+	CALL_ENDED,   /* the command has ended; c->end says how */
 	CALL_REPORT,  /* the frame's body is what the command reported */
-	CALL_COMMAND, /* c->command is the command that was asked for, or one of the list */
-	CALL_TOLD,    /* the list is complete */
+	CALL_COMMAND, /* c->command is the command that the question is about, or one command of the list */
+	CALL_TOLD, /* the list is complete */
 };
 
 /* Returns an enum call_news, or -1 if the call failed and is over. */
@@ -90,5 +93,5 @@ bool call_is_late(const struct call *c, uint64_t now_ns);
 /* Ends the call as timed out. The owner must end the sandbox, because its pid 1 did not answer. */
 void call_give_up(struct call *c);
 
-/* Returns the exit status that `exec` promises: 128+N, 124, 126, 127 … */
+/* Returns the exit status that the manual of `exec` promises: 128+N, 124, 126, 127 … */
 int exec_exit_status(const struct exit_message *m);

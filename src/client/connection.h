@@ -1,6 +1,6 @@
 /*
- * A connection to the pid 1 of a live sandbox, for one request after another. The command line uses this connection and
- * waits for each answer.
+ * A connection to the pid 1 of a live sandbox. It carries one request at a time. The command line uses it and waits
+ * for each answer.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 struct home;
 
 struct client {
-	const struct home *home; /* borrowed; outlives us */
+	const struct home *home; /* borrowed; must outlive the connection */
 	const char *name;        /* borrowed */
 	int fd;
 	struct buf in;
@@ -21,23 +21,25 @@ struct client {
 	uint32_t questions; /* how many questions client/commands has asked */
 };
 
-#define CLIENT_STREAM 1u /* for the command; each question has a stream of its own above this one */
+/* the stream of the command; each question has a stream of its own with a higher number */
+#define CLIENT_STREAM 1u
 
-/* Connects to pid 1. ERR_NOT_RUNNING: pid 1 does not listen. */
+/* Connects to pid 1. Fails with ERR_NOT_RUNNING if pid 1 does not listen. */
 MUST_USE int client_open(struct client *c, const struct home *h, const char *name, struct err *e);
 /* Takes FD, a connection that launch_create() made. */
 void client_adopt(struct client *c, const struct home *h, const char *name, int fd);
 void client_done(struct client *c);
 
-/* Adds HELLO to B, unless HELLO was sent before. Every request begins with this call. */
+/* Adds the frame HELLO to B, unless HELLO was sent before. Call this first for every request. */
 void client_greet(struct client *c, struct buf *b);
-/* Sends a request with its descriptors. ERR_LIMIT: B became larger than a frame may be. */
+/* Sends a request with its descriptors. Fails with ERR_LIMIT if B became larger than a frame may
+ * be. */
 MUST_USE int client_request(struct client *c, const struct buf *b, const int *fds, unsigned n_fds,
 			    struct err *e);
-/* Sends what follows a request. The result may be ignored: if the connection is lost, later reads return everything
- * that pid 1 has sent, and then end of file. */
+/* Sends further frames of a request. The result may be ignored: if the connection is lost, later reads return
+ * everything that pid 1 has sent, and then end of file. */
 bool client_send(struct client *c, const struct buf *b);
-/* Gives FN every frame that has come, without waiting. If FN returns a value other than 0, it
- * has filled E; reading ends and this function returns that value. Otherwise returns 0, or -1 if
- * the connection was lost or pid 1 sent bytes that are no frame. */
+/* Gives FN every frame that has come, without waiting. FN may stop the reading: it fills E and
+ * returns a value other than 0, which client_receive() then returns. Otherwise client_receive()
+ * returns 0, or -1 if the connection was lost or pid 1 sent bytes that are no frame. */
 MUST_USE int client_receive(struct client *c, frame_fn *fn, void *arg, struct err *e);

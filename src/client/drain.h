@@ -1,9 +1,9 @@
 /*
- * Decides how long the client reads a command's pipes after pid 1 has reported the command's end. Pure state. The
- * client reads everything that the pipes held at the end, however slow the reader of its own output is. If a
- * background process still holds a pipe, the client reads on for a short time and then leaves the pipe to pid 1. If
- * the command left no background process, the client does not wait: a process that still holds the pipe then belongs
- * to another command.
+ * Decides how long the client reads a command's pipes after pid 1 has reported the command's end. This code only
+ * decides; it reads nothing itself. The client reads everything that the pipes held when the command ended, even if
+ * the reader of the client's own output is slow. If a background process still holds a pipe, the client reads on for
+ * a short time and then leaves the pipe to pid 1. If the command left no background process, the client does not
+ * wait. If a process still holds the pipe in this case, the process belongs to another command.
  */
 #pragma once
 
@@ -21,16 +21,17 @@ struct drain {
 	bool alone;
 	uint64_t until;
 	uint64_t last; /* when output came last */
-	/* how many of the bytes that a pipe held when the command ended are not read yet */
+	/* for each pipe: how many of the bytes that it held at the command's end are not read yet */
 	uint64_t left[DRAIN_STREAMS];
 };
 
-/* ALONE: the command left no background process. If ALONE, NOW is not used. */
+/* ALONE says that the command left no background process. NOW_NS is then not used. */
 void drain_begin(struct drain *d, bool alone, uint64_t now_ns, uint64_t out_held,
 		 uint64_t err_held);
 /* Call this when N bytes of a stream were read. */
 void drain_read(struct drain *d, unsigned stream, uint64_t n, uint64_t now_ns);
 /* Returns true while the client must still read the pipes. */
 bool drain_hears(const struct drain *d, uint64_t now_ns);
-/* Returns true if no output came for DRAIN_SILENCE_NS. The client then leaves the pipes to pid 1. */
+/* Returns true if no output came for DRAIN_SILENCE_NS. In this case the client leaves the pipes
+ * to pid 1. */
 bool drain_is_silent(const struct drain *d, uint64_t now_ns);

@@ -1,8 +1,9 @@
 /*
- * Runs a command in a live sandbox for a caller that waits for it, as the command line does.
+ * Runs a command in a live sandbox and waits for its end, for the command line.
  *
- * client_exec() moves bytes until the command ends. It does not trust pid 1: it takes no descriptor from pid 1, bounds
- * every frame (client/call), and has a deadline that is later than pid 1's time-out. The caller must ignore SIGPIPE.
+ * client_exec() moves bytes until the command ends. It does not trust pid 1. It takes no descriptor from pid 1 and
+ * limits the size of every frame (client/call.h). Its own deadline comes after the time-out that pid 1 enforces. The
+ * caller must ignore SIGPIPE.
  */
 #pragma once
 
@@ -17,15 +18,15 @@
 struct exec_request {
 	struct exec_message message;
 	int in, out, err; /* our own descriptors for the command's streams; -1: none */
-	/* a descriptor that becomes readable when the terminal IN has a new size; we read it
-	 * until it is empty. -1: IN is no terminal */
+	/* a descriptor that becomes readable when the terminal IN has a new size; -1 if IN is no
+	 * terminal. We read the descriptor until it is empty */
 	int resized;
 	bool log; /* append the command's output to the sandbox's log */
 	unsigned char detach_keys[DETACH_KEYS_MAX];
 	size_t n_detach_keys;
 	uint64_t attach_id; /* the number of the command for client_attach() */
-	/* Called when the program may have changed the modes of the terminal OUT. NULL: OUT is no terminal, or the
-	 * command has no terminal. S is borrowed for the call. */
+	/* Called when the program may have changed the modes of the terminal OUT. S is valid only during the call.
+	 * NULL if OUT is no terminal, or if the command has no terminal. */
 	void (*screen_changed)(const struct screen *s);
 };
 
@@ -39,7 +40,7 @@ struct exec_result {
 
 MUST_USE int client_exec(struct client *c, const struct exec_request *q, struct exec_result *ret,
 			 struct err *e);
-/* Attaches to a command that has no client. If the message has EXEC_TTY, the command has a terminal; otherwise it has
- * pipes, and its standard error goes to our own. */
+/* Attaches to a command that has no client. If the message has EXEC_TTY, the command has a terminal. Otherwise the
+ * command has pipes, and its standard error goes to our standard error. */
 MUST_USE int client_attach(struct client *c, const struct exec_request *q, struct exec_result *ret,
 			   struct err *e);

@@ -1,7 +1,7 @@
 /*
  * Starts the hands of a server (client/hands.h), and starts a hand again when it has ended. The foreman is a separate
- * process with its own loop, because the server confines itself and after that cannot start programs. The foreman reads
- * nothing that a peer or a sandbox sends.
+ * process with its own loop. The server cannot start programs itself, because it gives up that right when it confines
+ * itself. The foreman reads nothing that a peer or a sandbox sends.
  *
  * The foreman passes each hand to the server on a channel. When the server ends, the channel hangs up and the foreman
  * calls foreman_gone_fn. When the foreman ends, for any reason, the kernel kills the hands.
@@ -16,17 +16,17 @@
 
 struct foreman;
 
-/* The most hands. foreman_usual_hands() returns how many are useful on this machine: a hand needs a CPU about half of its
- * time. */
+/* The greatest number of hands. foreman_usual_hands() returns how many hands are useful on this machine. A hand
+ * needs a CPU for about half of its time. */
 #define FOREMAN_HANDS_MAX 8u
 unsigned foreman_usual_hands(void);
 
 /* Called when the server has ended. The owner still has to free the foreman. */
 typedef void foreman_gone_fn(void *arg);
 
-/* Starts N hands. Takes CHANNEL, a unix socket whose other end is for hands_new(). NOFILE is the soft limit of open files
- * for hands, supervisors and commands: the limit that the server had before it raised its own. BOUNDS must outlive the
- * foreman. */
+/* Starts N hands. Takes over CHANNEL, a unix socket. The server passes the other end to hands_new(). NOFILE is the
+ * soft limit of open files for hands, supervisors and commands. It is the limit that the server had before it
+ * raised its own limit. BOUNDS must outlive the foreman. */
 MUST_USE int foreman_new(struct loop *loop, int channel, unsigned n, uint64_t nofile,
 			 const struct hand_bounds *bounds, foreman_gone_fn *gone, void *arg,
 			 struct foreman **ret, struct err *e);

@@ -10,16 +10,16 @@ struct home;
 /* How an image is fetched. */
 struct image_fetch {
 	bool quiet; /* show no progress */
-	/* NULL: use the stored login for the registry, if there is one */
+	/* the user name at the registry; NULL means the stored login for the registry, if there is one */
 	const char *username;
 	const char *password_env; /* the variable of our environment that has the password */
-	char *hint; /* IMAGER_HINT_BYTES for the text of an error's hint; must outlive the error */
+	char *hint; /* an array of IMAGER_HINT_BYTES for the text of an error's hint; must outlive the error */
 };
 
 /* Returns true if this host could mount a flat form. */
 bool image_flat_usable(void);
-/* Fails if this host could not mount a flat form. The error names the option FLAG and its VALUE, which asked for the
- * flat form. */
+/* Fails if this host could not mount a flat form. The error message names the option FLAG and its VALUE, with
+ * which the user asked for the flat form. */
 MUST_USE int image_check_flat(const char *flag, const char *value, struct err *e);
 
 /* Finds the registry image that S names, and fetches it if S allows that. Settings that S leaves open are taken from

@@ -1,7 +1,7 @@
 /*
- * The descriptor that a command's input comes from. Other processes may share it, so we must not make it non-blocking.
- * Another process may also read the bytes first. Our read would then wait, and we would not learn that our command has
- * ended. So each read of a pipe or socket asks the kernel not to wait.
+ * The descriptor from which we read the input of a command. Other processes may share the descriptor, so we must not
+ * make it non-blocking. Another process may also read the bytes before we do. Our read would then wait, and we would
+ * not learn that our command has ended. So each read of a pipe or socket asks the kernel not to wait.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct inlet {
 // clang-format on
 void inlet_done(struct inlet *i);
 
-/* Returns true if FD is /dev/null, or no descriptor at all. */
+/* Returns true if FD is /dev/null or is not open. */
 bool inlet_is_null(int fd);
 
 /* Like read(2). */

@@ -1,4 +1,5 @@
-/* A job while it lives: what client/job, client/job_pipes and client/job_frames share. Internal to client/job. */
+/* The state of a job. Only client/job.c, client/job_pipes.c and client/job_frames.c use this
+ * header. */
 #pragma once
 
 #include "base/buf.h"
@@ -11,7 +12,7 @@ enum job_state { JOB_RUNNING, JOB_DRAINING, JOB_OVER };
 struct job_pipe {
 	struct job *job;
 	enum job_output which;
-	int fd; /* our end, or -1 */
+	int fd; /* our end of the pipe, or -1 */
 	loop_id watch;
 };
 
@@ -21,7 +22,7 @@ struct job {
 	struct loop *loop; /* borrowed */
 	struct job_owner owner;
 	struct call call;
-	unsigned flags; /* the flags of the EXEC */
+	unsigned flags; /* the flags of the frame EXEC */
 	bool attached;  /* the job attached to the command, which lives on without the job */
 	bool wants_room;
 	bool paused; /* the owner wants no output for now */
@@ -30,7 +31,7 @@ struct job {
 	int in; /* our end of the command's input, or -1 */
 	loop_id in_watch;
 	struct drain drain;
-	/* for a framed stream: */
+	/* for a command with a terminal, whose input and output go through frames: */
 	struct buf held[DRAIN_STREAMS]; /* output that came while the job was paused */
 
 	struct buf report;
@@ -43,19 +44,22 @@ struct job {
 
 /* --- job.c ----------------------------------------------------------------------------------- */
 
-/* Every callback of the loop or the line begins with job_enter() and ends with job_leave(). The last job_leave() frees
- * the memory of a freed job. */
+/* Every callback of the loop or the line begins with job_enter() and ends with job_leave(). If a callback frees
+ * the job, the last job_leave() frees its memory. */
 void job_enter(struct job *j);
 void job_leave(struct job *j);
-/* Sends what follows the request. */
+/* Sends further frames of the job, after its request. */
 void job_follow_up(struct job *j, struct buf *b, const int *fds, unsigned n_fds);
-/* Gives the owner output. The owner may have freed anything when this returns, and may have paused the job. */
+/* Gives the owner output. When this function returns, the owner may have freed or paused the
+ * job. */
 void job_give(struct job *j, enum job_output which, const char *p, size_t n);
 /* Sets the only timer of the job. The state of the job says what the timer is for. If AT is 0, there is no timer. */
 void job_set_timer(struct job *j, uint64_t at);
-/* Tells the owner the end. WHY is NULL if the end is known; otherwise it says why not. */
+/* Tells the owner the end. WHY is NULL if the end is known. Otherwise WHY says why the end is
+ * not known. */
 void job_finish(struct job *j, const struct err *why);
-/* Call this if something on our side failed. Kills the command, which must not go on without us. */
+/* Call this if something on our side failed. Kills the command, because nobody would read its
+ * output. */
 void job_fail(struct job *j, const struct err *why);
 /* Call this after pid 1 has reported the end. Finishes the job if everything was read. */
 void job_drain(struct job *j);
@@ -63,9 +67,10 @@ void job_drain(struct job *j);
 /* --- job_pipes.c ------------------------------------------------------------------------------ */
 
 void job_pipes_init(struct job *j);
-/* Makes the pipes. FDS gets the command's ends. */
+/* Makes the pipes. Writes the descriptors of the command's ends to FDS. */
 MUST_USE int job_pipes_open(struct job *j, bool input, int fds[3], struct err *e);
-/* Watches the ends that are not watched. Returns false with errno set. */
+/* Watches those of our ends that are not watched yet. If this fails, returns false and sets
+ * errno. */
 MUST_USE bool job_pipes_watch(struct job *j);
 void job_pipes_pause(struct job *j);
 /* Does the work of job_input(). */
@@ -75,7 +80,7 @@ void job_pipes_close_input(struct job *j);
 void job_pipes_begin_drain(struct job *j);
 /* Returns true if nothing is left to read. Otherwise sets the timer to look again. */
 bool job_pipes_are_drained(struct job *j);
-/* Hands pid 1 the pipes that background processes still hold, and closes the others. */
+/* Passes the pipes that background processes still hold to pid 1, and closes the other pipes. */
 void job_pipes_release(struct job *j);
 
 /* --- job_frames.c ----------------------------------------------------------------------------- */
@@ -83,7 +88,7 @@ void job_pipes_release(struct job *j);
 void job_frames_init(struct job *j);
 void job_frames_take(struct job *j, const struct frame *f);
 ssize_t job_frames_feed(struct job *j, const char *p, size_t n);
-/* Gives the owner what was held back. */
+/* Gives the owner the output that came while the job was paused. */
 void job_frames_give_held(struct job *j);
 bool job_frames_are_drained(const struct job *j);
 void job_frames_release(struct job *j);

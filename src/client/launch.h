@@ -1,5 +1,5 @@
 /*
- * Brings a sandbox up: makes the sockets, starts the supervisor, waits for its answer.
+ * Starts a sandbox: makes the sockets, starts the supervisor and waits for the supervisor's answer.
  *
  * A launch may have a first connection. The caller sends its command on this connection at once and does not wait for
  * the supervisor's answer. pid 1 finds the command in the socket when it starts.
@@ -23,9 +23,9 @@ struct launch {
 	void *tick_arg;
 	bool answered;
 	const struct home *home; /* borrowed from launch_create() */
-	const char *name;        /* borrowed from launch_create() too */
+	const char *name;        /* borrowed from launch_create() as well */
 	bool stays; /* the sandbox existed before, so its record stays even after a failure */
-	/* the volumes that were made for the sandbox; they are removed if it never comes up */
+	/* the volumes that were made for the sandbox; they are removed if the sandbox does not start */
 	struct strv volumes;
 	char *held; /* after launch_wait(): how soft limits are enforced (wire/leash.h), or NULL */
 };
@@ -34,19 +34,21 @@ struct launch {
 		.leash = -1, .connection = -1, .child = { -1, -1 } \
 	}
 
-/* Makes a record and starts its supervisor, with a first connection if CONNECT. Makes the volumes that the spec names
- * and that are missing. ERR_EXISTS: the name is taken. */
+/* Makes a record and starts its supervisor. If CONNECT is true, makes a first connection. Also makes those volumes
+ * of the spec that do not exist. Fails with ERR_EXISTS if the name is taken. */
 MUST_USE int launch_create(const struct home *h, const struct spec *s, bool connect,
 			   struct launch *ret, struct err *e);
-/* Starts the supervisor of a stopped sandbox. ERR_BUSY: the sandbox is up. */
+/* Starts the supervisor of a stopped sandbox. Fails with ERR_BUSY if the sandbox is up. */
 MUST_USE int launch_start(const struct home *h, const char *name, struct launch *ret,
 			  struct err *e);
-/* Waits until the sandbox accepts commands. If the sandbox fails to start, E says why. Adds lines to WARNINGS. */
+/* Waits until the sandbox accepts commands. If the sandbox fails to start, E says why. Adds the
+ * sandbox's warnings to WARNINGS, one per line. */
 MUST_USE int launch_wait(struct launch *l, struct buf *warnings, struct err *e);
-/* For a new sandbox, after launch_wait(): makes the changes that must be made before the first command. If a change
- * fails, the sandbox is removed. */
+/* Call this for a new sandbox after launch_wait(). Makes the file changes that S asks for, before the first
+ * command runs. If a change fails, the sandbox is removed. */
 MUST_USE int launch_settle(struct launch *l, const struct spec *s, struct err *e);
-/* Ends an ephemeral sandbox and waits a while until its supervisor has deleted what it can. */
+/* Ends an ephemeral sandbox. Waits for a limited time until the supervisor has deleted the
+ * sandbox's files. */
 void launch_end(struct launch *l);
 /* Lets an ephemeral sandbox live on after this process has ended. */
 void launch_release(struct launch *l);

@@ -1,8 +1,9 @@
 /*
- * The leash of a sandbox that a server made (client/hands), on the loop. The sandbox ends when the leash is closed; the
- * supervisor closes its own end when the sandbox is gone. Over the leash the server also changes the limits of the
- * running sandbox. This takes one request and one answer, but no file, lock or other connection. The server has no
- * access to files, so it also sends the supervisor over the leash what the sandbox's log shall hold.
+ * The leash of a sandbox that a server made (client/hands.h), on the server's loop. When the server closes the leash,
+ * the sandbox ends. When the sandbox is gone, the supervisor closes its own end of the leash. Over the leash the
+ * server also changes the limits of the running sandbox. For this the server sends one request and gets one answer.
+ * It needs no file, no lock and no other connection. The server has no access to files. So it also sends the output
+ * for the sandbox's log to the supervisor over the leash.
  *
  * Any function may be called from any callback, even leash_free().
  */
@@ -15,29 +16,32 @@
 
 struct leash;
 
-/* the most requests that wait for an answer; each is tiny, so the socket takes them all */
+/* the most requests that wait for an answer; requests are so small that the socket holds this
+ * many */
 #define LEASH_REQUESTS_MAX 64u
 /* output for the log that waits for the supervisor; output beyond this is lost */
 #define LEASH_LOG_QUEUE_BYTES (1u << 20)
 
 /* Called when the sandbox is gone. The owner still has to free the leash. */
 typedef void leash_gone_fn(void *arg);
-/* WHY is NULL if the new limits are in force. Otherwise WHY says why they are not, and is valid during the call. */
+/* Called with the answer. WHY is NULL if the new limits are in force. Otherwise WHY says why
+ * they are not. WHY is valid only during the call. */
 typedef void leash_answer_fn(void *arg, const struct err *why);
 
-/* FD is the leash of a sandbox that is up. This function owns FD, even if it fails. */
+/* FD is the leash of a sandbox that is up. The function takes over FD, even if it fails. */
 MUST_USE int leash_new(struct loop *loop, int fd, leash_gone_fn *gone, void *arg,
 		       struct leash **ret, struct err *e);
 /* Closes the leash, which ends the sandbox. Requests that still wait get no answer. */
 void leash_free(struct leash *l);
 /* Ends the sandbox; GONE is called when the sandbox is gone. */
 void leash_end(struct leash *l);
-/* Sets the limits that M names, all or none. FN is called exactly once, later, unless the leash is freed first. Answers
- * come in the order of the requests. ERR_NOT_RUNNING: the sandbox is gone or ends. */
+/* Asks the supervisor to set the limits that M names, all or none. FN is called later, exactly once, unless the
+ * leash is freed first. Answers come in the order of the requests. Fails with ERR_NOT_RUNNING if the sandbox is
+ * gone or is ending. */
 MUST_USE int leash_set_limits(struct leash *l, const struct limits_message *m, leash_answer_fn *fn,
 			      void *arg, struct err *e);
 
-/* Who accounts for the memory of output that waits for the supervisor. */
+/* Functions that count the memory of output that waits for the supervisor. */
 struct leash_meter {
 	bool (*take)(void *arg,
 		     size_t n); /* returns false if the leash may not hold N more bytes */
@@ -46,6 +50,7 @@ struct leash_meter {
 };
 /* Must be called before leash_log(). */
 void leash_set_meter(struct leash *l, const struct leash_meter *m);
-/* Writes the N bytes at P into the sandbox's log, as output of the command with the number ID. FLAGS are those of a LOG
- * frame. Never waits: if the supervisor is slower than the output, bytes are lost, and a marker in the log says so. */
+/* Writes the N bytes at P into the sandbox's log, as output of the command with the number ID. FLAGS are the flags
+ * of a frame LOG. Never waits. If the supervisor is slower than the output, bytes are lost, and a marker in the log
+ * says so. */
 void leash_log(struct leash *l, uint64_t id, unsigned flags, const char *p, size_t n);

@@ -1,10 +1,11 @@
 /*
- * A connection to the pid 1 of one sandbox that stays open, on the loop. Several commands run over the line at once,
- * each on a stream of its own (client/job). A line never waits: messages that the socket does not take now are queued,
- * each with its descriptors, and the loop sends them later.
+ * A line is a connection to the pid 1 of one sandbox that stays open. Its owner has a loop. Several commands use the
+ * line at the same time, each with a stream of its own (client/job.h). A line never waits. If the socket does not
+ * take a message now, the message is queued with its descriptors, and the loop sends it later.
  *
- * When the sandbox ends, the line hangs up. The line then reports ERR_NOT_RUNNING to every stream, and then to its
- * owner. pid 1 is not trusted: a frame that makes no sense ends the line with ERR_PROTOCOL.
+ * When the sandbox ends, pid 1 closes the connection. The line then reports ERR_NOT_RUNNING to the user of every
+ * stream, and after that to the owner of the line. pid 1 is not trusted: a frame that makes no sense ends the line
+ * with ERR_PROTOCOL.
  *
  * Any function may be called from any callback, even line_free(): the memory is freed when the last callback has
  * returned.
@@ -26,22 +27,25 @@ struct line;
 /* the most bytes of all requests that wait for the socket: enough for two of the largest requests */
 #define LINE_QUEUE_BYTES_MAX (16u << 20)
 
-/* The user of a stream. After line_close() neither function is called. */
+/* The callbacks of the code that uses a stream. After line_close() neither of them is called. */
 struct line_user {
 	void (*frame)(void *arg, const struct frame *f);
-	/* Called when the line is down. The stream is already closed. WHY is borrowed for the call. */
+	/* Called when the line is down. The stream is already closed. WHY is valid only during
+	 * the call. */
 	void (*gone)(void *arg, const struct err *why);
 	void *arg;
 };
 
-/* Called when the line went down by itself. The owner still has to free the line. */
+/* Called when the line is down for another reason than line_free(). The owner still has to free
+ * the line. */
 typedef void line_gone_fn(void *arg, const struct err *why);
 
-/* FD is a connection to the pid 1 of sandbox NAME. The line owns FD, even if this fails. LOOP
- * must live longer than the line. */
+/* FD is a connection to the pid 1 of sandbox NAME. line_new() takes over FD, even if it fails.
+ * LOOP must live longer than the line. */
 MUST_USE int line_new(struct loop *loop, const char *name, int fd, line_gone_fn *gone, void *arg,
 		      struct line **ret, struct err *e);
-/* During this call, open streams get ERR_NOT_RUNNING. The owner's GONE is not called. */
+/* Frees the line. During this call, the users of open streams get ERR_NOT_RUNNING. The owner's
+ * callback GONE is not called. */
 void line_free(struct line *n);
 
 const char *line_name(const struct line *n);
@@ -53,7 +57,7 @@ uint32_t line_version(const struct line *n);
 /* Opens a stream. Fails with ERR_NOT_RUNNING if the line is down, or ERR_LIMIT if it has too many streams. */
 MUST_USE int line_open(struct line *n, const struct line_user *u, uint32_t *ret_stream,
 		       struct err *e);
-/* Frames that still come for this stream are dropped. */
+/* Closes a stream. Frames that still come for this stream are dropped. */
 void line_close(struct line *n, uint32_t stream);
 
 enum line_message {
@@ -68,18 +72,18 @@ enum line_message {
 MUST_USE int line_send(struct line *n, enum line_message kind, struct buf *b, const int *fds,
 		       unsigned n_fds, struct err *e);
 
-/* Queues a request without descriptors that pid 1 understands from protocol VERSION on. Fails with ERR_UNSUPPORTED if
- * pid 1 is older. While the version of pid 1 is not known, the request waits. If pid 1 then turns out to be older, the
- * stream gets an ERROR frame with ERR_UNSUPPORTED, and pid 1 gets nothing. The line takes the memory of B, even if this
- * function fails. */
+/* Queues a request without descriptors that pid 1 understands from protocol VERSION on. Fails with ERR_UNSUPPORTED
+ * if pid 1 is older. While the version of pid 1 is not known, the request waits. If it turns out that pid 1 is
+ * older, the request is not sent, and the stream gets an ERROR frame with ERR_UNSUPPORTED. The line takes the
+ * memory of B, even if this function fails. */
 MUST_USE int line_ask(struct line *n, uint32_t version, struct buf *b, struct err *e);
 
-/* Reads what pid 1 has said by now. A user whose deadline has passed calls this before it gives up, because the loop
- * itself may have been late. Runs callbacks. */
+/* Reads what pid 1 has sent until now, and runs callbacks. If the deadline of a stream's user has passed, the user
+ * calls this before it gives up. The answer may have come in time, and only the loop may have been late. */
 void line_hear(struct line *n);
-/* Closes the connection at once, which makes pid 1 kill every command of this line. Streams and owner get WHY in a
- * later turn of the loop. */
+/* Closes the connection at once, which makes pid 1 kill every command of this line. The users of streams and the
+ * owner get WHY in a later turn of the loop. */
 void line_hang_up(struct line *n, const struct err *why);
-/* Call this if a command can only go on with protocol VERSION. If pid 1 speaks an older protocol, the line hangs up:
- * now, or when pid 1 names its version. */
+/* Call this if a command can only go on with protocol VERSION. If pid 1 speaks an older protocol, the line closes
+ * the connection, at once or as soon as pid 1 names its version. */
 void line_need(struct line *n, uint32_t version);

@@ -1,8 +1,8 @@
 /*
- * Where a command's output goes: a descriptor of ours that other processes may share, so we must not make it
- * non-blocking. Instead, each write to a pipe or socket asks the kernel not to wait. The outlet keeps at most one chunk
- * of bytes that the descriptor does not take at once, so that a slow reader of one output holds up neither the other
- * output nor the input.
+ * A descriptor of ours to which a command's output goes. Other processes may share the descriptor, so we must not
+ * make it non-blocking. Instead, each write to a pipe or socket asks the kernel not to wait. If the descriptor does
+ * not take all bytes at once, the outlet keeps the rest, at most one chunk. So a slow reader of one output delays
+ * neither the other output nor the input.
  */
 #pragma once
 
@@ -27,12 +27,12 @@ struct outlet {
 // clang-format on
 void outlet_done(struct outlet *o);
 
-/* Returns true if the outlet keeps bytes, or the descriptor was full. If so, the next call must be outlet_flush(), as
- * soon as poll() finds the descriptor writable. */
+/* Returns true if the outlet keeps bytes, or if the descriptor was full. In this case the caller must wait until
+ * poll() finds the descriptor writable, and then call outlet_flush(). */
 bool outlet_waits(const struct outlet *o);
 /* Returns 0, or -errno if no process reads the output any more. N is OUTLET_CHUNK_BYTES at most. */
 int outlet_put(struct outlet *o, const char *p, size_t n);
 int outlet_flush(struct outlet *o);
-/* Moves what the pipe FROM holds to the outlet inside the kernel. Returns how many bytes it moved; 0 if the outlet is
- * now full, or is no pipe. */
+/* Moves what the pipe FROM holds to the outlet, without copying the bytes to our memory. Returns how many bytes
+ * were moved, or 0 if the outlet is full or is no pipe. */
 size_t outlet_pass(struct outlet *o, int from);

@@ -1,9 +1,10 @@
 /*
- * Decides which user inside owns the files of shared directories: the user who works there.
+ * Decides which user of the sandbox owns the files of shared directories. It is the user as whom the sandbox's
+ * commands run.
  *
- * The user is chosen once, when the sandbox is created, by the image's /etc/passwd. The record keeps the ids, so a
- * restart does not change owners. In a user's sandbox the caller has the id of this user inside (base/rotation.h), and
- * the image's layers need a form with other owners.
+ * This user is chosen once, when the sandbox is created. The image's /etc/passwd says which ids the user has. The
+ * record keeps the ids, so a restart does not change owners. If an ordinary user runs cordon, that person appears as
+ * this user in the sandbox (base/rotation.h). The image's layers then need a form with other owners.
  */
 #pragma once
 
@@ -17,7 +18,8 @@ struct image_fetch;
  * does not know the user, the owner stays root; pid 1 refuses such a user when a command starts. */
 MUST_USE int owner_find(const struct home *h, const struct image_fetch *f, struct spec *s,
 			struct err *e);
-/* Does the same for a record whose mounts have changed. An owner that was chosen before stays. A user's sandbox gets
- * no other owner after its creation, because its layers and its own files have the ids of the first map. If such a
- * sandbox has no owner yet but needs one now, *RET_FIXED is set, and the shared files belong to root inside. */
+/* Does the same as owner_find(), for a record whose mounts have changed. If an owner was chosen before, the owner
+ * stays. If an ordinary user runs cordon, the sandbox gets no other owner after its creation, because its layers
+ * and its own files have the ids of the first map. If such a sandbox has no owner yet but now needs one, sets
+ * *RET_FIXED. The shared files then belong to root in the sandbox. */
 MUST_USE int owner_follow(const struct home *h, struct spec *s, bool *ret_fixed, struct err *e);

@@ -10,13 +10,14 @@ struct pipes {
 	int in[2], out[2], err[2];
 };
 
-/* Makes the pipes; our ends do not block. With JOINED there is no pipe for stderr. Returns 0, or
- * -errno with nothing left open. */
+/* Makes the pipes; our ends are non-blocking. If JOINED is true, makes no pipe for stderr.
+ * Returns 0, or -errno; after a failure no pipe is open. */
 MUST_USE int pipes_open(struct pipes *p, bool joined);
 void pipes_done(struct pipes *p);
 
 /* Returns how many bytes wait in the pipe FD; 0 if FD is -1. */
 uint64_t pipe_held(int fd);
-/* Fills FDS with the open ones (not -1) of the read ends OUT and ERR. The caller sends them to pid 1, which goes on
- * reading them. *RET_FLAGS are the flags of the LEAVE frame that carries them. Returns the number of ends in FDS. */
+/* Writes those of the read ends OUT and ERR that are open (not -1) to FDS, and returns their number. The caller
+ * sends these ends to pid 1 in a frame LEAVE, and pid 1 goes on reading them. *RET_FLAGS are the flags for this
+ * frame. */
 unsigned pipes_to_leave(int out, int err, bool joined, int fds[2], unsigned *ret_flags);

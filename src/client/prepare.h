@@ -1,7 +1,7 @@
 /*
- * Prepares a spec for a launch, after options, files or a server have filled the spec: checks it, looks up every path
- * in it once and holds the path, and finds or fetches the image. Mistakes are found here, before anything of the
- * sandbox is made. This may take long, because an image may have to be fetched.
+ * Prepares a spec that options, files or a server have filled, before the sandbox is launched. Checks the spec, looks
+ * up every path in it once and keeps the object that was found, and finds or fetches the image. So mistakes are found
+ * before anything of the sandbox is made. Fetching an image may take long.
  */
 #pragma once
 
@@ -11,13 +11,14 @@
 struct home;
 struct source_rules;
 
-/* What is not part of the spec. Everything is borrowed. */
+/* What is needed besides the spec. All pointers are borrowed. */
 struct preparation {
 	const char *
-		image_word; /* the image as the caller wrote it, for messages; NULL: as the spec has it */
-	const struct source_rules *rules; /* NULL: every path of the host may be named */
-	/* set to the number of the mount that a failure is about, counted from 1, or to 0; may
-	 * be NULL */
+		image_word; /* the image as the user wrote it, for messages; NULL if the spec has the same text */
+	/* which paths of the host may be named; NULL means all paths */
+	const struct source_rules *rules;
+	/* after a failure it is set to the number of the mount that caused it, counted from 1,
+	 * or to 0 if no mount did; may be NULL */
 	size_t *ret_mount;
 	struct image_fetch fetch;
 };

@@ -11,14 +11,14 @@
 
 struct home;
 
-/* Deletes a stopped sandbox. FORCE stops it first. */
+/* Deletes a stopped sandbox. If FORCE is true, stops the sandbox first. */
 MUST_USE int sandbox_remove(const struct home *h, const char *name, bool force, struct err *e);
-/* Takes an ephemeral sandbox that is about to end out of all lists, a little earlier than its supervisor would. The
- * supervisor deletes the sandbox. */
+/* Removes an ephemeral sandbox that is about to end from all lists, a little earlier than its supervisor would.
+ * The supervisor deletes the sandbox's files. */
 void sandbox_retire(const struct home *h, const char *name);
 
-/* Erases NAME if a killed create left it, or if NAME is ephemeral and its supervisor was killed.
- * Returns true if this call has erased it. */
+/* Erases the record NAME if a `create` that was killed left it, or if the sandbox is ephemeral
+ * and its supervisor was killed. Returns true if this call has erased the record. */
 bool leftover_sweep(const struct home *h, const char *name);
 /* Erases everything that killed commands left. */
 void leftovers_sweep(const struct home *h);

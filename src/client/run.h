@@ -1,5 +1,5 @@
-/* One command of the command line while it runs. client/piped and client/terminal share this; it is internal to
- * client/exec. */
+/* The state of a command that `cordon` runs for the user. Only client/exec.c, client/piped.c and client/terminal.c
+ * use this header. */
 #pragma once
 
 #include "client/call.h"
@@ -21,26 +21,28 @@ struct run {
 	struct screen screen;    /* the modes that the program has set on our terminal */
 	bool in_open;            /* our own input has not ended, and the command reads it */
 	int output_error;        /* -errno if the output could not be written */
-	const char *output_step; /* what failed with output_error */
+	const char *output_step; /* which step failed with output_error */
 };
 
 /* Makes pipes, sends EXEC with the command's ends, and copies until the end. */
 MUST_USE int run_piped(struct run *r);
-/* Moves frames within the granted credit. The request was sent before. */
+/* Sends and receives frames, within the granted credit, until the end. The request was sent
+ * before. */
 MUST_USE int run_terminal(struct run *r);
 
 /* --- for both ------------------------------------------------------------------------------------ */
 
 /* Sends EXEC with FLAGS in addition to the flags of the request. */
 MUST_USE int run_send_exec(struct run *r, unsigned flags, const int *fds, unsigned n_fds);
-/* Shows what pid 1 kept of a terminal's output. Does nothing if it was shown. */
+/* Shows the terminal output that pid 1 kept. Does nothing if it was already shown. */
 void run_replay(struct run *r);
 /* Reads what pid 1 says. */
 MUST_USE int run_hear(struct run *r);
-/* Returns the milliseconds until UNTIL (0: never) or until pid 1 must have reported the end, for poll(). */
+/* Returns a time-out for poll(): the milliseconds until UNTIL_NS (0 means never), or until the
+ * time by which pid 1 must report the end. */
 int run_poll_ms(const struct run *r, uint64_t until_ns);
-/* If pid 1 should have reported the end by now, ends the sandbox, because pid 1 hangs or has been taken over. If
- * ANSWERED, first reads what pid 1 has sent, because we may have had no CPU time to read it earlier. */
+/* If pid 1 should have reported the end by now, ends the sandbox, because pid 1 hangs, or an attacker controls it.
+ * If ANSWERED is true, first reads what pid 1 has sent, because we may have had no CPU time to read it earlier. */
 MUST_USE int run_check_deadline(struct run *r, bool answered);
 /* K is the result of writing to our own output. Returns false if no process reads that output any more. */
 bool run_wrote(struct run *r, int k);

@@ -1,6 +1,6 @@
 /*
- * Sandboxes as front ends see them: their records, with the state that they are really in. Front ends reach state/
- * only through this file.
+ * Sandboxes for front ends: their records, and the state in which each sandbox really is. Front ends do not call the
+ * functions of state/ directly; they use this header.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "state/places.h"
 #include "state/record.h"
 
-/* All records that can be loaded, newest first. Broken ones are skipped. */
+/* All records that can be loaded, the newest first. Broken records are left out. */
 struct sandbox_list {
 	struct record *item;
 	size_t n;

@@ -1,6 +1,7 @@
 /*
- * Which paths of the host a server lets its sandboxes have. A path is looked up and held (base/identity.h), and the
- * rules judge its canonical form. The object that is held is mounted later. "/" is always refused.
+ * Rules that say which paths of the host a server gives to its sandboxes. A path is looked up once (base/identity.h),
+ * and the rules judge its canonical form. The object that was found is mounted later, even if the path then leads to
+ * another object. The path "/" is always refused.
  */
 #pragma once
 
@@ -16,10 +17,11 @@ struct source_rules {
 	/* if any are listed, only these directories and everything in them are allowed */
 	const char *const *root;
 	size_t n_roots;
-	/* the first MAKEABLE mounts of a spec: if such a mount is writable and its directory is missing, make the
-	 * directory */
+	/* for the first `makeable` mounts of a spec: if such a mount is writable and its directory is missing,
+	 * make the directory */
 	size_t makeable;
-	/* each mount's path must be canonical as the caller wrote it, so that it leads over no link */
+	/* each mount's path must already be canonical as the user wrote it, so that it leads
+	 * over no link */
 	bool literal;
 };
 
@@ -29,8 +31,9 @@ extern const char *const source_rules_system[SOURCE_RULES_SYSTEM];
 
 /* Fails with ERR_DENIED if PATH, which is canonical, may not be shared. */
 MUST_USE int source_rules_check(const struct source_rules *r, const char *path, struct err *e);
-/* Does the same for a path as a caller wrote it. Directories at the end of the path may be missing. */
+/* Does the same as source_rules_check(), for a path as the user wrote it. Directories at the end
+ * of the path may be missing. */
 MUST_USE int source_rules_judge(const struct source_rules *r, const char *path, struct err *e);
-/* Makes the directory PATH and the missing ones above it, if the rules allow it. Does nothing if there is something
- * at PATH. */
+/* Makes the directory PATH and its missing parents, if the rules allow it. Does nothing if there is something at
+ * PATH. */
 MUST_USE int source_rules_make(const struct source_rules *r, const char *path, struct err *e);

@@ -1,8 +1,9 @@
 /*
- * How much disk space the parts of a home occupy, and what nothing needs any more: stopped sandboxes, volumes that no
- * sandbox names, and layers that belong to no image.
+ * Finds out how much disk space the parts of a home take, and what could be removed: stopped sandboxes, volumes that
+ * no sandbox names, and layers that belong to no image.
  *
- * An ordinary user cannot look into directories that only ids inside of a sandbox may read; those are not counted.
+ * Some directories can be read only by ids of a sandbox. An ordinary user cannot look into these directories, so they
+ * are not counted.
  */
 #pragma once
 
@@ -12,8 +13,8 @@
 struct space {
 	size_t n, n_used;
 	uint64_t bytes, unused_bytes;
-	struct strv unused;    /* names, for sandboxes and volumes */
-	uint64_t *unused_each; /* bytes of each name */
+	struct strv unused;    /* names of sandboxes or volumes that are not used */
+	uint64_t *unused_each; /* the disk space of each name in `unused`, in bytes */
 	size_t n_layers;       /* layers that belong to no image */
 };
 void space_done(struct space *s);

@@ -1,4 +1,4 @@
-/* Stops sandboxes, through their supervisor or by force. */
+/* Stops sandboxes. Asks the supervisor to stop the sandbox, or kills it. */
 #pragma once
 
 #include <stdint.h>
@@ -9,9 +9,9 @@ struct home;
 
 #define STOP_GRACE_DEFAULT UINT32_MAX
 
-/* Asks the supervisor for a stop and waits until the sandbox is down. GRACE_MS 0 kills at once. Succeeds if the
- * sandbox does not run. */
+/* Asks the supervisor for a stop and waits until the sandbox is down. If GRACE_MS is 0, the sandbox is killed at
+ * once. If the sandbox is not running, succeeds. */
 MUST_USE int sandbox_stop(const struct home *h, const char *name, uint32_t grace_ms, struct err *e);
-/* Does the same for a caller that started the sandbox for one command. While other commands run, the sandbox goes on
- * until the last of them ends. */
+/* Does the same as sandbox_stop(), for a caller that started the sandbox for one command. If other commands run in
+ * the sandbox, the sandbox stops when the last of them ends. */
 MUST_USE int sandbox_quit(const struct home *h, const char *name, struct err *e);

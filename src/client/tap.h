@@ -16,21 +16,22 @@ struct tap {
 	int dir;
 	struct execlog log;
 	uint64_t id, start, spent;
-	/* the command's number is known. While it is not, EARLY keeps the output */
+	/* the command's number is known; until then the member `early` keeps the output */
 	bool numbered;
 	struct buf early; /* for each piece of output a struct held, followed by its bytes */
 };
 
 void tap_init(struct tap *t, const struct home *h, const char *name, bool on);
-/* Ends the tap. Logs what was held back. */
+/* Ends the tap. First logs the output that `early` still keeps. */
 void tap_done(struct tap *t);
 
 void tap_add(struct tap *t, enum execlog_source source, const char *p, size_t n);
-/* Sets the command's number, which the records carry. */
+/* Sets the command's number, which the tap writes into each record of the log. */
 void tap_number(struct tap *t, uint64_t id);
 /* Returns true if the log has used up its share of the time. The client then need not call tap_add(). */
 bool tap_is_full(const struct tap *t);
-/* Notes that the client has left out output. */
+/* Call this if the client did not pass some output to tap_add(). */
 void tap_missed(struct tap *t);
-/* Returns true if EARLY is full. The client must then not read output until it knows the command's number. */
+/* Returns true if the member `early` is full. The client must then not read output until it
+ * knows the command's number. */
 bool tap_waits(const struct tap *t);

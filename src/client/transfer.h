@@ -1,8 +1,10 @@
 /*
- * One operation of a sandbox's file agent over a connection, from FILE to EXIT.
+ * A transfer is one operation of a sandbox's file agent over a connection. It begins with the frame FILE and ends
+ * with the frame EXIT.
  *
- * While transfer_write() waits for the agent's credit, it reads the agent's bytes and passes them to on_data. The agent
- * sends only within the credit that we grant, so a slow on_data slows the sandbox down instead of filling memory.
+ * While transfer_write() waits for the agent's credit, it reads the agent's bytes and passes them to on_data. The
+ * agent sends only as many bytes as we granted. So if on_data is slow, the agent waits, and our memory does not fill
+ * up.
  */
 #pragma once
 
@@ -12,17 +14,18 @@
 
 struct transfer {
 	struct client *client;
-	/* Gets the agent's bytes. If it returns -1, the transfer ends with E. */
+	/* Called with the agent's bytes. If the function returns -1, the transfer fails with E. */
 	int (*on_data)(void *arg, const char *p, size_t n, struct err *e);
 	void *arg;
 	struct call call;
 };
 
-/* C must be idle, because it carries one transfer at a time. */
+/* C must have no request under way, because a connection carries only one transfer at a time. */
 MUST_USE int transfer_open(struct transfer *t, struct client *c, const struct file_message *m,
 			   int (*on_data)(void *arg, const char *p, size_t n, struct err *e),
 			   void *arg, struct err *e);
-/* Sends all bytes. ERR_NOT_RUNNING: the agent ended too early, and on_data has got all of the agent's bytes. */
+/* Sends all bytes. Fails with ERR_NOT_RUNNING if the agent ended too early; on_data has then got
+ * all bytes of the agent. */
 MUST_USE int transfer_write(struct transfer *t, const void *p, size_t n, struct err *e);
 /* Waits until the agent has ended. */
 MUST_USE int transfer_finish(struct transfer *t, struct err *e);

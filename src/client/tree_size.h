@@ -1,4 +1,4 @@
-/* How much is in a directory of the host. */
+/* Counts the files in a directory of the host and adds up their sizes. */
 #pragma once
 
 #include <stdint.h>
@@ -13,7 +13,7 @@ struct tree_size {
 	uint64_t entries; /* files, links and directories */
 };
 
-/* Counts what is in the directory PATH, which must be canonical: no link in it is followed. Stops early when there is
- * more than MAX_BYTES or MAX_ENTRIES, unless the limit is 0. */
+/* Counts what is in the directory PATH. PATH must be canonical, because no link is followed. Stops early if there
+ * is more than MAX_BYTES or MAX_ENTRIES. A limit of 0 means no limit. */
 MUST_USE int tree_measure(const char *path, uint64_t max_bytes, uint64_t max_entries,
 			  struct tree_size *ret, struct err *e);

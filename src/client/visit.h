@@ -12,7 +12,8 @@ struct visit {
 /* A function of the front end that starts a stopped sandbox and shows that to the user. */
 typedef int visit_start(const struct home *h, const char *name, struct err *e);
 
-/* HOME and NAME are borrowed until visit_done(). ERR_BUSY: the sandbox is neither up nor down. */
+/* H and NAME must live until visit_done(). Fails with ERR_BUSY if the sandbox is neither up nor
+ * down. */
 MUST_USE int visit_open(struct visit *v, const struct home *h, const char *name, visit_start *start,
 			struct err *e);
 void visit_done(struct visit *v);
