@@ -1,9 +1,11 @@
 /*
- * A connection to a Box server that carries whole messages: a WebSocket (socket.c), or lines on the pipes of a child
- * (child.c). The functions block until a monotonic deadline.
+ * A connection to a Box server that carries whole messages. It is a WebSocket (socket.c), or a pair of pipes to a
+ * child process on which each line is a message (child.c). The functions block, at most until a deadline on the
+ * monotonic clock.
  *
- * A WebSocket may run through TLS (tls.h). A link reads while it writes, so that two sides that write at once do not wait for each other. On a WebSocket the
- * link sends pings. A server that does not answer a ping in time counts as gone.
+ * A WebSocket may run through TLS (tls.h). A link reads while it writes. Otherwise, if both sides wrote at the same
+ * time, each could wait for the other for ever. On a WebSocket the link sends pings. A server that does not answer a
+ * ping in time counts as gone.
  */
 #pragma once
 
@@ -21,11 +23,11 @@ struct link {
 	int signal;                  /* the signal that ended a wait, or 0 */
 	struct interrupt *interrupt; /* borrowed */
 	struct buf received;         /* bytes for the decoder */
-	size_t decoded;              /* decoded bytes of RECEIVED */
+	size_t decoded;              /* how many bytes of `received` are decoded */
 	struct buf pending;          /* bytes to write */
-	size_t written;              /* written bytes of PENDING */
-	uint64_t taken;              /* bytes of PENDING that were written since link_init() */
-	uint64_t handed;             /* bytes that have left us, or may have, since link_init() */
+	size_t written;              /* how many bytes of `pending` are written */
+	uint64_t taken;  /* how many bytes of `pending` were written since link_init() */
+	uint64_t handed; /* how many bytes we have sent, or may have sent, since link_init() */
 	struct websocket frames;
 	struct stdio_reader lines;
 	uint64_t ping_ns; /* time between two pings, and time limit for a pong; 0 means no pings */
@@ -33,7 +35,7 @@ struct link {
 		pong_by_ns; /* monotonic times; pong_by_ns is 0 if no ping is unanswered */
 };
 
-/* Takes both descriptors, which may be the same. */
+/* Takes over both descriptors. They may be the same descriptor. */
 void link_init(struct link *l, int in, int out, bool websocket, struct interrupt *i);
 void link_done(struct link *l);
 /* Sends bytes as they are. */
@@ -41,9 +43,11 @@ MUST_USE int link_write(struct link *l, struct str bytes, uint64_t deadline_ns, 
 /* Waits until more bytes are in l->received. */
 MUST_USE int link_read_more(struct link *l, uint64_t deadline_ns, struct fault *f);
 
-/* Returns the value of l->handed at which everything that waits to be written has left us. */
+/* Returns the value that l->handed will have when everything that waits to be written has been
+ * sent. */
 uint64_t link_end(const struct link *l);
-/* Reads what has come, without waiting, and drops messages. Fails if the server has closed the link. */
+/* Reads the messages that have come and drops them. Does not wait. Fails if the server has
+ * closed the link. */
 MUST_USE int link_check(struct link *l, struct fault *f);
 
 MUST_USE int link_send(struct link *l, struct str message, uint64_t deadline_ns, struct fault *f);

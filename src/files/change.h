@@ -1,4 +1,4 @@
-/* Replaces a text that must occur exactly once by another text. Pure functions. */
+/* Replaces a part of a text by another text, for edits of files. These functions do no I/O. */
 #pragma once
 
 #include <stddef.h>
@@ -8,5 +8,5 @@
 
 /* Returns how often FIND, which is not empty, occurs in TEXT. Occurrences do not overlap. */
 size_t change_count(struct str text, struct str find);
-/* Appends TEXT with the first FIND replaced. FIND must occur. */
+/* Appends TEXT to OUT, with REPLACEMENT in the place of the first FIND. TEXT must contain FIND. */
 void change_apply(struct str text, struct str find, struct str replacement, struct buf *out);

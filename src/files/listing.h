@@ -10,7 +10,7 @@ struct listing {
 	size_t n;
 	char **name;   /* owned */
 	size_t total;  /* entries of the directory, counted up to LISTING_SCAN_MAX */
-	bool too_many; /* the directory has more entries than NAME holds */
+	bool too_many; /* the directory has more entries than the member `name` holds */
 };
 
 #define LISTING_NAMES_MAX 10000u

@@ -1,5 +1,5 @@
-/* Writes a file of a tree that other processes may change at any moment. Other processes see the old file or the whole
- * new one, and a process that is killed in the middle leaves no part of a file. */
+/* Writes a file of a tree that other processes may change at any moment. Other processes see the old file or the
+ * whole new file. If our process is killed while it writes, no incomplete file is left. */
 #pragma once
 
 #include <sys/stat.h>
@@ -7,11 +7,13 @@
 #include "base/str.h"
 #include "base/err.h"
 
-/* Puts a file with this content in the place of NAME in the directory DIR. NAME may be missing or a regular file; its
- * mode and its owner stay. Returns 0 or -errno: -ELOOP for a link, -EISDIR for a directory, -EINVAL for anything else
- * that is no regular file. If OLD is not NULL and the file is no longer the file OLD, returns -ESTALE. */
+/* Puts a file with this content in the place of NAME in the directory DIR. NAME may be missing. If it is a regular
+ * file, the new file gets its mode and its owner. Returns 0 or -errno: -ELOOP for a link, -EISDIR for a directory,
+ * -EINVAL for anything else that is no regular file. If OLD is not NULL and the file is no longer the file OLD,
+ * returns -ESTALE. */
 MUST_USE int save_replace(int dir, const char *name, struct str content, const struct stat *old);
-/* Adds to the end of NAME, or makes it. Returns 0 or -errno as above. */
+/* Adds CONTENT to the end of the file NAME, or makes the file. Returns the same as
+ * save_replace(). */
 MUST_USE int save_append(int dir, const char *name, struct str content);
 /* Returns true if A and B are the same file and nothing was written to it in between. */
 bool save_is_unchanged(const struct stat *a, const struct stat *b);

@@ -17,11 +17,11 @@
 #define WALK_PATH_MAX_BYTES 65536u
 
 struct walk {
-	/* Gets a regular file: the directory that holds it, its name there, and its path below the top. Returns false to
-	 * end the walk. */
+	/* Called for each regular file, with the directory that holds the file, its name in the directory, and its
+	 * path below the top. Returns false to end the walk. */
 	bool (*file)(void *arg, int dir, const char *name, struct str path);
 	void *arg;
-	size_t entries; /* seen so far */
+	size_t entries; /* how many entries were seen so far */
 	bool cut;       /* a limit ended the walk, or hid a part of the tree */
 	bool stopped;
 	struct buf path;

@@ -1,8 +1,9 @@
 /*
- * The part of a text that a model reads at once: whole lines from a line number on, up to a number of lines and bytes.
+ * The part of a text that a model reads at once: whole lines from a line number on, up to a number of lines and
+ * bytes.
  *
- * Pure state: the owner adds the bytes of a file in pieces of any size, until the window wants no more. Bytes that are not
- * UTF-8 become U+FFFD.
+ * The window itself reads no file. The owner adds the bytes of a file in pieces of any size, until the window wants
+ * no more. Bytes that are not UTF-8 become U+FFFD.
  */
 #pragma once
 
@@ -18,12 +19,13 @@ struct window {
 	uint64_t max_lines;
 	size_t max_bytes;
 	uint64_t line;   /* the number of the line that is being read */
-	uint64_t at;     /* bytes of the text in front of that line */
+	uint64_t at;     /* how many bytes of the text come before that line */
 	uint64_t taken;  /* lines in the content */
 	bool too_long;   /* the first line alone exceeds max_bytes; the content is empty */
 	struct buf part; /* the line that is being read */
 	struct buf content;
-	enum window_limit limit; /* the limit that ended the window; WINDOW_WHOLE: the text ended */
+	/* the limit that ended the window; WINDOW_WHOLE means that the text ended */
+	enum window_limit limit;
 };
 
 void window_init(struct window *w, uint64_t first_line, uint64_t max_lines, size_t max_bytes);

@@ -1,5 +1,5 @@
 /*
- * The configuration of a gateway: one JSON object, which is the supervisor's first message.
+ * The configuration of a gateway. It is one JSON object, the first message of the supervisor.
  *
  *   {"type": "config",
  *    "lease":   lease_write_json(),
@@ -8,9 +8,9 @@
  *    "ports":   [{"host_bind": "127.0.0.1", "host_port": 8080, "guest_port": 80, "protocol": "tcp"}],
  *    "uid": 65534, "gid": 65534}
  *
- * Packets to host_addresses reach this host although no interface has these addresses, because a
- * router translates them. host_addresses, ports, uid and gid are optional. A gateway that was
- * started as root changes to uid and gid once its ports are bound.
+ * `host_addresses` are addresses that no interface of this host has. Packets to them reach this host, because a
+ * router translates the addresses. The members `host_addresses`, `ports`, `uid` and `gid` are optional. If the
+ * gateway was started as root, it changes to `uid` and `gid` as soon as its ports are bound.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * The restrictions that a gateway sets on itself, in stages.
+ * The restrictions that a gateway sets on itself. There are three stages:
  *
  *   start       it has its caller's rights: it reads the configuration and resolv.conf, and binds ports
  *   configured  it has given up its ids and all capabilities, reaches no file (Landlock) and has few
@@ -7,8 +7,9 @@
  *   serving     its system calls are limited to sockets of the internet families, reading and writing
  *               open descriptors, memory and time; it has no call for files, processes or namespaces
  *
- * confine() does the last two stages at once, before the first frame of the guest is read. If a step fails, the gateway
- * does not serve. Only Landlock may be missing on the host, because the filter allows no call that takes a path.
+ * confine() does the last two stages together, before the gateway reads the first frame of the guest. If a step
+ * fails, the gateway ends. Only Landlock may be missing on the host, because the filter of system calls allows no
+ * call that takes a path anyway.
  */
 #pragma once
 

@@ -1,24 +1,25 @@
 /*
- * The channel to the supervisor: a SOCK_SEQPACKET pair with one JSON object per message.
+ * The channel between the gateway and the supervisor. It is a pair of SOCK_SEQPACKET sockets. Each message is one
+ * JSON object.
  *
- * To the gateway: config (first, once), {"type":"policy","network":{…}}, {"type":"counters"},
- * {"type":"quit"}. From the gateway: {"type":"ready","ports":[…]} or {"type":"error","code":…,"text":…},
- * {"type":"denied","text":…}, {"type":"counters",…}, {"type":"policy"} as acknowledgement. The
- * gateway trusts the supervisor, and ends when the supervisor closes its end.
+ * To the gateway: config (first, once), {"type":"policy","network":{…}}, {"type":"counters"}, {"type":"quit"}. From
+ * the gateway: {"type":"ready","ports":[…]} or {"type":"error","code":…,"text":…}, {"type":"denied","text":…},
+ * {"type":"counters",…}, {"type":"policy"} as acknowledgement. The gateway trusts the supervisor, and ends when the
+ * supervisor closes its end.
  */
 #pragma once
 
 #include "base/json.h"
 
 #define CONTROL_MESSAGE_MAX \
-	(192u << 10) /* the longest policy fits, and a socket's send buffer holds it */
+	(192u << 10) /* enough for the longest policy; a socket's send buffer holds it */
 
 struct gateway;
 struct gateway_config;
 
 struct control {
 	int fd;        /* borrowed from main() */
-	uint64_t lost; /* messages that were dropped because the supervisor did not read */
+	uint64_t lost; /* how many messages were dropped because the supervisor did not read */
 };
 
 /* Waits for one message and parses it. Fails with ERR_PROTOCOL if the supervisor is gone. */

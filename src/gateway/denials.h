@@ -1,6 +1,6 @@
 /*
- * Reports each refusal once: the name or address, the rule that refused it, and the option that
- * would allow it. The table of reported refusals is bounded. When the table is full, one last line says so.
+ * Reports each refusal once. The report has the name or address, the rule that refused it, and the option that would
+ * allow it. The table of reported refusals is bounded. When the table is full, one last report says so.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct denials {
 		      DENIALS_MAX]; /* a hash table with open addressing; 0 marks an empty slot */
 	unsigned n;
 	struct refusals *
-		refusals; /* every refusal of the sandbox's own connections is noted here; or NULL */
+		refusals; /* gets every refused connection that the sandbox itself began; or NULL */
 };
 
 void denials_reset(struct denials *d);

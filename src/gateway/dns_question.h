@@ -1,10 +1,11 @@
 /*
- * DNS questions of the guest on port 53, by UDP and TCP. The gateway judges the question, forwards it, and
- * judges the answer.
+ * Handles DNS questions that the guest sends to port 53 by UDP or TCP. The gateway judges the question, forwards it,
+ * and judges the answer.
  *
- * If policy does not allow the name, the guest gets NXDOMAIN at once, and the question is not forwarded. If the answer
- * holds an internal address, the guest gets NXDOMAIN too, unless a rule about addresses allows that address. The gateway
- * remembers answers that reach the guest (resolved.h), because rules about names need them to match connections.
+ * If policy does not allow the name, the guest gets NXDOMAIN at once, and the question is not forwarded. If the
+ * answer holds an internal address, the guest gets NXDOMAIN too, unless a rule about addresses allows that address.
+ * The gateway remembers answers that reach the guest (resolved.h), because rules about names need them to match
+ * connections.
  */
 #pragma once
 
@@ -13,6 +14,7 @@
 void dns_question_by_udp(struct gateway *g, const struct packet *p);
 void dns_question_by_tcp(void *gateway, const struct addr *server, unsigned conn,
 			 uint32_t generation, const uint8_t *p, size_t n);
-/* Judges the answer and passes it to the guest. This is a resolver_done_fn. */
+/* Judges the answer and passes it to the guest. The resolver calls this function; its type is
+ * resolver_done_fn. */
 void dns_question_answered(void *gateway, const struct dns_query *q, const struct dns_origin *o,
 			   uint8_t *msg, size_t n);

@@ -1,8 +1,9 @@
 /*
- * The flows that policy let through: one entry per TCP connection or UDP conversation.
+ * The table of flows that policy allowed. A flow is a TCP connection or a UDP conversation.
  *
- * A packet that neither belongs to a flow nor begins a new flow is not passed on. The table follows TCP far enough to
- * know when a connection is over, so that --max-connections counts only live connections. The caller passes the time.
+ * A packet that neither belongs to a flow nor begins a new flow is not passed on. The table looks at the flags of TCP
+ * segments to know when a connection is over, so that `--max-connections` counts only live connections. The table has
+ * no clock; the caller passes the time.
  */
 #pragma once
 
@@ -17,19 +18,19 @@ struct flow_key {
 
 struct flow {
 	struct flow_key key;
-	struct flow *next; /* in its bucket */
+	struct flow *next; /* the next flow in the same hash bucket */
 	bool ingress;
 	bool open;        /* the peer has answered */
 	uint64_t last_ns; /* when the last packet passed, in either direction */
 	uint32_t start;   /* TCP: sequence number of the first SYN */
-	int dial; /* TCP: the socket by which the stack connects, or -1; borrowed until `open` is set */
+	int dial; /* TCP: the stack's socket for this connection, or -1; borrowed, and only until `open` is set */
 	unsigned mss; /* TCP: the largest segment that the guest takes; 0 if unknown */
 	bool guest_fin, host_fin;
 	bool guest_fin_acked, host_fin_acked;
-	uint32_t guest_end, host_end; /* sequence number after the FIN */
+	uint32_t guest_end, host_end; /* the sequence number after the FIN of each side */
 	bool minds_names;             /* UDP: a name in a datagram may change the verdict */
 	uint64_t probed_ns;           /* TCP with a hold: when the stack's window was last probed */
-	struct hold *hold; /* owned; NULL if a name in the bytes cannot change the verdict */
+	struct hold *hold; /* owned; NULL if no name in the guest's bytes can change the verdict */
 };
 
 #define FLOW_BUCKETS 1024u
@@ -39,7 +40,7 @@ struct flow {
 #define FLOW_UDP_OPEN_NS (180ull * 1000000000)
 #define FLOW_UDP_EVICT_NS \
 	(5ull *           \
-	 1000000000) /* if the table is full, conversations that were quiet this long are removed */
+	 1000000000) /* if the table is full, UDP conversations without a packet for this long are removed */
 
 struct flow_table {
 	struct flow *bucket[FLOW_BUCKETS];

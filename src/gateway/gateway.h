@@ -1,10 +1,10 @@
 /*
- * The gateway of one sandbox: everything between its link and the host's sockets.
+ * The gateway of one sandbox. It does everything between the sandbox's link and the sockets of the host.
  *
  * The firewall parses and judges each frame of the guest. It passes allowed frames to the stack (libslirp) and DNS
  * questions to the resolver, and refuses the rest. Frames that the stack and the resolver make for the guest pass
- * through the firewall, too. There is one thread and one poll(2). The project's epoll loop would not help, because
- * libslirp passes a new list of sockets in each turn.
+ * through the firewall, too. The gateway has one thread, which waits in one poll(2). The project's epoll loop would
+ * not help, because libslirp has a new list of sockets in each turn.
  */
 #pragma once
 
@@ -22,10 +22,10 @@
 #include "gateway/stack.h"
 
 #define GATEWAY_BATCH \
-	64u /* frames read from the link per turn, so that the rest of the turn is not delayed */
+	64u /* the most frames that are read from the link in one turn, so that other work is not delayed */
 #define GATEWAY_RESETS_MAX 256u /* resets that wait for the stack in one turn */
 #define GATEWAY_ECHO_PER_S \
-	50u /* echo requests; the stack keeps a socket for each of them for a while */
+	50u /* the most echo requests; the stack keeps a socket for each of them for a while */
 #define GATEWAY_SPARE_SOCKETS \
 	1024u /* sockets of the stack besides live connections: for UDP, echo and closing connections */
 
@@ -54,14 +54,14 @@ struct gateway {
 	struct bucket egress_bytes, egress_ops, ingress_bytes, ingress_ops, echo;
 	struct control control;
 	const struct gateway_config *config; /* borrowed; its ports and host addresses are read */
-	bool holds_wait;                     /* some hold has bytes that the stack may take now */
+	bool holds_wait; /* at least one hold has bytes that the stack may take now */
 	bool can_ping;
 	bool has_v6_route;
 	uint64_t v6_checked_ns;
 	uint64_t now_ns; /* the time when this turn began */
 	uint64_t expire_ns;
-	/* Resets that end a connection inside the stack. They wait here, because the stack must not
-	 * be called from inside its own callback. */
+	/* TCP resets for the stack, each of which ends a connection in the stack. They are kept,
+	 * because the stack must not be called from inside its own callback. */
 	struct {
 		uint8_t frame[80];
 		uint8_t n;

@@ -1,10 +1,11 @@
-/* TCP connections whose bytes pass through a hold (hold.h) on their way to the stack. */
+/* Handles TCP connections with a hold (hold.h): the guest's bytes pass through the hold before
+ * the stack gets them. */
 #pragma once
 
 #include "gateway/gateway.h"
 
 /* Handles a segment of the guest that is not a SYN. F may be freed. */
 void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet *p);
-/* Continues all holds after the stack may have taken or acknowledged something. Must not be called
- * from inside a callback of the stack. */
+/* Continues all holds. Call this when the stack may have taken or acknowledged bytes. Must not
+ * be called from inside a callback of the stack. */
 void held_flows_go_on(struct gateway *g);

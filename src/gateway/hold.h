@@ -1,17 +1,18 @@
 /*
- * Holds the bytes that a guest sends on a connection until the names in them are judged.
+ * A hold keeps the bytes that a guest sends on a connection until the host names in these bytes are judged.
  *
  * Root in the guest can write segments by hand: out of order, twice with different bytes, or with checksums and
- * acknowledgements that make the stack ignore the copy that we read. So the hold takes each byte once and in order, and
- * acknowledges it itself. The hold makes new segments from the bytes that were judged, and gives the stack as many
- * bytes as the stack's window allows. Until the hold is over, the stack gets no other data of the guest.
+ * acknowledgements that make the stack ignore the copy that we read. So the hold takes each byte once and in order,
+ * and acknowledges the byte to the guest. The hold makes new segments from the bytes that were judged, and gives the
+ * stack as many bytes as the stack's window allows. Until the hold is over, the stack gets no other data of the
+ * guest.
  */
 #pragma once
 
 #include "gateway/packet.h"
 #include "wire/sniff.h"
 
-#define HOLD_GIVE_MAX_BYTES 16384u /* of data in one segment */
+#define HOLD_GIVE_MAX_BYTES 16384u /* the most bytes of data in one segment to the stack */
 
 struct hold;
 
@@ -21,17 +22,19 @@ enum hold_step {
 	HOLD_GIVE, /* the caller gives the stack the bytes of hold_bytes(), then calls hold_gave() */
 };
 
-/* START is the sequence number of the first byte of data. If HTTP is set, the Host of requests is judged, too. */
+/* START is the sequence number of the first byte of data. If HTTP is true, the header `Host` of
+ * HTTP requests is judged, too. */
 struct hold *hold_new(uint32_t start, bool http);
 void hold_free(struct hold *g);
 
-/* Reads from a segment of the stack how far the stack has sent, and how large its window is. */
+/* Learns from a segment of the stack which bytes the stack has sent and acknowledged, and how
+ * large its window is. */
 void hold_hear_stack(struct hold *g, const struct packet *p);
 /* Changes a segment from the stack to the guest: the segment then acknowledges the bytes that the hold took, and its
  * window is the free space of the hold. */
 void hold_mark_to_guest(const struct hold *g, struct packet *p);
-/* Takes the data of a segment whose checksum is right. Drops data that is out of order or does not fit, and the guest
- * sends it again. Ignores an acknowledgement of bytes that were never sent. */
+/* Takes the data of a segment whose checksum is right. Drops data that is out of order or does not fit; the guest
+ * will send this data again. Ignores an acknowledgement of bytes that were never sent. */
 void hold_take(struct hold *g, const struct packet *p);
 enum hold_step hold_next(struct hold *g, struct hello *ret_hello);
 void hold_allow(struct hold *g, const struct hello *h);
@@ -42,16 +45,17 @@ void hold_gave_end(struct hold *g);
 
 /* Returns true if there are bytes that may pass, and the stack's window has room. */
 bool hold_can_give(const struct hold *g);
-/* The first returns true if the hold has any bytes, the second if bytes only wait for the stack, the third if bytes are
- * not judged yet. */
+/* hold_has_bytes() returns true if the hold has any bytes. hold_is_passing() returns true if bytes were judged and
+ * only wait for the stack. hold_is_unfinished() returns true if bytes are not judged yet. */
 bool hold_has_bytes(const struct hold *g);
 bool hold_is_passing(const struct hold *g);
 bool hold_is_unfinished(const struct hold *g);
-/* Returns true if no name can follow and the stack has acknowledged all bytes. The hold is then no
- * longer needed. */
+/* Returns true if no name can follow and the stack has acknowledged all bytes. The hold can then
+ * be freed. */
 bool hold_is_over(const struct hold *g);
 
 /* Returns the sequence number of the guest's next byte. */
 uint32_t hold_taken(const struct hold *g);
-/* Fills in the numbers of a segment to the stack or, if TO_STACK is false, of a segment to the guest. */
+/* Fills in the sequence and acknowledgement numbers of a segment. The segment goes to the stack
+ * if TO_STACK is true, otherwise to the guest. */
 void hold_fill_tcp(const struct hold *g, bool to_stack, struct tcp_fields *ret);

@@ -1,10 +1,10 @@
 /*
  * Parses and makes Ethernet frames.
  *
- * packet_parse() is the only place where bytes of the guest become numbers. It checks every length
- * against the frame before it reads further. It accepts only what the gateway carries: ARP, IPv4
- * without options or fragments, IPv6 without extension headers, and in these TCP, UDP and ICMP. All
- * other files in src/gateway work on struct packet.
+ * Only packet_parse() reads the headers that the guest wrote. It checks every length against the
+ * size of the frame before it reads further. It accepts only what the gateway carries: ARP, IPv4
+ * without options or fragments, and IPv6 without extension headers. An IP packet must hold TCP, UDP
+ * or ICMP. All other files in src/gateway work on struct packet.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 #define IP_PACKET_MAX 65535u
 #define FRAME_MAX_BYTES (ETH_BYTES + IP_PACKET_MAX)
 #define REPLY_MAX_BYTES \
-	640u /* the longest frame that we make: an ICMPv6 error that quotes its cause */
+	640u /* the longest frame that we make: an ICMPv6 error, which quotes the packet that caused it */
 
 enum packet_kind { PACKET_ARP, PACKET_TCP, PACKET_UDP, PACKET_ICMP4, PACKET_ICMP6 };
 
@@ -55,10 +55,10 @@ enum packet_fault packet_parse(uint8_t *frame, size_t n, struct packet *ret);
 
 /* Removes the urgent flag and pointer of a TCP segment, and corrects the checksum. */
 void packet_clear_urgent(struct packet *p);
-/* Returns the MSS that a SYN offers, or 536 if it offers none. If RAISE_TO is larger, changes the
- * offer to RAISE_TO. */
+/* Returns the MSS that a SYN offers, or 536 if it offers none. If RAISE_TO is larger than the
+ * offer, changes the offer in the packet to RAISE_TO. */
 unsigned packet_take_mss(struct packet *p, unsigned raise_to);
-/* Sets acknowledgement and window of a TCP segment, and corrects the checksum. */
+/* Sets the acknowledgement number and the window of a TCP segment, and corrects the checksum. */
 void packet_set_ack(struct packet *p, uint32_t ack, uint16_t window);
 /* Returns true if the checksum of a TCP segment is right. */
 bool packet_checksum_ok(const struct packet *p);
@@ -66,7 +66,7 @@ bool packet_checksum_ok(const struct packet *p);
  * quotes no such flow. */
 bool packet_quoted_flow(const struct packet *p, enum packet_kind *ret_kind, struct addr *ret_peer,
 			uint16_t *ret_guest_port, uint16_t *ret_peer_port);
-/* Returns how many sequence numbers a segment takes. */
+/* Returns how many sequence numbers a segment takes up. */
 uint32_t packet_seq_len(const struct packet *p);
 
 enum {
@@ -80,7 +80,8 @@ enum {
 	ICMP6_NEIGHBOUR_ADVERT = 136,
 };
 
-/* --- frames we make; each returns its length ------------------------------------------------- */
+/* --- frames that we make; each function returns the length of its frame
+ * ------------------------------------------------- */
 
 /* Source and destination of a new frame. */
 struct packet_ends {

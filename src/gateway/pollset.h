@@ -14,7 +14,7 @@ struct pollset {
 	uint64_t wake_ns; /* absolute; UINT64_MAX for no deadline */
 };
 
-/* Adds a descriptor. Returns the index of its result. */
+/* Adds a descriptor. Returns the index at which its result will be. */
 static inline size_t pollset_add(struct pollset *p, int fd, short events)
 {
 	if (p->n == p->cap) {

@@ -1,9 +1,10 @@
 /*
  * Asks the host's resolvers on behalf of the guest.
  *
- * It forwards questions that policy allowed, with its own ids and from new sockets. It passes on only messages that
- * answer the question. After a timeout or a refused connection it asks the next server. It fetches truncated answers by
- * TCP. The number of questions in flight and of kept answers is bounded.
+ * The resolver forwards the questions that policy allowed. Each question gets a new id and a new socket. Only
+ * messages that answer the question are passed on. After a time-out or a refused connection the resolver asks the
+ * next server. If an answer is truncated, it asks again by TCP. The number of questions in flight and of kept answers
+ * is bounded.
  */
 #pragma once
 
@@ -14,11 +15,13 @@
 
 #define RESOLVER_ASKS_MAX 256u /* questions in flight; a further question gets SERVFAIL */
 #define RESOLVER_CACHE_SLOTS 256u
-#define RESOLVER_CACHED_BYTES 4096u           /* longer answers are not kept */
-#define RESOLVER_CACHE_MAX_S 300u             /* longer TTLs are cut, so that a change shows soon */
+#define RESOLVER_CACHED_BYTES 4096u /* longer answers are not kept */
+/* an answer is kept at most this long, even if its TTL is longer */
+#define RESOLVER_CACHE_MAX_S 300u
 #define RESOLVER_DEAD_NS (30ull * 1000000000) /* a server that timed out is skipped this long */
 
-/* Where the answer goes. The resolver only passes it on. */
+/* Says where the answer must go. The resolver does not read this struct; it only passes it to
+ * the callback. */
 struct dns_origin {
 	bool tcp;
 	struct addr server; /* the address that the guest asked */
@@ -36,14 +39,15 @@ struct resolver;
 struct resolver *resolver_new(resolver_done_fn *done, void *arg);
 void resolver_free(struct resolver *r);
 
-/* Takes the servers from policy, or from /etc/resolv.conf if policy names no server. Looks up host names, so it must run
- * before confine(). Fails with ERR_NOT_FOUND if a name does not resolve. */
+/* Takes the servers from policy, or from /etc/resolv.conf if policy names no server. If policy gives a server by
+ * its host name, looks the name up. So this must run before confine(). Fails with ERR_NOT_FOUND if such a name
+ * does not resolve. */
 MUST_USE int resolver_configure(struct resolver *r, const struct policy *p, int resolv_conf,
 				struct err *e);
 /* Removes the kept answers, because they were judged under another policy. */
 void resolver_flush(struct resolver *r);
 
-/* Asks Q. The callback may get the answer before this returns. */
+/* Asks Q. The callback may be called before this function returns. */
 void resolver_ask(struct resolver *r, const struct dns_query *q, const struct dns_origin *o,
 		  uint64_t now_ns);
 void resolver_fill(struct resolver *r, struct pollset *set);

@@ -1,10 +1,10 @@
 /*
- * Asks the kernel where it would send a packet: out, to the host itself, or nowhere.
+ * Asks the kernel where it would send a packet: to another machine, to the host itself, or nowhere.
  *
- * Only the kernel knows whether an address belongs to the host: the address may be secondary, an
- * anycast address of a subnet's routers, or in a network that is routed to loopback. So we ask the
- * kernel once for each new flow, on a socket that we opened before confine(). On a second socket
- * the kernel reports changes of routes and addresses.
+ * Only the kernel knows whether an address belongs to the host. For example, the address may be a
+ * secondary address, an anycast address of a subnet's routers, or an address in a network that is
+ * routed to loopback. So we ask the kernel once for each new flow, on a socket that we opened
+ * before confine(). On a second socket the kernel reports changes of routes and addresses.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ enum route_kind {
 	ROUTE_UNKNOWN, /* the kernel did not answer, so nothing is sent */
 };
 
-/* Must run before confine(). The caller calls route_done() also after a failure. */
+/* Must run before confine(). The caller must call route_done() even after a failure. */
 MUST_USE int route_open(struct route *r, struct err *e);
 void route_done(struct route *r);
 
@@ -32,5 +32,5 @@ void route_done(struct route *r);
  * calls and does not wait. */
 enum route_kind route_to(struct route *r, const struct addr *a, enum policy_proto proto,
 			 uint16_t port);
-/* Reads the kernel's reports. Returns true if an address may have become the host's. */
+/* Reads the kernel's reports. Returns true if the host may have a new address. */
 bool route_changed(struct route *r);

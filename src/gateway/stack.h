@@ -1,9 +1,9 @@
 /*
  * The user-space TCP/IP stack: the few functions of libslirp that we use.
  *
- * The stack translates between frames of the guest and sockets of ours. It has no policy. The firewall does not trust
- * the stack, and judges each frame that the stack gets or makes. The stack accepts a connection of the guest only after
- * the host's connect() succeeded.
+ * The stack translates between frames of the guest and sockets of the gateway. It knows nothing of the policy. The
+ * firewall does not trust the stack, and judges each frame that the stack gets or makes. The stack accepts a
+ * connection of the guest only after the host's connect() succeeded.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 struct stack;
 
 #define STACK_MTU_PLAIN 1500u
-#define STACK_MTU_TRAIN 65520u /* for a link that carries large segments whole */
+#define STACK_MTU_TRAIN 65520u /* for a link that carries large segments in one piece */
 
 /* Takes each frame that the stack makes, and may change it in place. Must not call the stack. */
 typedef void stack_output_fn(void *arg, uint8_t *frame, size_t n);
@@ -37,7 +37,8 @@ bool stack_can_ping(void);
 
 struct published {
 	struct addr bind;
-	uint16_t host_port; /* if it is 0, the kernel chooses a port, which is stored here */
+	/* if it is 0, the kernel chooses a port, and stack_publish() stores the port in this member */
+	uint16_t host_port;
 	uint16_t guest_port;
 	bool udp;
 };

@@ -1,6 +1,6 @@
 /*
- * Verdicts on flows. Policy decides once the kernel has said where a flow leads, and again when the
- * client shows a name. Each refusal is reported to the supervisor.
+ * Verdicts on flows. Policy first decides when the kernel has said where a flow leads. It decides
+ * again when the guest's bytes show a host name. Each refusal is reported to the supervisor.
  */
 #pragma once
 
@@ -16,9 +16,10 @@ struct verdict verdict_on_flow(struct gateway *g, const struct policy_flow *f,
 			       enum route_kind route);
 /* Returns true if a rule about a name gave the verdict. */
 bool verdict_is_by_name(const struct gateway *g, struct verdict v);
-/* Judges a flow again by the name that the client shows, as if the name had been known from the
- * start. Returns true if the flow is allowed. */
+/* Judges a flow again by the host name that the guest's bytes show. The verdict is the same as
+ * if the name had been known at the start. Returns true if the flow is allowed. */
 bool verdict_on_hello(struct gateway *g, const struct flow_key *k, const struct hello *h);
-/* Judges a flow again after the host's addresses have changed. Returns true if the flow may stay:
- * it still leads to another machine, or policy lets the sandbox reach the host. */
+/* Judges a flow again after the host's addresses have changed. Returns true if the flow may
+ * stay. This is so if it still leads to another machine, or if policy lets the sandbox reach the
+ * host. */
 bool verdict_still_allows(struct gateway *g, const struct flow *f);
