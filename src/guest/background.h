@@ -1,10 +1,10 @@
 /*
  * What pid 1 keeps of background commands (wire/background.h): the last part of their output, how they ended, what
  * they reported, and what LIST shows of them. pid 1 makes an entry before the command starts. The entry stays until a
- * client has taken the exit status, or for a limited time after the end.
+ * client has got the exit status, but only for a limited time after the end.
  *
- * Pure state: these functions use no descriptor and no clock; the caller passes the time. They take every byte from the
- * pool of the table before they allocate it, so an entry is either complete or refused with ERR_LIMIT.
+ * These functions use no descriptor and no clock; the caller passes the time. They count every byte against the
+ * table's pool before they allocate it. So an entry is either complete or refused with ERR_LIMIT.
  */
 #pragma once
 
@@ -27,14 +27,15 @@ struct background {
 	/* The command has a terminal and ends with its client. pid 1 keeps the output in case the client detaches.
 	 * Until then no other client sees the entry, and pid 1 drops the entry when the command ends. */
 	bool hidden;
-	uint64_t sent;     /* an attached client was sent all output before this offset */
-	bool holds_input;  /* BACKGROUND_INPUT_BYTES of the pool are taken for its input */
+	uint64_t sent;    /* all output before this offset was sent to an attached client */
+	bool holds_input; /* BACKGROUND_INPUT_BYTES of the pool are reserved for the command's input */
 	struct str report; /* owned */
 	uint64_t began_ns, ended_ns, keep_ns;
 	bool ended;
 	struct exit_message end;
 	size_t cost; /* bytes taken from the pool, without input and report */
-	/* the client to which pid 1 sent EXIT, until pid 1 knows whether the client read EXIT; or NULL */
+	/* the client to which pid 1 sent the frame EXIT, as long as pid 1 does not know whether
+	 * the client has read it; or NULL */
 	const struct connection *taker;
 };
 
@@ -48,8 +49,9 @@ struct background_spec {
 	uint64_t id;
 	bool terminal;
 	bool hidden;
-	bool joined;               /* standard output and error are one stream */
-	uint64_t keep_ms;          /* 0: as long as possible */
+	bool joined; /* standard output and error are one stream */
+	/* how long the entry stays after the command's end; 0 means as long as possible */
+	uint64_t keep_ms;
 	const struct words *words; /* copied */
 	uint64_t began_ns;
 };
@@ -61,16 +63,18 @@ struct background_spec {
 MUST_USE int background_new(struct backgrounds *t, const struct background_spec *s,
 			    struct background **ret, struct err *e);
 void background_free(struct backgrounds *t, struct background *b);
-/* Returns the entry of the command with this number, or NULL if there is none that clients see. */
+/* Returns the entry of the command with the number ID. Returns NULL if there is none, or if it
+ * is hidden. */
 struct background *background_find(const struct backgrounds *t, uint64_t id);
-/* Adds N bytes of output. IS_ERROR: they are from standard error. */
+/* Adds N bytes of output. IS_ERROR says that they are from standard error. */
 void background_add(struct background *b, const char *p, size_t n, bool is_error);
 
-/* Takes BACKGROUND_INPUT_BYTES from the pool for the input of B, until background_let_go(). Returns false if the pool
- * has too few bytes left. */
+/* Reserves BACKGROUND_INPUT_BYTES of the pool for the input of B, until background_let_go(). Returns false if the
+ * pool has too few bytes left. */
 MUST_USE bool background_hold(struct backgrounds *t, struct background *b);
 void background_let_go(struct backgrounds *t, struct background *b);
-/* Keeps the N bytes at P as the report of B. The caller has taken them from the pool; B owns them from here on. */
+/* Keeps the N bytes at P as the report of B. The caller has already counted them against the
+ * pool. B owns the memory after this call. */
 void background_report(struct backgrounds *t, struct background *b, char *p, size_t n);
 
 /* Records that the command has ended, and how. */
@@ -80,7 +84,8 @@ uint64_t backgrounds_due(const struct backgrounds *t);
 /* Drops the entries that no client has fetched in time. */
 void backgrounds_expire(struct backgrounds *t, uint64_t now_ns);
 
-/* Fills RET from B alone, without a look at the process. The strings are borrowed from B. */
+/* Fills RET from B alone and does not look at the process. The strings in RET belong to B. */
 void background_tell(const struct background *b, uint64_t now_ns, struct command_message *ret);
-/* Finds the part of B's output that M asks for. Returns its length, and its offset in *RET_AT. */
+/* Finds the part of B's output that M asks for. Returns the length of the part, and sets *RET_AT
+ * to its offset. */
 size_t background_part(const struct background *b, const struct look_message *m, uint64_t *ret_at);

@@ -1,4 +1,5 @@
-/* The thread whose system call the deputy makes (guest/deputy.h): its ids and rights, as /proc tells them. */
+/* "The caller" is the thread whose system call the deputy makes (guest/deputy.h). This code
+ * reads the caller's ids and rights from /proc. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,8 +25,8 @@ struct caller {
  * is cut off. */
 MUST_USE int caller_parse(struct str status, struct caller *ret);
 
-/* Returns true if PATH begins with one of the links fd/N, root, cwd and exe in /proc of the caller's own process, as
- * /proc/self/fd/5/x does. Then RET_LINK is the path of that link below /proc, with the caller's number in place of
- * "self", and RET_REST is the rest of PATH without leading slashes. */
+/* Returns true if PATH begins with one of the links `fd/N`, `root`, `cwd` and `exe` that the caller's own process
+ * has in /proc, such as /proc/self/fd/5/x. In this case RET_LINK is the path of the link below /proc, with the
+ * caller's number in place of "self". RET_REST is the rest of PATH without leading slashes. */
 bool caller_owns_link(const struct caller *c, const char *path, char ret_link[CALLER_LINK_BYTES],
 		      const char **ret_rest);

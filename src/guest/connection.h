@@ -1,10 +1,11 @@
-/* The connection of a client. It carries frames; descriptors that arrive belong to the next EXEC or LEAVE. */
+/* The connection of a client, which carries frames. Descriptors that arrive belong to the next
+ * frame EXEC or LEAVE. */
 #pragma once
 
 #include "guest/guest.h"
 
-/* While more bytes than this wait for a client, pid 1 handles no request of that client. One answer may exceed this
- * limit; the largest answer carries a state blob of 4 MiB. */
+/* If more bytes than this are queued for a client, pid 1 handles no request of the client until it has read them.
+ * A single answer may be longer; the largest answer carries a state blob of 4 MiB. */
 #define CONNECTION_WAITING_BYTES (1u << 20)
 
 struct connection {
@@ -30,8 +31,7 @@ bool connection_hold(struct connection *c);
 void connection_flush(struct connection *c);
 void connection_send(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
 		     const void *p, size_t n);
-/* Closes the connection after its last command. Frees it: callers that were passed the connection must not touch it
- * afterwards. */
+/* Closes the connection after its last command, and frees it. No function may use the connection after this call. */
 void connection_end(struct connection *c);
 /* Send EXIT or ERROR for one stream. */
 void connection_send_exit(struct connection *c, uint32_t stream, const struct exit_message *m);

@@ -1,4 +1,5 @@
-/* The descriptors that a command begins with: the three that it gets, and the ends that pid 1 keeps. */
+/* The descriptors for the standard streams of a new command: the three ends that the command
+ * gets, and the ends that pid 1 keeps. */
 #pragma once
 
 #include "guest/connection.h"
@@ -11,8 +12,8 @@ struct endpoints {
 	int master;             /* master of the terminal */
 };
 
-/* Takes the client's descriptors, opens a terminal, or makes pipes. Returns 0 or -errno; call endpoints_done() in both
- * cases. */
+/* Takes the descriptors that the client sent, or opens a terminal, or makes pipes. Returns 0 or -errno; call
+ * endpoints_done() in both cases. */
 MUST_USE int endpoints_open(struct connection *c, const struct exec_message *m,
 			    const struct user *u, struct endpoints *f);
 void endpoints_done(struct endpoints *f);

@@ -1,4 +1,5 @@
-/* The environment and the program of a command, made from the sandbox's settings and the EXEC message. */
+/* Makes a command's environment, and the paths at which its program may be, from the sandbox's
+ * settings and the EXEC message. */
 #pragma once
 
 #include "base/err.h"
@@ -14,10 +15,12 @@ struct environ_list {
 	size_t n;
 };
 
-/* Takes the sandbox's variables, then the message's. Puts SCRIPTS_DIR first in PATH. Adds HOME and TERM if missing. */
+/* Makes the environment: the sandbox's variables, then the message's variables. Puts SCRIPTS_DIR
+ * first in PATH. Adds HOME and TERM if they are missing. */
 void environ_compose(struct environ_list *l, const struct boot_message *boot,
 		     const struct exec_message *m, const struct user *u);
-/* Lists the files to try for PROGRAM: PROGRAM itself if it has a slash, otherwise one file per directory of PATH. */
+/* Lists the paths at which PROGRAM may be. If PROGRAM has a slash, this is PROGRAM itself;
+ * otherwise it is one path for each directory of PATH. */
 void environ_candidates(struct environ_list *l, const struct environ_list *env,
 			const char *program);
 void environ_done(struct environ_list *l);

@@ -1,6 +1,7 @@
 /*
- * An errand is one system call that the deputy (guest/deputy.h) makes for a caller: with the caller's rights, but without a
- * privilege on files of the host. The task that runs an errand takes the caller's identity and must end afterwards.
+ * An errand is one system call that the deputy (guest/deputy.h) makes for a thread of the payload, the caller. The
+ * call is made with the caller's rights, but it gives no file of the host a privilege. The task that runs an errand
+ * changes to the caller's ids, so it must end after the errand.
  */
 #pragma once
 
@@ -15,8 +16,8 @@
 
 struct errand_means {
 	const struct exec_walls *walls;
-	int listener;                 /* of seccomp: the deputy gets the calls from it */
-	int proc;                     /* the sandbox's /proc, even if the caller has another root */
+	int listener; /* the seccomp listener, from which the deputy gets the calls */
+	int proc;     /* the sandbox's /proc, even if the caller has another root */
 	uint64_t own[ERRAND_OWN_MAX]; /* numbers of mounts whose files may have privileges */
 	size_t n_own;
 };

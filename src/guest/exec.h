@@ -1,4 +1,5 @@
-/* Clones a process that enters the payload's user namespace, cgroups and filter, and executes a command there. */
+/* Clones a process that enters the payload's user namespace and control groups, installs the
+ * payload's filter, and executes a command. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,9 +17,10 @@ struct exec_walls {
 	int userns;                     /* the user namespace of the payload */
 	int task_fd[EXEC_TASK_FDS_MAX]; /* cgroup v1 `tasks` files */
 	unsigned n_task_fds;
-	const struct sock_filter *filter; /* the commands' filter, with this sandbox's switches */
+	/* the filter of system calls for commands of this sandbox */
+	const struct sock_filter *filter;
 	bool restricted;
-	bool single_id; /* groups cannot be set */
+	bool single_id; /* the namespace has only one id, so supplementary groups cannot be set */
 	uint64_t nofile_soft, nofile_hard;
 	uint64_t data_limit, nproc_limit;
 	const struct exec_rlimit
@@ -44,8 +46,9 @@ struct exec_job {
 	const struct exec_rlimit *rlimit;
 	size_t n_rlimits;
 	int cgroup; /* directory of this command's own group, or -1 */
-	/* A function of ours that runs instead of a program, behind the same walls, in a copy of pid 1's memory. It
-	 * reads and writes stdio, and its result is the exit status; paths, argv and envp are not used. */
+	/* A function of ours that runs instead of a program, or NULL. It runs behind the same walls, in a copy of
+	 * pid 1's memory. It reads and writes stdio, and its result is the exit status. The members `paths`,
+	 * `argv` and `envp` are not used. */
 	int (*agent)(const void *arg);
 	const void *agent_arg;
 	int report_fd; /* pipe for the report, or -1; a successful exec closes it */
@@ -53,14 +56,15 @@ struct exec_job {
 };
 
 #define EXEC_AGENT_FAILED \
-	127 /* exit status of a child that could not execute its program or call its agent */
-/* Clones the process and returns its pid without waiting for the exec, or -1 with the report set. The child
- * writes a later failure into its own copy of J and to report_fd. */
+	127 /* exit status of a child that could not execute its program or run its agent function */
+/* Clones the process and returns its pid without waiting for the exec. If the clone fails, returns -1 and sets the
+ * report in J. If a later step fails, the child writes the report into its own copy of J and to report_fd. */
 pid_t exec_start(struct exec_job *j);
 
 /* Joins the cgroup v1 groups of the payload. Returns 0 or -errno. */
 long exec_join_cgroups(const struct exec_walls *w);
-/* The two halves of what a process does after exec_start() has cloned it. They make system calls only. */
+/* After exec_start() has cloned a process, the process calls these two functions. They make only
+ * system calls. */
 /* Enters the walls that all commands share, and installs FILTER. Returns 0, or -errno and the kind of failure in RET. */
 long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filter,
 		      enum exec_failure *ret);
@@ -69,7 +73,7 @@ _Noreturn void exec_become(struct exec_job *j);
 /* Returns the report for a command whose clone failed with R (-errno). */
 struct exec_report exec_clone_report(long r);
 
-/* Capabilities a command has over its own user namespace. */
+/* The capabilities that a command has over its own user namespace. */
 #define EXEC_CAPABILITIES                                                                    \
 	(1ull << 0 | 1ull << 1 | 1ull << 3 | 1ull << 4 | 1ull << 5 | 1ull << 6 | 1ull << 7 | \
 	 1ull << 8 | 1ull << 10 | 1ull << 18 | 1ull << 29 | 1ull << 31)

@@ -1,9 +1,10 @@
 /*
- * pid 1 of a sandbox: starts commands, reaps every process, passes bytes on.
+ * pid 1 of a sandbox. It starts commands, reaps every process, and passes input and output on.
  *
- * pid 1 lives in the outer user namespace, under an id that the payload's namespace does not have. pid 1 is non-dumpable,
- * and no process inside can write to its program. It talks to clients over the listener that the supervisor made, and to
- * the supervisor over GUEST_CHANNEL_FD. It trusts what they send only after decoding it.
+ * pid 1 is in the outer user namespace. Its id does not exist in the payload's namespace. pid 1 is non-dumpable, and
+ * no process of the payload can write to its program file. It talks to clients over the listener that the supervisor
+ * made, and to the supervisor over GUEST_CHANNEL_FD. It decodes and checks everything that clients and the supervisor
+ * send.
  */
 #pragma once
 
@@ -20,8 +21,9 @@
 #include "wire/guest_fd.h"
 #include "wire/message.h"
 
-#define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20)  /* log frames beyond this are dropped */
-#define GUEST_CONNECTION_QUEUE_BYTES (64u << 20) /* credits keep the queue far smaller */
+#define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* log frames beyond this are dropped */
+/* because of credits, the queue stays far smaller */
+#define GUEST_CONNECTION_QUEUE_BYTES (64u << 20)
 #define GUEST_HELD_MAX 64         /* commands whose descriptors pid 1 keeps: see struct session */
 #define GUEST_LEFT_PIPES_MAX 4096 /* pipes of background processes that pid 1 reads */
 
@@ -30,12 +32,14 @@ struct guest {
 	int channel;
 	loop_id channel_watch;
 	struct buf channel_in, channel_out;
-	/* how many bytes of channel_out were sent; removing them moves the rest, so pid 1 does it seldom */
+	/* how many bytes of channel_out were sent. pid 1 removes them only seldom, because the
+	 * rest of the buffer must then be moved */
 	size_t channel_sent;
 	bool channel_dropped; /* log frames were dropped since the last marker */
 	int listener;
-	uint64_t max_fds, base_fds; /* limit of descriptors; number open before the first client */
-	int first_connection;       /* connection of the client that started the sandbox, or -1 */
+	/* the limit of open descriptors, and how many were open before the first client came */
+	uint64_t max_fds, base_fds;
+	int first_connection; /* connection of the client that started the sandbox, or -1 */
 	loop_id listener_watch;
 	struct exec_walls walls;
 	struct scopes scopes;
@@ -53,7 +57,7 @@ struct guest {
 	struct look *looks;   /* inquiry.h */
 	unsigned n_looks;
 	struct reporters {
-		int listener; /* -1: no command was allowed to report yet */
+		int listener; /* -1 until the first command that may report */
 		loop_id watch;
 		unsigned n; /* commands that may report */
 	} reporters;        /* session_report.c */
@@ -72,9 +76,10 @@ struct guest {
 	bool confined;
 };
 
-/* boot.c: takes the BOOT message, makes the payload's namespace, gives up capabilities. */
+/* boot.c: reads the BOOT message, makes the payload's namespace and gives up capabilities. */
 MUST_USE int guest_boot(struct guest *g, struct err *e);
-/* Installs pid 1's own filter, once; must come before a command can influence what pid 1 reads. Ends pid 1 on failure. */
+/* Installs pid 1's own filter, if it is not installed yet. Call this before a command can
+ * influence what pid 1 reads. If it fails, pid 1 ends. */
 void guest_confine(struct guest *g);
 /* channel.c: frames to and from the supervisor */
 MUST_USE int channel_open(struct guest *g);
@@ -84,9 +89,9 @@ void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, si
 /* presence.c: for a supervisor that watches the writable layer */
 /* Call it when a command began. Does nothing in a sandbox that is not watched. */
 void presence_began(struct guest *g);
-/* Call it when a process ended: it may have been the last one. */
+/* Call it when a process has ended, because it may have been the last process that can write. */
 void presence_may_end(struct guest *g);
-/* Answers COUNT. */
+/* Answers the frame COUNT. */
 void presence_count(struct guest *g);
 /* session.c: reaps every child that has ended. */
 void sessions_reap(struct guest *g);

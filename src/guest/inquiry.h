@@ -1,9 +1,10 @@
 /*
- * Any client may ask about commands by their number, without attaching (wire/background.h): with LIST, LOOK, FEED, and
- * SIGNAL with a number. pid 1 answers with COMMAND frames, or with ERROR.
+ * Answers questions of clients about commands. A client need not be attached to a command; it names the command by
+ * its number (wire/background.h). The questions are the frames LIST, LOOK, FEED, and SIGNAL with a number. pid 1
+ * answers with COMMAND frames, or with ERROR.
  *
- * A LOOK may wait for output, for the end, or for room for input. pid 1 keeps a list of at most LOOKS_MAX such LOOKs,
- * and drops those of a connection that is closed.
+ * A LOOK may wait for output, for the end, or for room for input. pid 1 keeps a list of at most LOOKS_MAX such LOOKs.
+ * When a connection is closed, pid 1 drops the LOOKs of this connection.
  */
 #pragma once
 
@@ -14,13 +15,14 @@
 void inquiry_list(struct connection *c, uint32_t stream);
 void inquiry_look(struct connection *c, uint32_t stream, struct str body);
 void inquiry_feed(struct connection *c, uint32_t stream, struct str body);
-/* FLAGS are those of the frame. */
+/* Answers a frame SIGNAL with a number. FLAGS are the flags of the frame. */
 void inquiry_signal(struct connection *c, uint32_t stream, const struct signal_message *m,
 		    unsigned flags);
 
-/* Call it when something about the command with number ID has changed. Answers the LOOKs that waited for that. */
+/* Call it when something about the command with number ID has changed. Answers the LOOKs that
+ * waited for this change. */
 void looks_answer(struct guest *g, uint64_t id);
-/* Answers the LOOKs of C that were put off because too much waited for the client. */
+/* Answers the LOOKs of C that were postponed because too many bytes were queued for the client. */
 void looks_resume(struct connection *c);
 /* Drops the waiting LOOKs of C. */
 void looks_drop(struct connection *c);

@@ -1,9 +1,11 @@
 /*
- * The notebook is one blob with a version that clients leave with pid 1 for later clients, until the sandbox stops.
- * A terminal client keeps the state of its shell here, because no file inside or outside may hold that state.
+ * The notebook is one blob, which clients leave with pid 1 for later clients until the sandbox stops. The blob has a
+ * version. A terminal client keeps the state of its shell in the notebook, because no file of the sandbox or the host
+ * may hold that state.
  *
- * A client names the version that it replaces. If two clients change the blob at once, pid 1 refuses the second.
- * pid 1 is outside the sandbox's memory limit, so the blob has a bound (STATE_MAX_BYTES).
+ * A client that changes the blob names the version that it replaces. If two clients change the same version, pid 1
+ * refuses the second change. The sandbox's memory limit does not apply to pid 1, so the blob has a limit of its own
+ * (STATE_MAX_BYTES).
  */
 #pragma once
 

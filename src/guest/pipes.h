@@ -3,5 +3,6 @@
 
 #include "guest/guest.h"
 
-/* Takes FD and reads it from now on, for the log of command ID. */
+/* Takes over the pipe FD. From now on pid 1 reads it for the log of the command with the number
+ * ID. */
 void pipes_adopt(struct guest *g, int fd, uint64_t id, unsigned flags);

@@ -1,7 +1,8 @@
 /*
  * The memory in which pid 1 keeps things for clients and commands: background commands with their output, input and
- * reports, and the state blob. pid 1 is outside of the sandbox's memory limit, so the pool has its own limit. Code
- * that keeps something takes the bytes from the pool first, and gives them back when it frees the memory.
+ * reports, and the state blob. The sandbox's memory limit does not apply to pid 1, so the pool has its own limit. The
+ * pool only counts bytes. Code that wants to keep something first takes the bytes from the pool, and gives them back
+ * when it frees the memory.
  */
 #pragma once
 
@@ -15,7 +16,7 @@ struct pool {
 	size_t used;
 };
 
-/* Takes N bytes. Returns false, and takes nothing, if fewer are left. */
+/* Takes N bytes. If fewer bytes are left, takes nothing and returns false. */
 static inline bool pool_take(struct pool *p, size_t n)
 {
 	if (n > POOL_BYTES - p->used)

@@ -1,7 +1,7 @@
 /*
- * The system call filter of every command in a sandbox. The build compiles it from tools/seccomp.table. The command's
- * process installs the filter (guest/exec.c) while it still has the capability for that; the filter allows the calls that
- * follow (bounding set, groups, ids, exec).
+ * The system call filter of every command in a sandbox. The build compiles it from tools/seccomp.table. The process
+ * of a command installs the filter (guest/exec.c) while it still has the capability to do so. After that the process
+ * still sets its bounding set, groups and ids and calls exec, so the filter allows these calls.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 extern const struct sock_filter seccomp_filter[];
 extern const unsigned short seccomp_filter_len;
 
-/* A clause that applies only in sandboxes with a switch (enum boot_switch): AT is the jump that skips the clause. In
- * the compiled filter every switch is off. */
+/* A clause of the filter that applies only in sandboxes with a certain switch (enum boot_switch). `at` is the
+ * index of the jump that skips the clause. In the compiled filter every switch is off. */
 struct seccomp_clause {
 	unsigned short at;
 	unsigned short boot_switch;
@@ -22,23 +22,26 @@ struct seccomp_clause {
 extern const struct seccomp_clause seccomp_filter_clauses[];
 extern const unsigned seccomp_filter_clauses_len;
 
-#define SECCOMP_FILTER_MAX 256 /* instructions; a copy with switches is in pid 1's memory */
+/* instructions; pid 1 has room for a copy of this length, in which switches are on */
+#define SECCOMP_FILTER_MAX 256
 
 /* Returns the filter for a sandbox with these switches: seccomp_filter itself, or a copy in static memory that the
  * next call overwrites. */
 const struct sock_filter *seccomp_choose(unsigned switches);
 
-/* The filter of pid 1, which all its children inherit. Compiled from tools/guest.table. */
+/* The filter of pid 1. All children of pid 1 inherit it. It is compiled from tools/guest.table. */
 extern const struct sock_filter guest_filter[];
 extern const unsigned short guest_filter_len;
 
-/* Which calls the kernel hands to the deputy (tools/notify.table), and the deputy's own filter (tools/deputy.table). */
+/* The filter that says which calls the kernel passes to the deputy (tools/notify.table), and the
+ * deputy's own filter (tools/deputy.table). */
 extern const struct sock_filter notify_filter[];
 extern const unsigned short notify_filter_len;
 extern const struct sock_filter deputy_filter[];
 extern const unsigned short deputy_filter_len;
 
-/* tools/seccomp.table with one entry per system call. Only the test of the filter links this array. */
+/* What tools/seccomp.table says, with one entry for each system call. Only the test of the
+ * filter links this array. */
 struct seccomp_expect {
 	const char *name;
 	unsigned nr;

@@ -1,5 +1,6 @@
 /*
- * A session is one command: from EXEC to EXIT, on a stream of a connection or detached.
+ * A session is one command, from the frame EXEC to the frame EXIT. It has a stream of a connection,
+ * or is detached.
  */
 #pragma once
 
@@ -8,7 +9,8 @@
 #include "guest/start.h"
 #include "guest/words.h"
 
-/* EOF characters at the end of a terminal's input: the first hands over an unfinished line, the second ends the input */
+/* how many EOF characters end a terminal's input: the first passes an unfinished line to the
+ * program, the second ends the input */
 #define TERMINAL_EOFS_MAX 2
 
 /* A descriptor whose bytes pid 1 passes on. */
@@ -23,42 +25,43 @@ struct outlet {
 struct session {
 	struct session *next;
 	struct guest *guest;
-	struct connection *connection; /* NULL: detached */
+	struct connection *connection; /* NULL if the session is detached */
 	uint32_t stream;
 	uint64_t id;
 	uint32_t
-		refused_before; /* connections that the gateway had refused when the command began */
-	struct connection *asker; /* the connection that waits for STARTED, or NULL */
+		refused_before; /* how many connections the gateway had refused before the command began */
+	struct connection *asker; /* the connection that waits for the frame STARTED, or NULL */
 	unsigned flags;           /* enum exec_flag */
 	struct start start;
 	struct scope scope;
 	loop_id timer;      /* --timeout */
 	loop_id kill_timer; /* runs the next pass of session_kill() */
-	bool begun;         /* STARTED was sent, or no client waited for it */
+	bool begun;         /* the frame STARTED was sent, or no client waited for it */
 	bool outlives;      /* the command goes on when its client dies */
 	bool timed_out, swept, ended;
 	bool emptying; /* EXEC_WHOLE: the command has ended, and its scope is being killed */
 	bool finished; /* EXIT was sent */
-	/* The pipes that a piped command has as descriptors 0, 1 and 2, or -1. The start needs them
-	 * until the command began. pid 1 keeps the last two until EXIT is sent: so the end of the
-	 * command closes no pipe, and the client wakes once, for EXIT. */
+	/* The pipes that a piped command has as descriptors 0, 1 and 2, or -1. They must be open
+	 * until the command has begun. pid 1 keeps the last two open until EXIT is sent. So the
+	 * end of the command closes no pipe, and the client wakes up only once, for EXIT. */
 	int held[3];
 	struct exit_message end;
 	struct words words;
 	uint64_t began_ns;
-	struct background *background; /* entry with output and end for later clients, or NULL */
-	struct reporter *reporter;     /* NULL: the command may not report (session_report.c) */
+	/* the entry that keeps output and end for later clients, or NULL */
+	struct background *background;
+	struct reporter *reporter; /* NULL if the command may not report (session_report.c) */
 	/* pid 1 relays the bytes of a terminal, of a file agent, or of a background command's pipes */
 	enum { RELAY_NONE, RELAY_TERMINAL, RELAY_FILES, RELAY_PIPES } relay;
 	struct outlet out[2];
-	int in; /* RELAY_PIPES: the input pipe. A terminal or agent takes input through out[0]. */
+	int in; /* only for RELAY_PIPES: the input pipe. A terminal or agent gets its input through out[0]. */
 	loop_id in_watch;
 	uint32_t credit;  /* bytes of output that pid 1 may still send to the client */
 	struct buf input; /* input that the command has not taken yet */
 	bool input_closed;
 	bool within_line; /* the last input for a terminal was not the end of a line */
 	struct redraw {
-		bool wanted; /* a client has attached and has not told its size yet */
+		bool wanted; /* a client has attached, and has not yet told the size of its terminal */
 		loop_id timer;
 		unsigned turns;
 		uint64_t seen; /* how much output there was when pid 1 set the temporary size */
@@ -68,8 +71,8 @@ struct session {
 
 void session_start(struct connection *c, uint32_t stream, struct str body);
 void session_attach(struct connection *c, uint32_t stream, struct str body);
-/* Handles FILE: starts a file agent instead of a command. pid 1 relays the agent's records as it
- * relays the bytes of a terminal. */
+/* Handles the frame FILE: starts a file agent instead of a command. pid 1 relays the agent's
+ * records as it relays the bytes of a terminal. */
 void session_files(struct connection *c, uint32_t stream, struct str body);
 struct session *session_find(struct guest *g, struct connection *c, uint32_t stream);
 /* Finds the command with this number. Returns NULL if no session has the number, if the command has not begun, if its
@@ -78,26 +81,29 @@ struct session *session_by_number(struct guest *g, uint64_t id);
 void session_input(struct session *s, struct str data);
 void session_credit(struct session *s, struct str body);
 void session_resize(struct session *s, struct str body);
-/* Sends SIG to the command or, with SCOPE, to the command and everything that it started. */
+/* Sends SIG to the command. If SCOPE is true, sends SIG to everything that the command started,
+ * too. */
 void session_signal(struct session *s, uint64_t sig, bool scope);
 void session_detach(struct session *s);
-/* Handles LEAVE: the client leaves after the normal end of a command. FDS are its read ends that
- * are not at EOF yet; pid 1 reads on from them. Two descriptors are stdout and stderr; if there is
- * only one, the flags of the frame say which it is. */
+/* Handles the frame LEAVE, with which a client leaves after the normal end of a command. FDS are
+ * those of the client's read ends that are not at end of file yet; pid 1 goes on reading them.
+ * If there are two descriptors, they are stdout and stderr. If there is one, the flags of the
+ * frame say which of the two it is. */
 void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n);
-/* Call it when the client has sent something. The client was alive after pid 1 sent the last EXIT,
- * so all its finished commands ended normally. Releases their sessions. */
+/* Call this when the client has sent something. This shows that the client was alive after pid 1
+ * sent the last EXIT. So all finished commands of the client ended normally, and their sessions
+ * are released. */
 void sessions_release_known(struct connection *c);
-/* Call it when the connection is gone. Kills the client's commands that do not outlive their client. UNREAD
- * means that the client never read what pid 1 sent last. Then pid 1 also kills the background
- * processes of commands whose EXIT the client did not read. */
+/* Call it when the connection is gone. Kills the client's commands that do not outlive their client. UNREAD says
+ * that the client never read what pid 1 sent last. In this case pid 1 also kills the background processes of
+ * commands whose EXIT the client did not read. */
 void sessions_drop(struct connection *c, bool unread);
 /* Cancels every command that has not begun yet. */
 void sessions_cancel(struct guest *g);
-/* Kills every process of the payload. Clients read the reason WHY in EXIT. */
+/* Kills every process of the payload. The frame EXIT tells clients the reason WHY. */
 void sessions_end(struct guest *g, enum end_reason why);
 
-/* --- for the files of a session only --- */
+/* --- only for the files session*.c --- */
 
 struct session *session_new(struct connection *c, uint32_t stream, unsigned flags);
 /* Counts the command as running. */
@@ -105,13 +111,13 @@ void session_began(struct session *s);
 void session_send_started(const struct session *s, struct connection *c);
 
 /* session_output.c */
-/* Passes on the bytes from MASTER: a terminal, or with FILES the socket of an agent. The session
- * owns MASTER from here on. */
+/* Passes on the bytes from MASTER. MASTER is a terminal or, if FILES is true, the socket of a
+ * file agent. The session takes over MASTER. */
 void session_relay(struct session *s, int master, bool files);
-/* Passes on the bytes from the pipes of a background command. The session owns the pipes from here
- * on. IN is -1 if the command has no input; ERROR may be -1. */
+/* Passes on the bytes from the pipes of a background command. The session takes over the pipes.
+ * IN is -1 if the command has no input; ERROR may be -1. */
 void session_relay_pipes(struct session *s, int in, int out, int error);
-/* Tells the loop which events on its descriptors this session needs now. Output is not watched
+/* Tells the loop which events on the session's descriptors are needed now. Output is not watched
  * before the command has begun. */
 void session_watch(struct session *s);
 /* Call it when the command has ended. Passes on what its descriptors still hold, then calls
@@ -120,25 +126,27 @@ void session_pass_rest(struct session *s);
 /* Closes the descriptors of the session. If other processes may still write to a pipe, pid 1 reads
  * on from it for the log. */
 void session_end_relay(struct session *s);
-/* Separates the client from the command, which goes on. */
+/* Separates the client from the command. The command goes on. */
 void session_part(struct session *s);
-/* Makes a background entry for a terminal, if there is none. The entry is hidden as long as the command ends with its
- * client; later calls can make it visible. If there is no room for the entry, the output goes to the log only, and
- * the status is not kept. */
+/* Makes a background entry for a command with a terminal, if it has none. While the command ends with its client,
+ * the entry is hidden. Later calls can make the entry visible. If there is no room for the entry, the output goes
+ * only to the log, and the exit status is not kept. */
 void session_keep(struct session *s);
 
 /* session_screen.c */
-/* Adds STARTED for a client that attaches, with what the client gets first (wire/background.h). B may be NULL. */
+/* Queues the frame STARTED for a client that attaches, and the kept output that follows it
+ * (wire/background.h). B may be NULL. */
 void session_add_attached(struct connection *c, uint32_t stream, uint64_t id,
 			  const struct background *b, const struct attach_message *m);
-/* Asks the program to draw its screen anew as soon as the client that has attached tells its size. */
+/* As soon as the client that has attached tells the size of its terminal, asks the program to
+ * draw its screen again. */
 void session_redraw(struct session *s);
 
 /* session_report.c */
 /* Allows the command to report. Call it before the command starts. */
 MUST_USE int session_may_report(struct session *s, struct err *e);
-/* Accepts the connections that wait at the listener for reports. Call it before a command is reaped:
- * a report counts only while the process of its command is not reaped. */
+/* Accepts the connections that wait at the listener for reports. Call this before a command is reaped, because a
+ * report is accepted only while the process of its command is not reaped. */
 void reporters_collect(struct guest *g);
 /* Call it when the command has ended. Reads the rest of its report. */
 void session_read_report(struct session *s);
@@ -160,15 +168,17 @@ size_t session_room(const struct session *s);
 
 /* Kills the command and everything that it started. */
 void session_kill(struct session *s);
-/* Kills the command as timed out after MS milliseconds. */
+/* Sets a timer that kills the command after MS milliseconds. The command then counts as timed
+ * out. */
 void session_kill_after(struct session *s, uint64_t ms);
-/* Called when the command has ended, or with EXEC_WHOLE when everything that the command started has
+/* Called when the command has ended. With the flag EXEC_WHOLE, called when everything that the command started has
  * ended. Passes on the last output and sends EXIT. */
 void session_conclude(struct session *s);
-/* Called when the child is reaped and its output passed on: sends EXIT. pid 1 keeps the session until
- * the client shows that it was alive after EXIT, and until a kill of the scope that has begun is done.
- * If the client dies, the command's pipes break, and the command may die of that before pid 1 sees the
- * hang-up. Such an end is not normal: pid 1 then also kills what the command left behind. */
+/* Called when the child is reaped and its output was passed on. Sends EXIT. pid 1 keeps the session until the
+ * client shows that it was alive after EXIT. If a kill of the scope has begun, pid 1 keeps the session until the
+ * kill is done. If the client dies, the command's pipes break. The command may die of that before pid 1 sees that
+ * the client is gone. Such an end is not normal, and pid 1 then also kills the processes that the command left
+ * behind. */
 void session_finish(struct session *s);
 /* Frees a session that is not needed any more. */
 void session_release(struct session *s);

@@ -1,10 +1,11 @@
 /*
- * The start of one command, and the news of its end.
+ * Starts one command, and tells the owner of the start when the command begins and ends.
  *
- * There are two ways, and the owner of a start does not see the difference: a free launcher gets an order
- * (guest/launcher.h), or pid 1 clones the process itself (guest/exec.h). pid 1 waits for neither, because root inside
- * can stop a process that has joined the payload's user namespace. The owner learns the result through struct
- * start_calls: `began` is called at most once, then `failed` or `ended` exactly once.
+ * There are two ways to start a command. A free launcher gets an order (guest/launcher.h), or pid 1 clones the
+ * process itself (guest/exec.h). The owner of a start does not see the difference. pid 1 waits neither for the
+ * launcher nor for the process, because root in the sandbox can stop any process in the payload's user namespace. The
+ * owner learns the result through struct start_calls: `began` is called at most once, then `failed` or `ended`
+ * exactly once.
  */
 #pragma once
 
@@ -16,19 +17,20 @@
 #include "loop/loop.h"
 
 /* After this time pid 1 looks whether the launcher has cloned the process. A launcher usually needs far less time.
- * Until pid 1 looks, it keeps the input of the command open. So a client may learn this much later that its command has
- * closed the input. */
+ * Until then pid 1 keeps its own copy of the command's input open. So if the command closes its input, the client
+ * may learn this with a delay of up to this time. */
 #define START_LOOK_MS 10
-/* After this time pid 1 waits for no more news: the launcher or process is stopped, or gets no CPU. */
+/* After this time pid 1 stops waiting for the launcher or process, which is stopped or gets no
+ * CPU time. */
 #define START_PATIENCE_MS 2000
 
 enum start_state {
 	START_NEW,     /* nothing was done yet */
 	START_ORDERED, /* a launcher has the order */
 	START_LATE,    /* pid 1 looked once, and the launcher had not cloned the process */
-	START_CANCELLED, /* the command shall not begin, but the launcher may have cloned it already */
-	START_ALONE,     /* the launcher is gone: pid 1 clones the process itself */
-	START_BORN,      /* pid 1 cloned the process, which has not executed its program yet */
+	START_CANCELLED, /* the command was cancelled, but the launcher may have cloned its process already */
+	START_ALONE, /* the launcher is gone, so pid 1 clones the process itself */
+	START_BORN,  /* pid 1 cloned the process, which has not executed its program yet */
 	START_RUNNING,
 	START_FAILED, /* there was never a command */
 	START_ENDED,
@@ -69,7 +71,8 @@ struct start_step {
 	enum start_action action;
 };
 
-/* The whole state machine. If EVENT has no meaning in STATE, nothing changes. */
+/* The whole state machine: returns what to do when EVENT happens in STATE. If EVENT has no
+ * meaning in STATE, nothing changes. */
 struct start_step start_next(enum start_state state, enum start_event event);
 
 struct start_calls {
@@ -87,8 +90,8 @@ struct start {
 	void *arg;
 	struct launcher *launcher; /* the launcher that has the order, or NULL */
 	pid_t pid;
-	int early_signal; /* signal that came before there was a process, or 0 */
-	int news;         /* pipe from the process that pid 1 cloned, or -1 */
+	int early_signal; /* a signal for the command that came before there was a process, or 0 */
+	int news; /* the pipe over which the process that pid 1 cloned reports its exec, or -1 */
 	loop_id news_watch, timer;
 	struct exec_report report;
 };
@@ -102,7 +105,8 @@ enum start_flag {
 		1 << 0, /* the caller keeps the descriptors of J open until the command began */
 	START_CLIENT_STAYS = 1 << 1, /* the client sends one command after another */
 };
-/* Starts J. Returns 0, or -1 if nothing was started: then s->report says why, and no call follows. */
+/* Starts the command of J. Returns 0, or -1 if nothing was started. In this case s->report says
+ * why, and no function of start_calls is called. */
 MUST_USE int start_begin(struct start *s, struct exec_job *j, unsigned flags);
 /* Call it when PID was reaped. Returns true if PID was the command or the launcher of its scope. */
 bool start_reaped(struct start *s, pid_t pid, int status);

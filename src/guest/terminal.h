@@ -1,4 +1,4 @@
-/* Terminals of the sandbox's own devpts. The master never leaves pid 1. */
+/* Opens terminals in the sandbox's own devpts. Only pid 1 ever has the master of a terminal. */
 #pragma once
 
 #include <stdbool.h>

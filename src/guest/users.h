@@ -1,5 +1,5 @@
 /*
- * Users, as the sandbox's own /etc/passwd and /etc/group name them (base/user.h).
+ * Finds users in the sandbox's own /etc/passwd and /etc/group (base/user.h).
  *
  * Hostile code may have written both files. pid 1 reads only regular files up to a limit, and trusts nothing in them.
  */
@@ -13,7 +13,7 @@
 /* A file that pid 1 has read. pid 1 keeps the text until the file changes. */
 struct users_file {
 	struct stat seen; /* all zero if the text is not kept */
-	char *text;       /* allocated as short as possible: an idle sandbox keeps it */
+	char *text;       /* allocated as short as possible, because an idle sandbox keeps it */
 };
 
 struct users {

@@ -1,13 +1,14 @@
-/* The words of a command as LIST shows them: as many as fit into BACKGROUND_WORDS_MAX_BYTES, each with its terminator. */
+/* The words of a command, which the answer to the frame LIST shows: as many words as fit into
+ * BACKGROUND_WORDS_MAX_BYTES, each with a terminator. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct words {
-	char *p; /* NULL: no words */
+	char *p; /* NULL if there are no words */
 	size_t n;
-	bool cut; /* not all words fit: the last word may be cut, and others may be missing */
+	bool cut; /* not all words fit: the last word may be cut, and further words may be missing */
 };
 
 /* ARGV ends with NULL. */

@@ -1,27 +1,28 @@
 /*
- * What this machine lets this caller do: one fact for each thing that a sandbox may need. A probe
- * tries the operation and never looks at a version number. If the answer is no, the fact says what
- * to change. `cordon doctor`, error hints and the tests read this table.
+ * Facts say what this machine lets the user of this process do. There is one fact for each thing
+ * that a sandbox may need. To find out, a probe tries the operation; it never looks at a version
+ * number. If the operation fails, the fact says what to change. `cordon doctor`, error hints and
+ * the tests read this table.
  *
- * Probing forks and takes some milliseconds, so a create must not probe.
+ * A probe forks and takes some milliseconds, so the creation of a sandbox must not run probes.
  */
 #pragma once
 
 #include <stdbool.h>
 
 enum fact_id {
-	FACT_USER_NAMESPACE, /* two nested user namespaces, with the other namespaces inside the first */
-	FACT_SUBIDS,         /* 65536 ids of the caller's own */
-	FACT_OVERLAY,        /* overlay can be mounted inside a user namespace */
+	FACT_USER_NAMESPACE, /* two nested user namespaces can be made, and the other namespaces in the outer of the two */
+	FACT_SUBIDS,          /* the user has 65536 subordinate ids */
+	FACT_OVERLAY,         /* overlay can be mounted inside a user namespace */
 	FACT_OVERLAY_ON_DISK, /* overlay can have its writable layer in the directory DIR */
-	FACT_FUSE_OVERLAYFS,  /* the program that replaces the kernel's overlay, and its device */
-	FACT_MOUNT_API,       /* fsopen, open_tree, mount_setattr */
-	FACT_IDMAPPED_MOUNT,  /* mounts of the directory DIR can have their ids mapped */
-	FACT_CGROUP_MEMORY,   /* a cgroup can be made that limits memory */
-	FACT_CGROUP_CPU,      /* a cgroup can be made that limits CPU time */
-	FACT_CGROUP_PIDS,     /* a cgroup can be made that limits the number of processes */
-	FACT_CGROUP_KILL,     /* cgroup.kill can kill a version 2 cgroup */
-	FACT_SETUID_PROGRAMS, /* no_new_privs is not set on the caller */
+	FACT_FUSE_OVERLAYFS, /* fuse-overlayfs, which replaces the kernel's overlay, and /dev/fuse exist */
+	FACT_MOUNT_API,      /* fsopen, open_tree, mount_setattr */
+	FACT_IDMAPPED_MOUNT, /* mounts of the directory DIR can have their ids mapped */
+	FACT_CGROUP_MEMORY,  /* a cgroup can be made that limits memory */
+	FACT_CGROUP_CPU,     /* a cgroup can be made that limits CPU time */
+	FACT_CGROUP_PIDS,    /* a cgroup can be made that limits the number of processes */
+	FACT_CGROUP_KILL,    /* cgroup.kill can kill a version 2 cgroup */
+	FACT_SETUID_PROGRAMS, /* this process can start set-user-id programs: no_new_privs is not set */
 	FACT_LANDLOCK,
 	FACT_TUN,
 	FACT_KVM,
@@ -36,9 +37,9 @@ enum fact_id {
 
 struct fact {
 	bool yes;
-	int sys;                    /* errno of the operation that was tried, or 0 */
+	int sys;                    /* errno of the operation that the probe tried, or 0 */
 	char text[FACT_TEXT_BYTES]; /* a detail or the reason: "ABI 7", "open '/dev/kvm': …" */
-	char fix[FACT_FIX_BYTES];   /* the command or setting that turns a no into a yes, or "" */
+	char fix[FACT_FIX_BYTES]; /* the command or setting that makes the operation possible, or "" */
 };
 
 struct facts {
@@ -47,8 +48,8 @@ struct facts {
 
 /* The name for people: "user namespaces". */
 const char *fact_name(enum fact_id id);
-/* The name for scripts and for the tests' list of reasons: "user-namespace". */
+/* The name for scripts, and for the reasons why a test was skipped: "user-namespace". */
 const char *fact_key(enum fact_id id);
-/* Probes everything. DIR is the directory where sandboxes keep their files; it must exist. */
+/* Probes all facts. DIR is the directory in which sandboxes keep their files; it must exist. */
 void facts_probe(const char *dir, struct facts *ret);
 void fact_probe(enum fact_id id, const char *dir, struct fact *ret);

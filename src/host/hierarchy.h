@@ -1,9 +1,10 @@
 /*
- * Where this process is in the control group hierarchies. Cgroups for sandboxes are made below our
- * own, so that limits set on us also hold for them. These functions create and change nothing.
+ * Finds out where this process is in the hierarchies of control groups. The groups of sandboxes are
+ * made below our own group, so that limits on our group also apply to the sandboxes. These
+ * functions create and change nothing.
  *
- * A machine may have the controllers in version 1 hierarchies (one mount each, or several
- * together), in the unified version 2 hierarchy, or spread over both.
+ * A machine may have its controllers in version 1 hierarchies, in the unified version 2 hierarchy,
+ * or in both. A version 1 hierarchy has one controller or several.
  */
 #pragma once
 
@@ -12,15 +13,16 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define HIERARCHY_DIR_BYTES 1024 /* longer paths are treated as not mounted */
+#define HIERARCHY_DIR_BYTES 1024 /* a hierarchy with a longer path counts as not mounted */
 #define HIERARCHY_SELF_MAX_BYTES (1u << 18)
-/* A version 2 group with members may not pass controllers to its children. If a user's own group is
- * delegated, or we are root of a container with a group of its own, we move the members into this
- * child group and make groups for sandboxes beside it. */
+/* A version 2 group that has processes cannot pass controllers to its child groups. So in two
+ * cases we move the processes of our group into this child group, and make the groups of
+ * sandboxes beside it: if our group is delegated to an ordinary user, and if we are root of a
+ * container that has a group of its own. */
 #define HIERARCHY_CALLERS "cordon-callers"
 
-/* The scope that a user's systemd gives to all sandboxes of a home. The first HIERARCHY_SCOPE_DIGITS of a sandbox's
- * ID (groups.h) identify the home. */
+/* The systemd scope of all sandboxes of a home; the user's systemd makes it. The first HIERARCHY_SCOPE_DIGITS
+ * digits of a sandbox's ID (groups.h) identify the home. */
 #define HIERARCHY_SCOPE_DIGITS 6
 #define HIERARCHY_SCOPE_BYTES 32
 #define HIERARCHY_SCOPE_SLICE "app.slice"
@@ -34,32 +36,33 @@ struct hierarchy_place {
 
 struct hierarchy_layout {
 	struct hierarchy_place controller[CONTROLLER_COUNT];
-	/* the version 2 hierarchy, even one without controllers: it has cgroup.kill and
-	 * CLONE_INTO_CGROUP. Root uses the top of the hierarchy, where root may do everything;
-	 * other users use their own group. */
+	/* the version 2 hierarchy, even if it has no controllers, because cgroup.kill and
+	 * CLONE_INTO_CGROUP need it. For root this is the top of the hierarchy, where root may
+	 * do everything. For other users it is their own group. */
 	struct hierarchy_place unified;
 };
 
 const char *controller_name(enum controller c);
-/* Reads the texts of /proc/self/cgroup and /proc/self/mountinfo. Version 2 controllers stay
- * unknown: only a file in the unified directory lists them. */
+/* Reads the texts of /proc/self/cgroup and /proc/self/mountinfo. Does not find version 2
+ * controllers, because only a file in the unified directory lists them. */
 void hierarchy_locate(struct str self, struct str mountinfo, struct hierarchy_layout *ret);
 /* Finds our place in the running kernel, also for version 2 controllers. Returns 0 or -errno. */
 MUST_USE int hierarchy_find(struct hierarchy_layout *ret);
-/* Removes "/" HIERARCHY_CALLERS from the end of OWN, a path of /proc/self/cgroup. */
+/* OWN is a path from /proc/self/cgroup. Returns OWN without "/" HIERARCHY_CALLERS at its end. */
 struct str hierarchy_base(struct str own);
 
 /* Returns true if only version 2 groups are mounted, at the usual place. */
 bool hierarchy_is_unified(void);
 /* Who owns our version 2 group, judged by its place and its permissions. */
 enum hierarchy_owner {
-	HIERARCHY_OTHERS, /* we may not make groups in it, as in a login session's group */
-	HIERARCHY_GIVEN,  /* we may make groups in it, so it was delegated to us */
-	HIERARCHY_UNIT, /* a unit of this user's systemd, which may or may not have delegated it */
+	HIERARCHY_OTHERS, /* we may not make groups in it; for example, it is the group of a login session */
+	HIERARCHY_GIVEN, /* we may make groups in it, so it was delegated to us */
+	HIERARCHY_UNIT, /* it is a unit of this user's systemd, and may or may not be delegated to us */
 };
 enum hierarchy_owner hierarchy_owner(void);
-/* Writes "cordon-HOME.scope". ID names the group of a sandbox, and begins with the digits HOME. */
+/* Writes "cordon-DIGITS.scope", where DIGITS are the digits of the home at the beginning of ID.
+ * ID names the group of a sandbox. */
 void hierarchy_scope_name(const char *id, char out[HIERARCHY_SCOPE_BYTES]);
-/* Opens the scope's directory where systemd puts it for this user. Returns -1 when it does not
+/* Opens the directory that systemd makes for the scope. Returns -1 if the directory does not
  * exist or does not belong to the user. */
 int hierarchy_open_scope(const char *id);

@@ -1,7 +1,7 @@
 /*
- * Huge pages that an administrator reserved on this machine, for a database or a virtual machine.
- * Any program can map them without a privilege. Only one cgroup controller limits them, and few
- * machines mount it.
+ * Finds out whether an administrator has reserved huge pages on this machine, for example for a
+ * database. Any program can map such pages without a privilege. Only the cgroup controller
+ * `hugetlb` limits them, and few machines mount this controller.
  */
 #pragma once
 

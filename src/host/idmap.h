@@ -1,6 +1,6 @@
 /*
- * /proc/PID/uid_map and gid_map: which ids of a user namespace mean which ids of the reader's
- * namespace.
+ * Reads /proc/PID/uid_map and gid_map. Such a map says which ids of a user namespace mean which ids
+ * of the namespace of the process that reads the map.
  */
 #pragma once
 
@@ -22,12 +22,15 @@ struct idmap {
 	struct idmap_line line[IDMAP_LINES_MAX];
 };
 
-/* Returns 0, or -EINVAL for text that no kernel writes. A map that is not written yet is empty. */
+/* Returns 0, or -EINVAL if TEXT is not a map that a kernel would write. The text of a map that
+ * is not set yet is empty. */
 MUST_USE int idmap_parse(struct str text, struct idmap *ret);
 /* Reads /proc/self/uid_map or gid_map. Returns 0 or -errno. */
 MUST_USE int idmap_read(const char *path, struct idmap *ret);
-/* Finds the longest run of inside ids from FROM upwards that a single line maps. Our namespaces use
- * such a run, because a line of a child's map may not span two lines of its parent's map. */
+/* Finds the longest run of ids of the namespace, from the id FROM upwards, that a single line
+ * maps. Our namespaces use such a run, because a line in the map of a child namespace must lie
+ * within one line of the parent's map. */
 MUST_USE int idmap_longest_run(const struct idmap *m, uint32_t from, struct idmap_line *ret);
-/* Returns true if every id of the machine is mapped: we are not in a container's user namespace. */
+/* Returns true if every id of the machine is mapped. This means that we are not in the user
+ * namespace of a container. */
 bool idmap_is_whole(void);

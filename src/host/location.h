@@ -1,9 +1,10 @@
 /*
- * Where an object lies in its file system, whatever name a mount gives it.
+ * The location of an object says where the object is in its file system, independent of mounts.
  *
- * A directory that is mounted in two places has two paths and one location: the file system's
- * device, as /proc/self/mountinfo has it, and the path from that file system's own root. To find
- * out whether one directory shows another, compare their locations, not their paths.
+ * A directory that is mounted in two places has two paths, but only one location. A location is the
+ * device of the file system, as /proc/self/mountinfo shows it, and the path from the file system's
+ * own root. To find out whether one directory shows another, compare their locations, not their
+ * paths.
  */
 #pragma once
 
@@ -20,7 +21,7 @@ struct location {
 };
 void location_done(struct location *l);
 #define AUTO_LOCATION __attribute__((cleanup(location_done))) struct location
-/* Returns true if A is DIR or below it. */
+/* Returns true if A is DIR or lies below DIR. */
 bool location_is_within(const struct location *a, const struct location *dir);
 
 /* The mounts that this process sees at one moment. */
@@ -28,7 +29,7 @@ struct mounts {
 	struct mounts_line {
 		uint64_t id, device;
 		char *root;  /* the part of the file system that is mounted */
-		char *point; /* the path where it is mounted */
+		char *point; /* the path at which this part is mounted */
 	} * line;
 	size_t n;
 };
@@ -38,8 +39,8 @@ void mounts_done(struct mounts *m);
 
 /* Gives the location of the file or directory that FD has open. */
 MUST_USE int mounts_locate(const struct mounts *m, int fd, struct location *ret, struct err *e);
-/* Calls FOUND with every path below the directory FD that shows WHAT or something below WHAT,
- * through the directory's own file system or through a mount below the directory. BELOW begins with
- * a slash. */
+/* Calls FOUND with every path below the directory FD at which WHAT, or something below WHAT, can
+ * be reached. This can be so in the directory's own file system, or because of a mount below the
+ * directory. BELOW is the path from FD on and begins with a slash. */
 MUST_USE int mounts_find(const struct mounts *m, int fd, const struct location *what,
 			 void (*found)(void *arg, const char *below), void *arg, struct err *e);

@@ -1,5 +1,5 @@
 /*
- * /proc/PID/mountinfo, line by line, as slices of the caller's text.
+ * Parses the text of /proc/PID/mountinfo, line by line. The results point into this text.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define MOUNTINFO_MAX_BYTES (16u << 20) /* a host with 100000 mounts still fits */
+#define MOUNTINFO_MAX_BYTES (16u << 20) /* enough for a host with 100000 mounts */
 
 struct mountinfo {
 	struct str id;
@@ -25,8 +25,9 @@ struct mountinfo {
 /* Removes lines from the front of REST up to the first well-formed line, and parses that line.
  * Returns false at the end. */
 bool mountinfo_next(struct str *rest, struct mountinfo *ret);
-/* Undoes the kernel's octal escapes of blanks and backslashes. Returns 0, -ENAMETOOLONG when OUT is
- * too small, or -EINVAL for a NUL, which no path has. */
+/* Decodes the octal escapes that the kernel writes for blanks and backslashes. Returns 0,
+ * -ENAMETOOLONG if OUT is too small, or -EINVAL if the result would contain a NUL, which no path
+ * has. */
 MUST_USE int mountinfo_unescape(struct str s, char *out, size_t out_bytes);
 /* Returns true if WORD is one of the members of a comma-separated list. */
 bool mountinfo_has_option(struct str options, const char *word);

@@ -1,5 +1,6 @@
 /*
- * One probe for each fact of facts.h. The caller passes a fact that is "no" and has empty texts; the probe fills it.
+ * One probe for each fact of facts.h. The caller passes a fact that says no and has empty texts. The probe fills the
+ * fact.
  */
 #pragma once
 

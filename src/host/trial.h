@@ -1,6 +1,6 @@
 /*
- * Tries an operation in a child process, so that its effects on the process and its namespaces end
- * with the child.
+ * Tries an operation in a child process. The operation changes the child and its namespaces, and
+ * these changes end with the child.
  */
 #pragma once
 
@@ -13,14 +13,14 @@ struct trial {
 	int sys;          /* errno of that step */
 };
 
-/* What the child runs: a list of system calls. Returns the name of the step that failed, with errno
- * set, or NULL. It must not allocate or print. */
+/* The function that the child runs. It makes system calls only, and must not allocate or print.
+ * Returns NULL, or the name of the step that failed and sets errno. */
 typedef const char *trial_fn(const void *arg);
 
-/* Runs FN in a child and reports how far it got. Returns 0, or -errno when the child could not
- * run. */
+/* Runs FN in a child and reports in RET which step failed, if any. Returns 0, or -errno if the
+ * child could not run. */
 MUST_USE int trial_run(trial_fn *fn, const void *arg, struct trial *ret);
-/* Starts a child that makes a user namespace and waits. Returns 0 and its pid, or -errno. The child
- * ends with trial_holder_end(), or when the caller dies. */
+/* Starts a child that makes a user namespace and waits. Returns 0 and the child's pid, or
+ * -errno. trial_holder_end() ends the child. The child also ends when our process dies. */
 MUST_USE int trial_holder_start(pid_t *ret);
 void trial_holder_end(pid_t pid);

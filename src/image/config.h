@@ -1,5 +1,5 @@
 /*
- * An image's configuration: the members that OCI and Docker have in common.
+ * The configuration of an image. Only members that OCI and Docker have in common are read.
  *
  * A struct image_config owns everything it points to. Strings hold no NUL. Members that the
  * document lacks are NULL or empty lists.
@@ -13,12 +13,13 @@
 #include "base/json.h"
 
 #define IMAGE_CONFIG_MAX_BYTES (4u << 20) /* registries accept this much for any metadata blob */
-#define IMAGE_LIST_MAX 4096u /* entries of env, labels, volumes …: far above any real image */
+/* entries of `env`, `labels`, `volumes` …: far more than any real image has */
+#define IMAGE_LIST_MAX 4096u
 #define IMAGE_STRING_MAX_BYTES (128u << 10) /* one argument or variable, as for execve */
-#define IMAGE_USER_MAX_BYTES 256u           /* name:group, two of the longest login names */
+#define IMAGE_USER_MAX_BYTES 256u           /* "name:group", with names of the greatest length */
 #define IMAGE_LAYERS_MAX 256u               /* twice Docker's limit, half of overlayfs's limit */
 
-/* V ends with NULL, as execve needs it. V itself is NULL when n is 0. */
+/* The array `v` ends with NULL, as execve needs it. If `n` is 0, `v` itself is NULL. */
 struct image_strings {
 	char **v;
 	size_t n;
@@ -31,10 +32,10 @@ struct image_label {
 struct image_config {
 	char *architecture, *variant, *os;
 	char *created;            /* RFC 3339 text, as it is in the document */
-	struct image_strings env; /* each is KEY=VALUE */
+	struct image_strings env; /* each string is KEY=VALUE */
 	struct image_strings entrypoint, cmd;
 	char *user;        /* looked up in the image's own passwd */
-	char *working_dir; /* may be relative or odd; it is resolved inside the root */
+	char *working_dir; /* may be relative or contain `..`; it is resolved inside the root */
 	char *stop_signal;
 	struct image_strings volumes;       /* paths */
 	struct image_strings exposed_ports; /* "80/tcp" */

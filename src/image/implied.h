@@ -1,11 +1,12 @@
 /*
- * Directories that a layer of an image only implies: its tar has entries below them but no entry
- * for them. Their owner and mode should come from a lower layer, but overlayfs shows owner and mode
- * of the topmost layer. Unpacking marks implied directories (store.h). The most frequent implied
- * directory is the image's root.
+ * Implied directories. A layer only implies a directory if the layer's tar has entries below the
+ * directory, but no entry for the directory itself. The owner and mode of such a directory should
+ * come from a lower layer, but overlayfs shows those of the topmost layer. When a layer is
+ * unpacked, its implied directories get a mark (store.h). The most frequent implied directory is
+ * the image's root.
  *
- * The search looks into each layer for each directory, so it is done once, when an image comes into
- * the store. The result is kept beside the image's topmost layer.
+ * The search for the right owners looks into each layer for each directory. So it is done only
+ * once, when an image comes into the store. The result is kept beside the image's topmost layer.
  */
 #pragma once
 
@@ -22,15 +23,17 @@
 struct image_implied {
 	char path[IMAGE_IMPLIED_PATH_BYTES];
 	unsigned mode;
-	uint32_t uid, gid; /* owner on disk, where the caller's id stands for root */
+	/* the owner as it is on disk; if an ordinary user unpacked the layer, the user's own id stands for root */
+	uint32_t uid, gid;
 };
 
-/* Lists implied directories, except those of root with mode 0755. LAYER_FD may be O_PATH
- * descriptors, the lowest layer first. */
+/* Lists the implied directories, without those that belong to root and have mode 0755. LAYER_FD
+ * may be O_PATH descriptors, the lowest layer first. */
 size_t image_implied_find(const int *layer_fd, size_t n_layers,
 			  struct image_implied out[IMAGE_IMPLIED_MAX]);
 
-/* Write the path of the list's file, relative to HOME, and the content of the file. */
+/* The first function writes the path of the file that keeps the list, relative to the home. The
+ * second function writes the content of this file. */
 void image_implied_path(const struct image_record *r, char out[IMAGE_PATH_BYTES]);
 void image_implied_write(const struct image_implied *p, size_t n, struct buf *out);
 /* Returns the number of entries, or -EBADMSG. */

@@ -1,9 +1,9 @@
 /*
- * Manifests and indexes, OCI and Docker schema 2.
+ * Reads manifests and indexes of OCI and of Docker's schema 2.
  *
  * The members of a document, not its media type, tell whether it is a manifest or an index. A
- * document that reads as both is refused, because two readers would see two images. A struct
- * image_manifest owns everything it points to.
+ * document that could be read as both is refused, because two programs could see two different
+ * images in it. A struct image_manifest owns everything it points to.
  */
 #pragma once
 
@@ -15,9 +15,10 @@
 #include "image/config.h"
 #include "image/digest.h"
 
-#define MANIFEST_MAX_BYTES (4u << 20)      /* registries accept this much */
-#define MANIFEST_ITEMS_MAX 1024u           /* images of one index */
-#define LAYER_BLOB_MAX_BYTES (64ull << 30) /* compressed; the largest public layers have 20 GiB */
+#define MANIFEST_MAX_BYTES (4u << 20) /* registries accept this much */
+#define MANIFEST_ITEMS_MAX 1024u      /* images of one index */
+/* the size of a compressed layer; the largest public layers have 20 GiB */
+#define LAYER_BLOB_MAX_BYTES (64ull << 30)
 
 #define MEDIA_OCI_MANIFEST "application/vnd.oci.image.manifest.v1+json"
 #define MEDIA_OCI_INDEX "application/vnd.oci.image.index.v1+json"
@@ -50,9 +51,9 @@ struct image_manifest {
 MUST_USE int manifest_parse(const char *p, size_t n, struct image_manifest *ret, struct err *e);
 void manifest_done(struct image_manifest *m);
 
-/* Finds the item of an index for OS/ARCHITECTURE. If the only item names no platform, gives
- * that item. Otherwise fails with ERR_NOT_FOUND and a list of the platforms. INDEX owns the
- * result. */
+/* Finds the item of an index for the platform OS/ARCHITECTURE. If the index has only one item
+ * and this item names no platform, takes it. Otherwise fails with ERR_NOT_FOUND and lists the
+ * platforms in the message. INDEX owns the result. */
 MUST_USE int manifest_select(const struct image_manifest *index, const char *os,
 			     const char *architecture, const struct image_descriptor **ret,
 			     struct err *e);

@@ -1,16 +1,16 @@
 /*
- * Image references: [host[:port]/]path[:tag][@digest].
+ * Image references have the form [host[:port]/]path[:tag][@digest].
  *
- * Parsing adds what was left out (default registry, `library/` for its short names, tag `latest`),
- * so two spellings of one image have the same reference_key(). The user's own text, which messages
- * show, is not stored here.
+ * The parser adds what the user left out: the default registry, `library/` for short names in this
+ * registry, and the tag `latest`. So all ways to write one image have the same reference_key(). The
+ * struct does not keep the user's own text, which messages show.
  */
 #pragma once
 
 #include "base/err.h"
 #include "image/digest.h"
 
-#define REFERENCE_MAX_BYTES 512      /* a full name, the longest tag and a digest, with room */
+#define REFERENCE_MAX_BYTES 512      /* enough for the longest name, the longest tag and a digest */
 #define REFERENCE_NAME_MAX_BYTES 255 /* host and path together: registries accept this much */
 #define REFERENCE_TAG_MAX_BYTES 128  /* registries accept this much */
 #define REFERENCE_DEFAULT_REGISTRY "docker.io"
