@@ -11,8 +11,9 @@
 #include "base/compat.h"
 #include "base/io.h"
 
-#define LINKS_MAX 8  /* links that beneath_write() follows in the last component */
-#define TRIES_MAX 64 /* attempts to open a path while another process renames directories on it */
+#define LINKS_MAX 8 /* links that beneath_write() follows in the last component */
+/* how often we try to open a path while another process renames its directories */
+#define TRIES_MAX 64
 
 /* --- looking and reading --------------------------------------------------------------------- */
 
@@ -25,7 +26,8 @@ static int open_how(int dir, const char *path, int flags, unsigned long long res
 
 	if (!(flags & O_PATH))
 		how.flags |= O_NONBLOCK | O_NOCTTY;
-	/* The kernel returns EAGAIN if a rename during its walk may have led `..` out of DIR. */
+	/* The kernel returns EAGAIN if another process renamed a directory during the lookup, so
+	 * that `..` might lead out of DIR. */
 	do
 		fd = sys_openat2(dir, *path ? path : ".", &how);
 	while (fd < 0 && errno == EAGAIN && ++tries < TRIES_MAX);
@@ -122,7 +124,8 @@ static void give_to_owner_of(int dir, int fd)
 	if (fstat(dir, &of_dir) < 0 || fstat(fd, &of_fd) < 0)
 		return;
 	if (of_dir.st_uid != of_fd.st_uid || of_dir.st_gid != of_fd.st_gid)
-		IGNORE(fchown(fd, of_dir.st_uid, of_dir.st_gid)); /* on failure FD stays ours */
+		/* after a failure the file belongs to us */
+		IGNORE(fchown(fd, of_dir.st_uid, of_dir.st_gid));
 }
 
 int beneath_make_dir(int dir, const char *name)
@@ -147,7 +150,8 @@ int beneath_make_file(int dir, const char *name, mode_t mode)
 	return fd;
 }
 
-/* Opens the directory NAME of DIR, or makes it. PATH is its path from TOP. Follows links that stay below TOP. */
+/* Opens the directory NAME in DIR, or makes it. PATH is the same directory's path from TOP.
+ * Follows links that stay below TOP. */
 static int enter(int top, const char *path, int dir, const char *name)
 {
 	int fd = beneath_open(top, path, O_RDONLY | O_DIRECTORY);
@@ -160,7 +164,8 @@ static int enter(int top, const char *path, int dir, const char *name)
 
 int beneath_make_dirs(int dir, const char *path)
 {
-	AUTO_FREE char *way = xstrdup(path); /* PATH up to the component that is entered now */
+	/* PATH, cut after the component that is being entered */
+	AUTO_FREE char *way = xstrdup(path);
 	AUTO_FD at = beneath_open(dir, "", O_RDONLY | O_DIRECTORY);
 	char *name = way;
 

@@ -10,7 +10,8 @@ void out_of_memory(void)
 {
 	static const char text[] = "error: out of memory\n";
 
-	IGNORE(write(STDERR_FILENO, text, sizeof(text) - 1)); /* there is nothing else to try */
+	/* a failure could not be reported anywhere */
+	IGNORE(write(STDERR_FILENO, text, sizeof(text) - 1));
 	_exit(err_exit_status(ERR_SYSTEM));
 }
 

@@ -24,7 +24,7 @@ int confine_capabilities(uint64_t keep, struct err *e)
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { 0 };
 
-	/* no_new_privs also keeps uid 0 from regaining capabilities by exec, so we need not drop
+	/* with no_new_privs, even uid 0 cannot regain capabilities by exec, so we need not drop
 	 * 41 capabilities from the bounding set */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(e, errno, "give up gaining privileges");

@@ -88,7 +88,8 @@ int disk_file_grow(int fd, const char *path, uint64_t size_mib, enum disk_check 
 	if (ftruncate(fd, (off_t)(size_mib * MIB)) < 0)
 		return err_sys(e, errno, "grow '%s' to %llu MiB", path,
 			       (unsigned long long)size_mib);
-	/* exit status 1: e2fsck repaired something, such as the journal of a killed sandbox */
+	/* exit status 1 is a success: e2fsck has repaired something, such as the journal of a
+	 * killed sandbox */
 	return run_on_disk(check, fd, 1, e) < 0 ? -1 : run_on_disk(resize, fd, 0, e);
 }
 

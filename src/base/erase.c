@@ -1,12 +1,12 @@
 /*
- * The attacker chooses the depth and the width of the tree. So the walk does not recurse and does not
- * keep a descriptor per level: it goes down by name and up by "..". For each directory above the current
- * one, the walk remembers the inode and an offset. On the way up the inode shows that ".." is the same
- * directory, and reading goes on at the offset. If the walk read each directory from the start again,
- * the time would grow with the square of the entries.
+ * The attacker chooses the depth and the width of the tree. So the walk does not recurse, and does not keep a
+ * descriptor for each level. It goes down by name and up by "..". For each directory above the current one, the walk
+ * remembers the inode and an offset. On the way up, the walk compares the inode to be sure that ".." is the same
+ * directory, and goes on reading at the offset. If the walk read each directory from the start again, the time would
+ * grow with the square of the entries.
  *
- * Two commands may delete the same tree, so an entry that is already gone is no error. A dying process
- * may still write into the tree, so a directory that is not empty at the end is read again.
+ * Two commands may delete the same tree, so an entry that is already gone is no error. A dying process may still
+ * write into the tree, so a directory that is not empty at the end is read again.
  */
 #include "base/erase.h"
 
@@ -25,7 +25,8 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-#define TRIES_MAX 64        /* reads of a directory: tmpfs before Linux 6.6 loses offsets */
+/* how often a directory is read again, because tmpfs before Linux 6.6 loses offsets */
+#define TRIES_MAX 64
 #define ENTRIES_BYTES 4096u /* the buffer of one getdents64() */
 
 /* The current directory, or one above it. */
@@ -44,9 +45,9 @@ struct walk {
 	unsigned rounds; /* how often the top was read to its end and was not empty */
 };
 
-/* Lets the owner enter and change the directory NAME, and follows no link. Kernels before 6.6 lack fchmodat2();
- * there libc uses /proc instead. Our confined programs do not see /proc, so on such a kernel they leave the directory
- * to a later sweep. */
+/* Lets the owner enter and change the directory NAME, and follows no link. Kernels before 6.6 lack fchmodat2(). On
+ * such kernels libc uses /proc instead, but our confined programs cannot see /proc. They leave the directory, and
+ * a later sweep erases it. */
 static int let_owner_in(int dir, const char *name)
 {
 	int r = sys_fchmodat2(dir, name, 0700, AT_SYMLINK_NOFOLLOW);
@@ -68,7 +69,8 @@ static int open_dir(int parent, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Moves on to the next entry. ERROR says why the current entry stays; 0 if it was removed. */
+/* Goes on to the next entry. ERROR says why the current entry could not be removed, or is 0 if
+ * it was removed. */
 static void skip(struct level *l, int error)
 {
 	l->error = l->error ? l->error : error;
@@ -131,7 +133,8 @@ static int remove_entry(int dir, const char *name)
 }
 
 /* Removes the entries of the last level, from the remembered offset on. Stops at the first
- * directory that is not empty and copies its name to SUB. Without such a directory SUB is "". */
+ * directory that is not empty and copies its name to SUB. If there is no such directory, SUB is
+ * "". */
 static int empty_level(struct walk *w, char sub[NAME_MAX + 1])
 {
 	_Alignas(struct dirent) char entries[ENTRIES_BYTES];
@@ -165,8 +168,8 @@ static int empty_level(struct walk *w, char sub[NAME_MAX + 1])
 	return n < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Returns true if the directory FD is deleted. A process can delete it by a rename that puts another
- * directory in its place. The name then leads to a directory that must not be removed. */
+/* Returns true if the directory FD is deleted. A process can delete it by renaming another directory over it. In
+ * this case the name leads to the other directory, which must not be removed. */
 static bool is_gone(int fd)
 {
 	struct stat st;
@@ -243,7 +246,8 @@ struct part {
 	int error;     /* the first error */
 };
 
-/* Moves the directory NAME out of P->at. It can move only if its owner may write to it. */
+/* Moves the directory NAME out of P->at. The kernel allows this only if the directory's owner
+ * may write to it. */
 static int move_out(const struct part *p, const char *name)
 {
 	unsigned long long tag;

@@ -82,7 +82,8 @@ int io_read_to_end(int fd, struct buf *b)
 
 int io_read_file(int dirfd, const char *path, struct buf *b)
 {
-	/* O_NONBLOCK, because an attacker may have put a FIFO there, whose open would block */
+	/* O_NONBLOCK, because an attacker may have put a FIFO at this path, and opening a FIFO
+	 * would block */
 	AUTO_FD fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
@@ -92,9 +93,9 @@ int io_read_file(int dirfd, const char *path, struct buf *b)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	/* Ask for one byte more than the size: if the read returns no more than the size, the file
-	 * has ended and no second read is needed. Files of /proc report size 0, so they need
-	 * io_read_to_end(). */
+	/* Ask for one byte more than the file's size. If the read returns only as many bytes as
+	 * the size, we know that the file has ended, and need no second read. Files of /proc
+	 * report size 0, so they need io_read_to_end(). */
 	if (st.st_size > 0 && st.st_size < IO_CHUNK_BYTES &&
 	    (size_t)st.st_size + 1 < b->max - b->n) {
 		char *room = buf_room(b, (size_t)st.st_size + 1);

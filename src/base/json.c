@@ -4,14 +4,14 @@
  *   struct json_doc | slots ................................................ | characters
  *                   | finished containers -> | free | <- values being read  |
  *
- * Every value except the root stands behind a '[', a '{' or a ',' outside of strings. So the number of
- * these characters, without brackets that are closed at once, bounds the number of values. A decoded
- * string with its terminator is never longer than the string with its quotes, so the text's length
- * bounds the characters. The values of an open container are on a stack that grows down from the end of
- * the slots. When the container closes, they move, in order, behind the finished containers. Each value
- * is in one of the two places, so the counted slots always suffice.
+ * Before every value except the root there is a '[', a '{' or a ',' outside of strings. So there are at most as many
+ * values as such characters; brackets that are closed at once do not count. A decoded string with its terminator is
+ * never longer than the string with its quotes, so the text's length bounds the characters. The values of an open
+ * container are on a stack that grows down from the end of the slots. When the container closes, its values move, in
+ * order, to the place behind the finished containers. Each value is in only one of the two places, so the counted
+ * slots are always enough.
  *
- * Recursion is bounded by JSON_DEPTH_MAX. After a failure only the message is left.
+ * JSON_DEPTH_MAX limits the recursion. After a failure everything is freed except the message.
  */
 #include "base/json.h"
 
@@ -24,7 +24,7 @@
 
 #include "base/cleanup.h"
 
-#define SMALL_OBJECT 16 /* members up to which comparing all pairs is faster than sorting */
+#define SMALL_OBJECT 16 /* up to this many members, comparing all pairs is faster than sorting */
 
 struct json_doc {
 	size_t bytes; /* size of the whole allocation */
@@ -106,7 +106,8 @@ static bool skip_digits(struct parser *p)
 	return p->at > start;
 }
 
-/* Reads the integer in TOKEN: digits behind an optional minus. Returns false if it does not fit. */
+/* Reads the integer in TOKEN: digits after an optional minus sign. Returns false if it does not
+ * fit. */
 static bool fits_int64(const char *token, const char *end, int64_t *ret)
 {
 	bool negative = *token == '-';
@@ -115,7 +116,7 @@ static bool fits_int64(const char *token, const char *end, int64_t *ret)
 	for (const char *s = token + negative; s < end; s++) {
 		int d = *s - '0';
 
-		/* counts downwards, because the negative range is larger by one */
+		/* builds the negative number, because the negative range is larger by one */
 		if (v < (INT64_MIN + d) / 10)
 			return false;
 		v = v * 10 - d;
@@ -683,7 +684,7 @@ void json_end_array(struct json_writer *w)
 	end(w, ']');
 }
 
-/* Does not use snprintf, which is slow: a log may hold many escaped characters. */
+/* Does not use snprintf, because snprintf is slow and a log may hold many escaped characters. */
 static void add_escaped(struct buf *out, unsigned char c)
 {
 	static const char plain[] = "\"\\\b\f\n\r\t";

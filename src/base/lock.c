@@ -16,7 +16,8 @@
 
 #define STACK_BYTES 4096 /* enough, because the task makes only a few system calls */
 
-/* One way to lock. The task only makes the system call: it shares our memory and must not touch errno. */
+/* The system call that takes the lock. The task makes only this call, without the C library,
+ * because the task shares our memory and must not change errno. */
 struct attempt {
 	long number; /* the number of the system call */
 	int fd;

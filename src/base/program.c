@@ -9,7 +9,7 @@
 #include "base/str.h"
 
 #define SYSTEM_PATH "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin"
-#define USER_PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin" /* used if the caller has no PATH */
+#define USER_PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin" /* used if the environment has no PATH */
 
 /* Returns the path of NAME in the directory DIR if it can be executed there, else NULL with errno set. */
 static char *find_in(struct str dir, const char *name)

@@ -1,7 +1,7 @@
 /*
- * Starts programs by a vfork-style clone. The child runs in our memory, on a stack of its own, and
- * makes only system calls until exec; this process sleeps meanwhile. The child writes a failure into
- * the shared struct, so no failure gets lost.
+ * Starts programs by a clone that works like vfork. The child runs in our memory, on a stack of its own, and makes
+ * only system calls until exec. Meanwhile this process sleeps. If a step fails, the child writes the error into the
+ * shared struct, so no failure gets lost.
  */
 #include "base/spawn.h"
 
@@ -45,7 +45,8 @@ struct kernel_sigaction {
 	unsigned long mask;
 };
 
-/* Duplicates every source above all targets first, so that no target overwrites a source. */
+/* First duplicates every source to a number above all targets, so that no target overwrites a
+ * source. */
 static long place_fds(const struct spawn *s)
 {
 	int lifted[SPAWN_FDS_MAX];
@@ -79,7 +80,8 @@ static void run(void *arg)
 	unsigned long none = 0;
 	long r;
 
-	/* exec resets handlers; it does not reset signals that our own parent ignored */
+	/* exec resets signals that have handlers; it does not reset signals that our own parent
+	 * made us ignore */
 	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++)
 		RAW4(SYS_rt_sigaction, inherited[i], &dfl, NULL, KERNEL_SIGSET_BYTES);
 	if (j->s->new_session)
@@ -92,7 +94,7 @@ static void run(void *arg)
 	}
 	/* mark all descriptors close-on-exec; place_fds() then unmarks the listed ones */
 	r = RAW3(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
-	if (r >= 0 && j->s->cwd_fd >= 0) /* now, because place_fds() may reuse cwd_fd */
+	if (r >= 0 && j->s->cwd_fd >= 0) /* before place_fds(), which may reuse the number cwd_fd */
 		r = RAW1(SYS_fchdir, j->s->cwd_fd);
 	if (r >= 0)
 		r = place_fds(j->s);

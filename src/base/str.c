@@ -50,7 +50,8 @@ int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret)
 	return parse_u64_str(str_of(s), min, max, ret);
 }
 
-/* Returns false for a second byte of an over-long form, a surrogate or a value beyond U+10FFFF. */
+/* Returns false if these two bytes begin an over-long form, a surrogate or a value beyond
+ * U+10FFFF. */
 static bool second_byte_fits(unsigned char first, unsigned char second)
 {
 	unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;

@@ -37,7 +37,7 @@ static bool id_of(struct str s, uint32_t *ret)
 {
 	uint64_t v;
 
-	/* the kernel takes -1 for "do not change": it is never an id */
+	/* -1 is never an id, because for the kernel it means "do not change" */
 	if (parse_u64_str(s, 0, UINT32_MAX - 1, &v) < 0)
 		return false;
 	*ret = (uint32_t)v;

@@ -1,4 +1,4 @@
-/* LangBot's Box server on our engine. */
+/* The Box server of LangBot. It runs the sandboxes with cordon's engine. */
 #include <signal.h>
 #include <stdio.h>
 

@@ -2,9 +2,9 @@
  * cordon-gateway LINK CONTROL REFUSALS [RESOLV-CONF]: the network of one sandbox.
  *
  * The sandbox's supervisor starts this program. The arguments are the numbers of open descriptors. LINK is a tap or a
- * packet socket. The first message on CONTROL is the configuration (gateway/control.h). REFUSALS is the memory of
- * wire/refusals.h. RESOLV-CONF is the host's /etc/resolv.conf, for the case that the program cannot open the file by
- * name.
+ * packet socket. The first message on CONTROL is the configuration (gateway/control.h). REFUSALS is shared memory
+ * with a struct refusals (wire/refusals.h). RESOLV-CONF is the host's /etc/resolv.conf, already open, because the
+ * program may not be able to open it by name.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -28,7 +28,8 @@ static int serve(struct gateway *g, struct gateway_config *config, int link_fd, 
 	if (gateway_start(g, config, link_fd, e) < 0)
 		return -1;
 	json_free(TAKE(doc));
-	/* after this the gateway reads bytes from the sandbox, which may be hostile */
+	/* confine first, because from here on the gateway reads bytes from the sandbox, which
+	 * may be hostile */
 	if (confine(config, e) < 0)
 		return -1;
 	control_send_ready(&g->control, config);
@@ -60,7 +61,7 @@ int main(int argc, char **argv)
 	r = serve(g, config, (int)link_fd, argc == 5 ? (int)list_fd : -1, &e);
 	if (r < 0)
 		control_send_error(&g->control, &e);
-	/* the kernel frees all of this when the process ends; it is freed here for the leak checker */
+	/* only the leak checker needs this; the kernel frees all memory when the process ends */
 	gateway_stop(g);
 	config_done(config);
 	free(config);

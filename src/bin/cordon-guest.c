@@ -26,9 +26,11 @@ int main(void)
 		fprintf(stderr, "cordon-guest: runs only as pid 1 of a sandbox\n");
 		return 2;
 	}
-	/* this program was executed from a descriptor, so until now its name is the descriptor's number */
+	/* this program was executed by a descriptor, so the kernel named the process after the
+	 * descriptor's number */
 	IGNORE(prctl(PR_SET_NAME, "cordon-guest"));
-	/* no process inside may interrupt pid 1, so all signals are blocked; the loop reads them from a signalfd */
+	/* no process of the sandbox may interrupt pid 1, so all signals are blocked; the loop
+	 * reads them from a signalfd */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	if (guest_boot(&g, &e) < 0) {
@@ -43,8 +45,8 @@ int main(void)
 	    !loop_add_signal(g.loop, SIGCHLD, on_child, &g))
 		return 1;
 	channel_send(&g, FRAME_READY, 0, 0, NULL, 0);
-	/* If a client waits for its first command already, pid 1 starts the command first: server.c
-	 * calls guest_confine() after that. */
+	/* If a client already waits for its first command, pid 1 starts this command first, and
+	 * server.c calls guest_confine() after that. */
 	if (g.first_connection < 0) {
 		stack_trim();
 		guest_confine(&g);

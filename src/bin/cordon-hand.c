@@ -1,7 +1,7 @@
 /*
- * A hand: a process that does requests for a server, one after another (client/hands.h). A hand may
- * block, so that the server need not. client/foreman.c starts hands, with their bounds as arguments: the soft limit of
- * open files, HAND_SESSIONS or HAND_ANYTHING, and the refused directories.
+ * A hand: a process that does requests for a server, one after another (client/hands.h). A hand may block, so that
+ * the server need not block. client/foreman.c starts hands. The arguments are the soft limit of open files,
+ * HAND_SESSIONS or HAND_ANYTHING, and the refused directories.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,8 +36,9 @@ static void reap(void *arg, int sig)
 		;
 }
 
-/* While too many descriptors of this user are in flight, fdpass_send() fails with EMFILE. That
- * passes soon, so we wait and send again. If it takes too long, the server kills us. */
+/* fdpass_send() fails with EMFILE while this user has sent too many descriptors that nobody has
+ * received yet. This changes soon, so we wait and send again. If it takes too long, the server
+ * kills us. */
 static int send_answer(const struct buf *b, const int *fds, unsigned n)
 {
 	int r;
@@ -77,8 +78,8 @@ static void on_server(void *arg, int fd, uint32_t events)
 		loop_stop(h->loop);
 }
 
-/* We inherit the soft limit of open files, which the server has raised for itself. SOFT is the
- * limit that the server's caller had. We return to SOFT, so that the supervisors that we start get it. */
+/* The server has raised its soft limit of open files, and we inherit the raised limit. SOFT is the limit that the
+ * server had at its start. We lower our limit to SOFT, so that the supervisors that we start inherit SOFT. */
 static void set_open_files(uint64_t soft)
 {
 	struct rlimit l;

@@ -1,6 +1,7 @@
 /*
- * cordon-image pulls, loads, saves and manages images. Only `cordon` calls it, after it has checked
- * the user's command line. So the command line here is small and strict.
+ * cordon-image pulls, loads, saves and manages images. Only `cordon` starts this program, after
+ * `cordon` has checked the user's command line. So the command line of this program is small and
+ * strict.
  */
 #include <limits.h>
 #include <linux/capability.h>
@@ -23,9 +24,10 @@
 #include "store/commands.h"
 #include "store/worker.h"
 
-/* Root's process keeps the capabilities that set owners and modes of files in layers; its workers
- * inherit no others. An ordinary user's process has no capabilities to drop, and must not set
- * no_new_privs, because it runs the set-user-id program newuidmap for its workers. */
+/* If root runs this program, it keeps the capabilities that it needs to set owners and modes of
+ * files in layers. Its workers inherit no other capabilities. If an ordinary user runs it, it
+ * has no capabilities to drop. It must not set no_new_privs, because it runs the set-user-id
+ * program newuidmap for its workers. */
 static int drop_capabilities(bool mounts, struct err *e)
 {
 	uint64_t keep = CONFINE_CAP(CAP_CHOWN) | CONFINE_CAP(CAP_DAC_OVERRIDE) |
@@ -37,7 +39,8 @@ static int drop_capabilities(bool mounts, struct err *e)
 	return geteuid() != 0 ? 0 : confine_capabilities(keep, e);
 }
 
-/* flatten mounts a disk that it has just made, and uses no network. */
+/* Returns true for the command `flatten`, which mounts a disk that it has just made, and uses no
+ * network. */
 static bool is_flatten(int argc, char **argv)
 {
 	return argc > 1 && strcmp(argv[1], "flatten") == 0;
@@ -82,7 +85,7 @@ static int dispatch(const struct options *all, struct err *e)
 	return err_set(e, ERR_USAGE, "cordon-image: no command '%s'", name);
 }
 
-/* Returns the descriptor on which the caller waits for the error report, or -1. */
+/* Returns the descriptor on which `cordon` waits for the error report, or -1. */
 static int report_fd(const struct options *o)
 {
 	uint64_t fd;
@@ -90,7 +93,7 @@ static int report_fd(const struct options *o)
 	return o->report_fd && parse_u64(o->report_fd, 0, INT_MAX, &fd) == 0 ? (int)fd : -1;
 }
 
-/* Makes this process end when the caller is killed, because the image is then not needed. */
+/* Makes this process end when `cordon` is killed, because then nobody needs the image. */
 static void end_with_caller(const struct options *o)
 {
 	struct pollfd p = { .fd = report_fd(o) };
@@ -99,10 +102,10 @@ static void end_with_caller(const struct options *o)
 		return;
 	IGNORE(prctl(PR_SET_PDEATHSIG, SIGTERM)); /* cannot fail */
 	if (poll(&p, 1, 0) > 0 && p.revents & POLLERR)
-		exit(1); /* the caller died before prctl() */
+		exit(1); /* `cordon` died before prctl() */
 }
 
-/* Gives the error to the caller, which shows it to the user and may add to it. */
+/* Sends the error to `cordon`, which shows it to the user and may add to the text. */
 static int report(const struct options *o, const struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(8192);
@@ -132,7 +135,8 @@ static int command_main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN); /* if the reader is gone, write() fails instead */
 	r = options_parse(argc, argv, &o, &e);
 	say_set_quiet(o.quiet);
-	/* our messages quote archives and registries, and their text must not start a new line */
+	/* our messages quote texts of archives and registries, and such a text must not start a
+	 * new line */
 	say_set_plain();
 	end_with_caller(&o);
 	if (r < 0 || dispatch(&o, &e) < 0)

@@ -109,7 +109,8 @@ static int take(struct show *s, int id, struct err *e)
 	}
 }
 
-/* After this call the program can only read the record, lock the logs, and write its output. */
+/* After this call the program can only read the sandbox's record (its directory), lock the logs,
+ * and write its output. */
 static int confine(struct err *e)
 {
 	const uint64_t read = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
@@ -128,8 +129,8 @@ static int confine(struct err *e)
 	return r < 0 ? err_wrap(e, "confine cordon-logs") : 0;
 }
 
-/* A user who has seen the first line may interrupt --follow and expects success, so SIGINT must not kill us.
- * Returns a descriptor that becomes readable when SIGINT arrives. */
+/* When a user interrupts `--follow`, this is no failure, so SIGINT must not kill us. Returns a descriptor that
+ * becomes readable when SIGINT arrives. */
 static int hold_interrupt(struct err *e)
 {
 	sigset_t interrupt;
@@ -159,9 +160,9 @@ int main(int argc, char **argv)
 		r = take(&s, id, &e);
 	if (r == 0 && optind < argc)
 		r = err_set(&e, ERR_USAGE, "unexpected '%s'", argv[optind]);
-	/* A sandbox that has just started has no logs yet. With --follow we need the directory, to
-	 * wait in it for the first line. If mkdirat() fails because the directory exists, that is
-	 * fine; after any other failure show_logs() finds no directory. */
+	/* A sandbox that has just started has no logs yet. With `--follow` we need the
+	 * directory, because we watch it for the first line. It is fine if mkdirat() fails
+	 * because the directory exists. After any other failure, show_logs() finds no directory. */
 	if (r == 0 && s.follow) {
 		IGNORE(mkdirat(RECORD_FD, "logs", 0700));
 		s.stop_fd = hold_interrupt(&e);

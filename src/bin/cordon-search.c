@@ -1,9 +1,9 @@
 /*
- * Searches files with a regular expression that a model wrote. `cordon tool grep` starts this program: it needs a
- * library for regular expressions, which no other tool loads, and it reads hostile text, so it confines itself first.
- * Descriptor 3 is the directory or the file to search, or a pipe with a stream of files (search/stream.h). The result is a
- * JSON object. The exit status is 2 for a bad expression, 3 for an expression that takes too long, and 1 for other
- * failures.
+ * Searches files with a regular expression that a model wrote. `cordon tool grep` starts this program. It is a
+ * separate program for two reasons: it needs a library for regular expressions, which no other tool loads, and it
+ * reads hostile text, so it first confines itself. Descriptor 3 is the directory or the file to search, or a pipe
+ * with a stream of files (search/stream.h). The result is a JSON object. The exit status is 2 for a bad expression, 3
+ * for an expression that takes too long, and 1 for other failures.
  */
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -20,7 +20,7 @@
 
 #define SEARCH_USAGE "usage: cordon-search EXPRESSION INCLUDE 3<DIRECTORY\n"
 #define SEARCH_FD 3
-#define CPU_SEC 10 /* the time-out of the caller is shorter */
+#define CPU_SEC 10 /* `cordon tool grep` has a shorter time-out */
 #define OUTPUT_MAX_BYTES (1u << 20)
 
 enum { STATUS_FAILED = 1, STATUS_INVALID = 2, STATUS_LATE = 3 };
@@ -34,7 +34,8 @@ static int confine(struct err *e)
 	bool dir = fstat(SEARCH_FD, &st) == 0 && S_ISDIR(st.st_mode);
 	int r = -1;
 
-	/* root's search keeps the right to read files of every owner, as the tool `read` does */
+	/* if root runs this program, it keeps the right to read files of every owner, as the
+	 * tool `read` does */
 	if (confine_limit(RLIMIT_CPU, CPU_SEC, e) == 0 && confine_limit(RLIMIT_CORE, 0, e) == 0 &&
 	    confine_capabilities(CONFINE_CAP(CAP_DAC_READ_SEARCH), e) == 0 &&
 	    confine_files_begin(&f, e) == 0) {
@@ -56,7 +57,7 @@ static int search(const char *expression, const char *include, struct err *e)
 		buf_clear(&out);
 		buf_add_str(&out, e->msg);
 		IGNORE(io_write_all(STDOUT_FILENO, buf_str(&out),
-				    out.n)); /* the exit status reports it, too */
+				    out.n)); /* the exit status also tells that the search failed */
 		return e->code == ERR_INVALID ? STATUS_INVALID : STATUS_LATE;
 	}
 	return io_write_all(STDOUT_FILENO, buf_str(&out), out.n) < 0 ? STATUS_FAILED : 0;

@@ -2,8 +2,8 @@
  * cordon-skills ROOT [SOURCE [REFUSED…]]: does the operations on skills for the process that started it.
  *
  * Standard input is a socket to that process (wire/skills.h). ROOT is the directory of all skills. SOURCE is a
- * directory to import from: a worker with a SOURCE serves one request. An empty SOURCE counts as no SOURCE. ROOT and
- * SOURCE must not be in a REFUSED directory, nor contain one.
+ * directory from which skills are imported. A worker with a SOURCE does only one request. An empty SOURCE counts as
+ * no SOURCE. ROOT and SOURCE must not be in a REFUSED directory, nor contain one.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -46,7 +46,8 @@ int main(int argc, char **argv)
 				"with a socket as standard input\n");
 		return 2;
 	}
-	/* a write fails instead of killing us if the owner is gone, or if a file reaches a limit */
+	/* if the process that started us is gone, or a file reaches its size limit, a write must
+	 * fail and not kill us */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	sys_close_range(3, ~0u, 0);

@@ -15,7 +15,8 @@
 #include "supervisor/supervisor.h"
 #include "wire/leash.h"
 
-/* Returns false if the command that started us got no record; that command tells the user why. */
+/* Returns false if the command that started us could not make the record. That command tells the
+ * user why. */
 static bool receive_record(struct supervisor *s)
 {
 	int fds[LEASH_RECORD_FDS];
@@ -30,7 +31,7 @@ static bool receive_record(struct supervisor *s)
 		return false;
 	s->record_dir = fds[LEASH_RECORD_DIR];
 	s->lock = fds[LEASH_RECORD_LOCK];
-	if (n > LEASH_RECORD_LOG) /* without a log, messages are lost */
+	if (n > LEASH_RECORD_LOG) /* if the command sent no log, our messages are lost */
 		IGNORE(dup2(fds[LEASH_RECORD_LOG], STDERR_FILENO));
 	return true;
 }
@@ -55,8 +56,8 @@ static bool get_record(struct supervisor *s)
 	return false;
 }
 
-/* Does nothing when a file reaches the caller's size limit: the write fails, which is enough. A handler,
- * unlike SIG_IGN, is not inherited by the programs that we execute. */
+/* Called when a file reaches the size limit of this user. Does nothing, because it is enough that the write fails.
+ * We use a handler and not SIG_IGN, because programs that we execute would inherit SIG_IGN. */
 static void on_large_file(int sig)
 {
 }
@@ -67,7 +68,7 @@ int main(int argc, char **argv)
 	static struct supervisor s;
 
 	sigaction(SIGXFSZ, &large, NULL);
-	umask(022); /* the caller's umask must not affect our files or the sandbox's commands */
+	umask(022); /* the user's umask must not affect our files or the sandbox's commands */
 	if (argc == 2 && strcmp(argv[1], "--sweep") == 0)
 		return supervisor_sweep();
 	if (argc == 2 && strcmp(argv[1], "--erase-home") == 0)

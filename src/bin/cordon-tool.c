@@ -1,4 +1,5 @@
-/* One call of the Box service from a shell: a model's tool, or a question to the service. */
+/* Makes one call of the Box service for `cordon tool`. A call runs a tool for a model, or asks
+ * the service something. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Reads YAML from standard input and writes JSON to standard output. It is a program of its own so that no other
+/* Reads YAML from standard input and writes JSON to standard output. It is a separate program, so that no other
  * program links a YAML parser. */
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The command line; every subcommand is a row of cli/commands.c. */
+/* The program `cordon`. Each of its commands is a row of the table in cli/commands.c. */
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -8,9 +8,11 @@
 
 int main(int argc, char **argv)
 {
-	/* a caller may have closed descriptors 0 to 2; what we open next must not become stdout */
+	/* the process that started us may have closed descriptors 0 to 2; a file that we open
+	 * must not become stdout */
 	while (fcntl(0, F_GETFD) < 0 || fcntl(1, F_GETFD) < 0 || fcntl(2, F_GETFD) < 0)
-		if (open("/dev/null", O_RDWR) < 0) /* allowed: stays open for our children */
+		/* allowed: stays open on purpose, also for our children */
+		if (open("/dev/null", O_RDWR) < 0)
 			return 1;
 	signal(SIGPIPE, SIG_IGN); /* if the reader is gone, write() fails instead */
 	signal(SIGCHLD, SIG_DFL); /* if it stays ignored, we do not learn how a child ended */

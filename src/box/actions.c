@@ -8,9 +8,9 @@
 #include "service/runtime.h"
 
 enum reach {
-	REACH_HOST,    /* about the whole server: needs no context */
-	REACH_TENANT,  /* for one Workspace */
-	REACH_SANDBOX, /* for one Workspace, on a sandbox: may need a grant */
+	REACH_HOST,    /* the action is about the whole server and needs no context */
+	REACH_TENANT,  /* the action is for one Workspace */
+	REACH_SANDBOX, /* the action uses a sandbox of one Workspace and may need a grant */
 };
 
 struct action_row {
@@ -45,7 +45,8 @@ static void fail(struct action *a, struct fault *f)
 	fault_done(f);
 }
 
-/* Gets a text. If it is missing, fails the action, as with with "KeyError: 'session_id'", as LangBot's own server does. */
+/* Gets the text of the member KEY. If the member is missing, fails the action with a message
+ * like "KeyError: 'session_id'", as LangBot's own server does. */
 static bool get_text(struct action *a, const char *key, struct str *ret)
 {
 	const struct json_value *v = json_get(a->request.data, key);
@@ -192,7 +193,7 @@ static bool get_spec(struct action *a, struct box_spec *b)
 	return true;
 }
 
-/* A spec that is being brought into the form that a grant prescribes. */
+/* A spec that waits until it has been changed to what the Workspace's grant allows. */
 struct fitting {
 	struct action *action;
 	struct box_spec spec;
@@ -214,7 +215,7 @@ static void on_fitted(void *arg, const struct fault *fault)
 	free(n);
 }
 
-/* Passes the spec of the action to USE, which may take its contents. */
+/* Passes the spec of the action to USE. USE may take over the contents of the spec. */
 static void with_spec(struct action *a, void (*use)(struct action *a, struct box_spec *b))
 {
 	struct fitting *n;
@@ -327,7 +328,7 @@ static void act_start_process(struct action *a)
 	process_spec_done(&p);
 }
 
-/* Gets the process id, or "default" if the caller names no process. */
+/* Gets the process id, or "default" if the action names no process. */
 static bool get_process(struct action *a, struct str *ret)
 {
 	*ret = STR("default");
@@ -562,7 +563,7 @@ bool actions_may_answer(struct action *a, struct fault *f)
 void actions_cancel(struct action *a)
 {
 	if (!a->work)
-		return; /* the reply finds no connection and frees the action */
+		return; /* when the reply comes, it finds no connection and frees the action */
 	work_cancel(a->work);
 	action_free(a);
 }

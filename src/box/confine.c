@@ -6,10 +6,11 @@
 
 static int give_up_capabilities(struct err *e)
 {
-	/* this needs CAP_SETPCAP and fails for an ordinary user, but no_new_privs makes the bounding set harmless */
+	/* this needs CAP_SETPCAP and fails for an ordinary user. This is harmless, because with
+	 * no_new_privs the bounding set has no effect */
 	for (unsigned cap = 0; cap < 64; cap++)
 		IGNORE(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0));
-	/* most callers have no ambient capability */
+	/* a failure is harmless, because most processes have no ambient capability */
 	IGNORE(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0));
 	return confine_capabilities(0, e);
 }

@@ -83,7 +83,7 @@ void envelope_end_success(struct json_writer *w)
 	end_response(w);
 }
 
-/* Writes all members of a failure behind the number of the request, and ends the response. */
+/* Writes all members of a failure that follow the number of the request, and ends the response. */
 static void put_failure(struct json_writer *w, const struct fault *f)
 {
 	AUTO_BUF message = BUF_INIT(1u << 20);
@@ -105,7 +105,8 @@ void envelope_put_fault(struct json_writer *w, int64_t seq, const struct fault *
 	put_failure(w, f);
 }
 
-#define SEQ_TEXT_MAX_BYTES 256u /* a longer text is not repeated as the number of a request */
+/* if a request has a longer text as its number, the response does not repeat the text */
+#define SEQ_TEXT_MAX_BYTES 256u
 
 void envelope_put_refusal(struct json_writer *w, const struct envelope_request *r,
 			  const struct fault *f)

@@ -68,7 +68,8 @@ int handshake_set_legacy(struct handshake_trust *t, const char *text, struct err
 
 /* --- checks ------------------------------------------------------------------------------------ */
 
-/* Takes the same time wherever the first wrong character is. The length of the secret is not secret. */
+/* Takes the same time wherever the first wrong character is, so that a peer cannot guess the
+ * secret step by step. The length of the secret need not be hidden. */
 static bool same_secret(struct str a, const char *secret)
 {
 	size_t n = strlen(secret);
@@ -94,8 +95,8 @@ static bool token_fits(const struct handshake_trust *t, const struct http_reques
 			     same_secret(python_trim(token), t->token));
 }
 
-/* Returns true if the header Host is an address or one of our names. In an attack by DNS
- * rebinding, it is the name of a web site. */
+/* Returns true if the header `Host` is an address or one of our names. In an attack by DNS
+ * rebinding, `Host` is the name of a web site. */
 static bool host_is_ours(const struct handshake_trust *t, const struct http_request *r)
 {
 	struct in6_addr address;
@@ -151,7 +152,7 @@ static enum handshake_verdict check(const struct handshake_trust *t, const struc
 		return legacy_fits(t, r, peer) ? HANDSHAKE_LEGACY : HANDSHAKE_REFUSED;
 	if (!token_fits(t, r))
 		return HANDSHAKE_REFUSED;
-	/* an instance id is no secret: without a token, other users of this machine must not get in */
+	/* an instance id is no secret, so without a token, other users of this machine must be refused */
 	if (!t->token && peer.loopback && !peer.own_user)
 		return HANDSHAKE_REFUSED;
 	*ret_instance = python_trim(*ret_instance);

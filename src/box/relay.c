@@ -11,7 +11,7 @@ struct relay {
 	struct attachment attachment;
 	loop_id timer;
 	bool waits_for_pong;
-	bool full; /* the process does not read its input, so we do not read the peer */
+	bool full; /* the process does not read its input, so we do not read from the peer */
 	bool over;
 };
 
@@ -37,7 +37,7 @@ static void on_timer(void *arg)
 		peer_drop(r->peer);
 		return;
 	}
-	/* while we do not read the peer, its pong cannot arrive */
+	/* while we do not read from the peer, we cannot receive its pong */
 	r->waits_for_pong = !r->full;
 	if (r->waits_for_pong)
 		peer_send(r->peer, WEBSOCKET_PING, "", 0);
@@ -113,7 +113,8 @@ static bool on_message(void *arg, enum websocket_opcode type, struct str payload
 	return !r->full;
 }
 
-/* Does not wait for the peer's close frame: a peer that broke a rule must not keep the next relay from the process. */
+/* Does not wait for the peer's close frame, because a peer that broke a rule must not delay the
+ * next relay of the process. */
 static void on_closing(void *arg)
 {
 	struct relay *r = arg;

@@ -35,7 +35,8 @@ static bool relieve(void *arg)
 	return peers_relieve(arg);
 }
 
-/* Called only with CORDON_BOX_WATCH_LOOP, if a handler has waited. A handler must never block the loop. */
+/* Called if a handler of the loop has waited, which must never happen. Only used if
+ * CORDON_BOX_WATCH_LOOP is set. */
 static void on_waited(void *arg, const void *handler)
 {
 	log_line(LOG_WARN, "the handler at serve%+td waited",
@@ -112,7 +113,8 @@ int serve(struct settings *settings)
 
 	if (r < 0)
 		return complain("loop", strerror(-r));
-	IGNORE(gethostname(own_name, sizeof(own_name) - 1)); /* on failure the name stays empty */
+	/* if this fails, the name stays empty */
+	IGNORE(gethostname(own_name, sizeof(own_name) - 1));
 	s.trust.host_names = names;
 	ceiling.relieve = relieve;
 	ceiling.arg = &s;
@@ -142,7 +144,8 @@ int serve(struct settings *settings)
 		return complain("server", e.msg);
 	r = open_doors(&s, settings->stdio);
 	if (r == 0) {
-		/* the log says at once whether sandboxes work here, and what is missing */
+		/* check readiness now, so that the log says from the start whether sandboxes
+		 * work on this machine */
 		runtime_readiness(s.runtime, on_looked, NULL);
 		r = loop_run(s.loop);
 	}

@@ -28,8 +28,8 @@ static bool is_loopback(const struct sockaddr_storage *a)
 	       (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127);
 }
 
-/* Returns true if the connection stays on this machine. One end on loopback is enough: a local user may bind the other
- * end to an address of a network card. */
+/* Returns true if the connection stays on this machine. It is enough that one end has a loopback address, because
+ * a local user may bind the other end to an address of a network card. */
 static bool is_local(int fd, const struct sockaddr_storage *from)
 {
 	struct sockaddr_storage to = { 0 };
@@ -70,9 +70,10 @@ static void on_connection(void *arg, int fd, uint32_t events)
 	if (got < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 			pause_listening(s);
-		return; /* any other error means that the peer has gone */
+		return; /* any other error means that the peer has left */
 	}
-	/* drop the oldest unidentified connection for the new one: otherwise silent connections would keep everybody out */
+	/* the new connection replaces the oldest one that has not identified itself; otherwise
+	 * silent connections could take all places */
 	if (s->n_unidentified >= SERVER_UNIDENTIFIED_MAX)
 		peers_drop_unidentified(s);
 	if (s->n_peers >= SERVER_CONNECTIONS_MAX)

@@ -23,7 +23,8 @@ struct skill_starter {
 	int last; /* the pidfd of the newest worker, or -1 */
 };
 
-/* Splits a request of the server: a root and perhaps a source, each with its NUL. */
+/* Splits a request of the server: the path of a root and perhaps the path of a source, each with
+ * a NUL at its end. */
 static int read_ask(const char *p, size_t n, const char **root, const char **source)
 {
 	size_t k = strnlen(p, n);
@@ -68,8 +69,8 @@ static int start(const struct skill_starter *s, const char *root, const char *so
 	return 0;
 }
 
-/* A server drops its worker before it asks for another worker. A hijacked server could keep its workers and fill the
- * machine with them, so the parent kills the last worker. */
+/* A server drops its worker before it asks for another worker. A server that an attacker controls could keep its
+ * workers and fill the machine with them. So the parent kills the last worker. */
 static void end_last(struct skill_starter *s)
 {
 	if (s->last >= 0)
@@ -90,7 +91,7 @@ static void answer(struct skill_starter *s, const char *root, const char *source
 	else
 		r = fdpass_try(s->channel, e.msg, strlen(e.msg), NULL, 0);
 	/* sending fails if the server has ended or does not read its answers. The parent does not wait for such a
-	 * server: it closes SOCK, and so the worker ends */
+	 * server. It closes SOCK, and this ends the worker */
 	IGNORE(r);
 	s->last = c.pidfd;
 }

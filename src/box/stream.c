@@ -10,9 +10,10 @@
 #include "base/clock.h"
 
 #define CHUNK_BYTES (64u << 10)
-#define QUEUE_MAX_BYTES (512u << 20) /* the ceiling of the process is reached first */
-#define QUEUE_KEEP_BYTES (4u << 10)  /* memory that an empty queue keeps */
-#define LEFT_MAX_BYTES (32u << 20)   /* input that the owner has not taken */
+/* never reached, because the ceiling of the process is lower */
+#define QUEUE_MAX_BYTES (512u << 20)
+#define QUEUE_KEEP_BYTES (4u << 10) /* memory that an empty queue keeps */
+#define LEFT_MAX_BYTES (32u << 20)  /* input that the owner has not taken */
 
 struct stream {
 	struct loop *loop;
@@ -59,7 +60,8 @@ static void do_soon(struct stream *s)
 		out_of_memory();
 }
 
-/* epoll refuses files and /dev/null with EPERM, because they never block: the stream reads them from a timer. */
+/* epoll refuses files and /dev/null with EPERM, because they never block. The stream reads such
+ * a descriptor from a timer. */
 static void watch_input(struct stream *s)
 {
 	s->in_watch = loop_add_fd(s->loop, s->in, LOOP_READ, on_in, s);
@@ -149,14 +151,16 @@ static bool flush(struct stream *s)
 	return true;
 }
 
-/* Ends the stream from the loop, so that `gone` is not called inside of the owner's own call. */
+/* Lets the loop end the stream later, so that `gone` is not called while the owner is calling a
+ * function of the stream. */
 static void give_up(struct stream *s)
 {
 	s->finishing = true;
 	do_soon(s);
 }
 
-/* Takes memory for N more bytes of the queue from the ceiling. Returns false if the stream accepts no more bytes. */
+/* Counts N more bytes of the queue against the ceiling. Returns false if the stream accepts no
+ * more bytes. */
 static bool make_room(struct stream *s, size_t n)
 {
 	bool taken;
@@ -281,7 +285,8 @@ static bool send_added(struct stream *s)
 	return true;
 }
 
-/* Passes on input that was left, or reads input that the loop cannot watch. */
+/* Passes input that the owner has not taken to the owner again, or reads a descriptor that the
+ * loop cannot watch. */
 static void take_more(struct stream *s)
 {
 	if (s->left.n > 0)
