@@ -4,7 +4,7 @@
 #include "cli/grants.h"
 #include "cli/project.h"
 
-/* Takes the permission back. Does not parse the file, which may be broken by now. */
+/* Takes the permission back. Does not parse the file, because the file may be broken by now. */
 static int forget(const struct home *h, struct project *p, struct err *e)
 {
 	bool was;

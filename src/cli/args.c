@@ -1,10 +1,11 @@
 /*
  * Parses argv in one pass. The tables of commands and options say what is allowed.
  *
- * The current command starts at the root and descends at each word that names a subcommand, so an option is looked up
- * in the command that stands before the option. The parser prints help as soon as it meets --help. When it has read the
- * whole line without a usage error (exit 2), it refuses options that are not supported yet (exit 1), and only then runs
- * the handler. The tables are constant data, and an option that was not given takes no memory.
+ * The current command is first the root. Each word that names a subcommand makes this subcommand the current command.
+ * So an option is looked up in the command that comes before the option. The parser prints help as soon as it meets
+ * `--help`. A usage error ends the program with status 2. After the whole line, the parser refuses options that are
+ * not supported yet, with status 1. Only then it runs the handler. The tables are constant data, and an option that
+ * was not given takes no memory.
  */
 #include "cli/args.h"
 
@@ -49,7 +50,7 @@ struct value {
 	const struct opt *opt;
 	struct strv v; /* borrowed strings; empty for a flag */
 	uint64_t number;
-	bool bare; /* also given without a value */
+	bool bare; /* the option was also given without a value */
 };
 
 struct args_values {
@@ -66,14 +67,15 @@ struct parser {
 	char **argv;
 	int argc, at;
 	bool tree;
-	bool finished; /* help or a usage error was printed; exit with STATUS */
+	bool finished; /* help or a usage error was printed; exit with the member `status` */
 	int status;
 };
 
 /* Appends a borrowed string. */
 static void push(struct strv *l, const char *s)
 {
-	/* the array doubles at 0, 1, 3, 7 … strings: one more slot holds the NULL at the end */
+	/* the array has 2, 4, 8 … slots. One slot is for the NULL at the end, so the array grows
+	 * at 0, 1, 3, 7 … strings */
 	if ((l->n & (l->n + 1)) == 0)
 		l->v = xreallocarray(l->v, 2 * l->n + 2, sizeof(*l->v));
 	l->v[l->n++] = (char *)s;
@@ -375,7 +377,7 @@ static int take(struct parser *p, const struct opt *o, const char *s)
 }
 
 /* Takes the value of O from the next word. Refuses a word that starts with a dash, because it is
- * more likely an option; `--opt=-x` is unambiguous. A lone '-' is a value. */
+ * probably an option. The user can write `--opt=-x` instead. A lone '-' is a value. */
 static int take_next(struct parser *p, const struct opt *o)
 {
 	const char *next = p->at + 1 < p->argc ? p->argv[p->at + 1] : NULL;
@@ -487,14 +489,14 @@ static int parse_word(struct parser *p, const char *word)
 		return fail_unknown_command(p, word);
 	if (!utf8_valid(word, strlen(word)))
 		return fail(p, "argument '%s' is not UTF-8", shown(&b, word));
-	/* positionals need no memory of their own: they move to the front of argv, to slots that the
-	 * parser has already read */
+	/* positionals need no memory of their own. They move to the front of argv, into slots
+	 * that the parser has already read */
 	p->argv[p->args.word.n++] = (char *)word;
 	return 0;
 }
 
-/* For cordon, the first bare word behind the image or the name begins the command. The command is WORD and all later
- * words, even if they look like options. For msb, a command comes only after '--'. */
+/* For cordon, the first word after the image or the name that is no option begins the command. The command is WORD
+ * and all later words, even if they look like options. For msb, a command comes only after '--'. */
 static bool begins_command(const struct parser *p, const char *word)
 {
 	const struct command *c = command_path_end(&p->path);
@@ -540,7 +542,7 @@ static int parse_line(struct parser *p)
 
 /* --- what only the whole line shows --------------------------------------------------------- */
 
-/* Returns the word by which the usage line names positional I. */
+/* Returns the word that the usage line has for the positional with the index I. */
 static struct str usage_word(const struct command *c, size_t i)
 {
 	struct str rest = str_of(c->usage);
@@ -655,7 +657,8 @@ static int check_supported(struct parser *p)
 	return 0;
 }
 
-/* Prints the help of a group. A bare `cordon` succeeds. Otherwise a subcommand is missing, and the status is 2. */
+/* Prints the help of a group. `cordon` without a word succeeds. For any other group a subcommand
+ * is missing, and the status is 2. */
 static int answer_group(struct parser *p)
 {
 	AUTO_BUF out = BUF_INIT(HELP_MAX_BYTES);
@@ -663,7 +666,7 @@ static int answer_group(struct parser *p)
 	help_render(&out, p->args.program, &p->path, false);
 	if (p->path.n == 1 && p->argc <= 1)
 		return say_output(&out);
-	/* if stderr is closed, the caller still gets the exit status */
+	/* if stderr is closed, the user still gets the exit status */
 	IGNORE(io_write_all(STDERR_FILENO, buf_str(&out), out.n));
 	return err_exit_status(ERR_USAGE);
 }

@@ -11,8 +11,8 @@ struct choice {
 	struct command_message found;
 };
 
-/* Returns how well a command suits a user who gave no number: of the commands with the
- * highest rank, the latest is chosen. */
+/* Returns a rank for a command, for the case that the user gave no number. Of the commands with
+ * the highest rank, the latest is chosen. */
 static unsigned rank(const struct command_message *m)
 {
 	if (!(m->flags & COMMAND_BACKGROUND) || m->flags & COMMAND_ATTACHED)
@@ -30,7 +30,8 @@ static void consider(void *arg, const struct command_message *m)
 		c->found = *m;
 }
 
-/* Chooses the command to attach to. If the command has a terminal, the caller makes our terminal raw. */
+/* Chooses the command to attach to. If the command has a terminal, the calling function makes
+ * our terminal raw. */
 static int choose(struct client *c, uint64_t wanted, struct command_message *ret, struct err *e)
 {
 	struct choice choice = { .wanted = wanted };

@@ -1,4 +1,5 @@
-/* `box serve` replaces itself by cordon-box, which has the same options and does the work. */
+/* `box serve` executes the program cordon-box in its place. cordon-box has the same options and
+ * does the work. */
 #include <errno.h>
 #include <unistd.h>
 

@@ -9,7 +9,7 @@
 #include "spec/cpus.h"
 
 #define MOUNT_TEXT_BYTES 8192u
-#define PORTS_TEXT_BYTES (64u << 10) /* many times the ports that one sandbox publishes */
+#define PORTS_TEXT_BYTES (64u << 10) /* far more than the ports of one sandbox need */
 #define VALUE_JSON_BYTES (1u << 20)  /* far more than a mount or the ports of a sandbox take */
 #define CHANGES_MAX 4096u            /* far more than a person writes on one command line */
 
@@ -197,8 +197,9 @@ static char *mount_json(const struct spec_mount *m)
 	return xstrdup(buf_str(&b));
 }
 
-/* A change adds a mount, or replaces the mount at the same target. A mount that the user named again is a change even
- * if its text is the same: its path may lead to another object, or an option that the text does not show may differ. */
+/* A change adds a mount, or replaces the mount at the same target. If the user names a mount again, this is a
+ * change even if the text is the same. The path may lead to another object now, or an option that the text does
+ * not show may differ. */
 static int add_mounts(struct changes *c, const struct spec *was, const struct spec *now,
 		      struct err *e)
 {
@@ -218,7 +219,8 @@ static int add_mounts(struct changes *c, const struct spec *was, const struct sp
 	return 0;
 }
 
-/* Returns where port PORT inside is published: "127.0.0.1:8080, 127.0.0.1:8081". Returns NULL if it is not. */
+/* Returns the host addresses at which the sandbox's port PORT is published, such as
+ * "127.0.0.1:8080, 127.0.0.1:8081". Returns NULL if it is not published. */
 static char *port_text(const struct spec *s, const struct spec_port *port)
 {
 	AUTO_BUF b = BUF_INIT(PORTS_TEXT_BYTES);

@@ -1,11 +1,12 @@
 /*
- * `cordon completion SHELL`: a script made of the command tables.
+ * `cordon completion SHELL` writes a completion script for a shell, from the command tables.
  *
- * All five scripts work alike. They find the command by walking the words before the cursor through a table of
- * transitions ("image/ls" leads to "image list"). Then they offer what the row of this command holds: subcommands,
- * options, closed sets of values, or files. For names of sandboxes, images and volumes they run the program itself with
- * -q. A command that makes sandboxes also offers the image `host`, and `copy` offers files and NAME: for each sandbox.
- * Behind `--` the shell's own completion takes over. Each script serves both names of the program.
+ * All five scripts work alike. A script first finds the command that the words before the cursor name, with a table
+ * of transitions ("image/ls" leads to "image list"). Then it offers what the row of this command has: subcommands,
+ * options, allowed values, or files. To get the names of sandboxes, images and volumes, it runs the program itself
+ * with `-q`. For a command that makes sandboxes it also offers the image `host`. For `copy` it offers files, and
+ * `NAME:` for each sandbox. After `--` the shell's own completion is used. Each script works for both names of the
+ * program.
  */
 #include "base/say.h"
 #include "cli/commands.h"
@@ -30,7 +31,8 @@ static void walk(struct buf *out, const char *at, const struct command *c, visit
 	}
 }
 
-/* Writes "image/list SEP image/ls": all words that lead from AT to its subcommand S. */
+/* Writes all words that lead from the command AT to its subcommand S, with SEP between them:
+ * "image/list SEP image/ls". */
 static void add_ways(struct buf *out, const char *at, const struct command *s, const char *sep)
 {
 	const char *lists[] = { s->name, s->aliases, s->hidden_aliases };
@@ -60,7 +62,7 @@ static const struct command *offered(const struct command *c)
 	return c->words == WORD_COMMAND ? cordon_root.sub : c->sub;
 }
 
-/* Returns the command that lists, with -q, the names that C accepts as positionals; or NULL. */
+/* Returns the command that, with `-q`, lists the names that C accepts as positionals, or NULL. */
 static const char *lister(const struct command *c)
 {
 	return c->words == WORD_SANDBOX  ? "list"
@@ -253,7 +255,8 @@ static void zsh_opt(struct buf *out, const struct opt *o)
 		}
 	}
 	if (o->letter) {
-		/* after -x or --long, zsh offers neither of them again, unless the option may be repeated */
+		/* after `-x` or `--long` zsh offers neither of the two again, unless the option
+		 * may be repeated */
 		buf_add_str(out, "\t\t\t'");
 		if (!*star)
 			buf_addf(out, "(-%c --%s)", o->letter, o->name);

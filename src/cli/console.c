@@ -14,8 +14,8 @@
 static struct termios saved_terminal;
 static volatile sig_atomic_t terminal_is_raw;
 
-/* The bytes that take back the terminal modes that a command has set. A signal handler may read one slot while the
- * other slot is written. */
+/* The bytes that switch off the terminal modes that a command has switched on. There are two slots, so that a
+ * signal handler can read one slot while the other slot is written. */
 static struct {
 	char text[SCREEN_TEXT_MAX_BYTES];
 	size_t n;
@@ -36,7 +36,7 @@ void console_screen(const struct screen *s)
 /* Makes only system calls. */
 static void leave_screen(void)
 {
-	/* if the terminal is gone, there is nothing to take back */
+	/* if this fails, the terminal is gone, and there is nothing to switch off */
 	IGNORE(io_write_all(STDOUT_FILENO, leave[leave_slot].text, leave[leave_slot].n));
 	leave[leave_slot].n = 0;
 }
@@ -48,14 +48,15 @@ void console_leave(void)
 	if (!terminal_is_raw)
 		return;
 	leave_screen();
-	/* if the command has set modes, erase what it may have drawn below the cursor */
+	/* if the command has switched modes on, erase what it may have drawn below the cursor */
 	IGNORE(io_write_all(STDOUT_FILENO, "\r\n\033[J", asked ? 5 : 2));
 }
 
 static void restore_terminal(void)
 {
 	if (terminal_is_raw) {
-		IGNORE(tcsetattr(0, TCSADRAIN, &saved_terminal)); /* nothing else can be tried */
+		/* after a failure there is nothing else to try */
+		IGNORE(tcsetattr(0, TCSADRAIN, &saved_terminal));
 		terminal_is_raw = 0; /* cleared last, because a signal handler must still see it */
 	}
 }
@@ -69,7 +70,8 @@ static void on_fatal_signal(int sig)
 	_exit(128 + sig);
 }
 
-/* Does nothing, so that a write beyond the caller's limit of file sizes fails with EFBIG and does not kill us. */
+/* Does nothing. Because of this handler, a write beyond the user's limit of file sizes fails
+ * with EFBIG and does not kill us. */
 static void on_large_file(int sig)
 {
 }

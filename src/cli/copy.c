@@ -15,9 +15,9 @@
 
 struct endpoint {
 	char *name;       /* name of the sandbox; NULL for this machine */
-	const char *path; /* borrowed from the arguments, or WHOLE */
-	char *whole; /* a path in a sandbox that was relative to the working directory; owned */
-	bool stream; /* our standard input or output */
+	const char *path; /* borrowed from the arguments, or the same as `whole` */
+	char *whole; /* the absolute path, if the user gave a relative path in a sandbox; owned */
+	bool stream; /* this side is our standard input or output */
 };
 
 static void endpoint_done(struct endpoint *p)

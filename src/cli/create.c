@@ -17,7 +17,7 @@ static int create(const struct args *a, const struct home *h, const struct spec 
 	if (r == 0)
 		r = start_wait(&l, "Creating", s, e);
 	if (r == 0 &&
-	    s->ephemeral) /* --rm: the sandbox is deleted when it ends, but lives on after us */
+	    s->ephemeral) /* with `--rm` the sandbox is deleted when it ends, but it must not end when this process ends */
 		launch_release(&l);
 	launch_done(&l);
 	return r;

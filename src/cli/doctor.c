@@ -1,7 +1,7 @@
 /*
- * `doctor` says whether this caller can run sandboxes on this machine, and what is missing. It runs one command in an
- * ephemeral sandbox in the caller's own home; the sandbox's record says how each limit was enforced. The probes
- * of host/ explain what is missing, and name the command that helps.
+ * `doctor` says whether this user can run sandboxes on this machine, and what is missing. To find out, it runs one
+ * command in an ephemeral sandbox in the user's own home. The sandbox's record says how each limit was enforced. The
+ * probes of host/ explain what is missing, and name the command that helps.
  */
 #include <stdio.h>
 #include <string.h>
@@ -104,13 +104,13 @@ static void add_fix(struct report *r, const char *fix)
 		strv_add(&r->fixes, fix);
 }
 
-/* What the engine depends on. If a vital fact is missing, no sandbox can run. If another fact is
- * missing, something is slower or not enforced. */
+/* The facts that the engine depends on. If a vital fact is missing, no sandbox can run. If a
+ * fact that is not vital is missing, something is slower or not enforced. */
 static const struct {
 	enum fact_id id;
 	const char *check;
 	bool vital;
-	const char *without; /* what follows if the fact is missing */
+	const char *without; /* what does not work if the fact is missing */
 } walls[] = {
 	// clang-format off
 	{ FACT_USER_NAMESPACE,  "Namespaces", true,  "no sandbox can start" },
@@ -122,8 +122,8 @@ static const struct {
 	// clang-format on
 };
 
-/* Returns true if the test sandbox had a control group in systemd's scope. The probe tries only our own group, so the
- * probe may have failed although limits work. */
+/* Returns true if the test sandbox had a control group in systemd's scope. The probe tries only our own control
+ * group. So limits may work although the probe failed. */
 static bool has_scope(const struct report *r)
 {
 	return starts_with(r->proof.limits.pids, "cgroup v2");
@@ -148,8 +148,8 @@ static void report_walls(struct report *r)
 	}
 }
 
-/* Returns true if sandboxes get ids of their own, which no user of the host has. With such ids, the owners of shared
- * files are mapped. */
+/* Returns true if sandboxes get ids of their own, which no user of the host has. The owners of shared files must
+ * then be mapped. */
 static bool has_own_range(const struct report *r)
 {
 	if (!r->proof.ran)
@@ -196,7 +196,7 @@ static void report_root(struct report *r)
 			  why ? why->text : "refused");
 		add_fix(r, why ? why->fix : "");
 	} else {
-		/* the layer of an unnamed sandbox is in memory, and needs no disk */
+		/* an unnamed sandbox has its writable layer in memory, so it needs no overlay on disk */
 		if (r->proof.ran)
 			say_check(SAY_SOSO, "Root",
 				  "%s, and %s (only unnamed sandboxes of 'run' start)", why->text,
@@ -225,7 +225,8 @@ static const struct {
 	// clang-format on
 };
 
-/* Reports how limits are enforced. The record of the test sandbox says it if the sandbox ran, otherwise the probes. */
+/* Reports how limits are enforced. If the test sandbox ran, its record says this; otherwise the
+ * probes do. */
 static void report_limits(struct report *r)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
@@ -244,7 +245,7 @@ static void report_limits(struct report *r)
 	}
 }
 
-/* Reports the best way to limit the size of a writable layer that works here. */
+/* Of the ways to limit the size of a writable layer that work on this machine, reports the best. */
 static void report_sizes(struct report *r)
 {
 	const struct fact *quota = &r->facts.fact[FACT_PROJECT_QUOTA];
@@ -354,7 +355,8 @@ static void report_state(const struct home *h)
 }
 
 struct leftovers {
-	struct strv used; /* ids of groups with processes, and of this home's sandboxes */
+	/* ids of groups that have processes, and of groups of this home's sandboxes */
+	struct strv used;
 	struct strv idle;
 };
 

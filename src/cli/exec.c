@@ -10,7 +10,8 @@
 
 #define ANSWER_MAX_BYTES 1024u
 
-/* The command does not use our terminal. With --tty it gets a terminal of its own, for `attach`. */
+/* Makes the command independent of our terminal. With `--tty` the command gets a terminal of its
+ * own, which `attach` can use. */
 static void detach(struct execution *x, const struct args *a)
 {
 	unsigned unwanted = args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED;
@@ -20,7 +21,8 @@ static void detach(struct execution *x, const struct args *a)
 	x->request.message.flags |= EXEC_BACKGROUND | EXEC_DETACHED;
 }
 
-/* Runs the command. If pid 1 cannot keep more background commands, lets pid 1 forget one that has ended. */
+/* Runs the command. If pid 1 cannot keep more background commands, makes pid 1 forget one that
+ * has ended, and tries again. */
 static int execute(struct execution *x, struct client *c, struct exec_result *result, struct err *e)
 {
 	int r = execution_run(x, c, result, e);
@@ -49,7 +51,7 @@ static int print_number(const struct args *a, uint64_t id)
 	return say_output(&b);
 }
 
-/* If the command line has no command, fills RECORD, which then says what to run. */
+/* If the command line has no command, loads RECORD, which says what to run. */
 static int run(struct execution *x, const struct args *a, const struct home *h,
 	       struct record *record, struct exec_result *result, bool *ret_ran, struct err *e)
 {

@@ -21,7 +21,8 @@
 
 #define DEFAULT_DETACH_KEYS "ctrl-]"
 
-/* True if the caller used `2>&1`. The command then gets one pipe, which keeps the order of its writes. */
+/* Returns true if A and B are the same file, as with `2>&1`. In this case the command gets one
+ * pipe for both, which keeps the order of its writes. */
 static bool same_file(int a, int b)
 {
 	struct stat x, y;
@@ -52,8 +53,8 @@ static int add_env(struct execution *x, const struct args *a, struct err *e)
 	return r;
 }
 
-/* Returns the slot of RESOURCE. If a limit is given twice, the second value replaces the first: setting
- * both would fail if the second is higher than the first. */
+/* Returns the slot of RESOURCE. If the user gives a limit twice, the second value replaces the first. If both were
+ * set one after the other, the second would fail if it is higher. */
 static struct exec_rlimit *limit_slot(struct exec_message *m, uint32_t resource)
 {
 	size_t i = 0;
@@ -92,7 +93,8 @@ static void set_terminal(struct exec_message *m)
 	}
 }
 
-/* Returns false if the command gets no terminal although stdin is one. */
+/* Returns true if the options allow a terminal. If not, the command gets no terminal even if
+ * stdin is a terminal. */
 static bool wants_terminal(const struct args *a)
 {
 	return !args_has(a, "no-tty") && (args_has(a, "tty") || !args_has(a, "interactive"));
@@ -116,7 +118,8 @@ int execution_options(struct execution *x, const struct args *a, struct err *e)
 	x->scripted = !args_as_msb(a);
 	x->shell = strcmp(a->command->name, "run") != 0;
 	if (x->shell) {
-		/* `run` applies the options below to the sandbox itself */
+		/* the options below are for the command; `run` applies its options of these
+		 * names to the sandbox itself */
 		if (add_env(x, a, e) < 0)
 			return -1;
 		m->cwd = args_str(a, "workdir");
@@ -194,8 +197,8 @@ static void report_memory(const struct home *h, const char *name)
 		say_errorf(ERR_LIMIT, "the memory limit of sandbox '%s' was reached", name);
 }
 
-/* Reports that a sandbox was stopped after SECONDS, a time that OPTION set. The record of an ephemeral sandbox may be
- * gone already; SECONDS is 0 then. */
+/* Reports that a sandbox was stopped after the time SECONDS, which the user set by OPTION. SECONDS is 0 if it is
+ * not known, because the record of an ephemeral sandbox is already gone. */
 static void report_time(const char *name, const char *what, unsigned long long seconds,
 			const char *option)
 {
@@ -265,8 +268,8 @@ static void report_end(const struct home *h, const char *name, enum end_reason w
 	}
 }
 
-/* Names the connections that were refused while the command ran, and the option that would allow them. Commands
- * of a sandbox share one network, so another command may have made these connections. */
+/* Prints which connections were refused while the command ran, and the option that would allow them. All commands
+ * of a sandbox share one network, so another command may have tried these connections. */
 static void report_refused(const char *name, bool unnamed, const struct refused *r)
 {
 	AUTO_BUF b = BUF_INIT(4096);
@@ -299,7 +302,7 @@ static void report_failure(const struct execution *x, const struct home *h, cons
 	const char *why = strerror(m->sys);
 	struct err e;
 
-	/* without an option the directory and the user come from the sandbox */
+	/* if no option was given, the directory and the user come from the sandbox's configuration */
 	if ((cwd || user) && !on && record_load(h, name, &record, &e) == 0)
 		on = cwd ? record_in_force(&record)->workdir : record_in_force(&record)->user;
 	if (user && m->sys == EINVAL)

@@ -27,12 +27,13 @@ static int not_converted(const char *path, struct buf *said, struct err *e)
 		text += strlen(prefix);
 	if (!*text)
 		text = "not understood";
-	/* a message about the text begins with its line number */
+	/* if the message is about a line of the text, it begins with the line number */
 	return err_set(e, ERR_INVALID, "%s:%s%.*s", path, *text >= '0' && *text <= '9' ? "" : " ",
 		       (int)strcspn(text, "\n"), text);
 }
 
-/* Runs the YAML parser, which is a program of its own so that this program links no parser. */
+/* Runs the YAML parser cordon-yaml. It is a separate program, so that this program links no
+ * parser. */
 static int run_converter(const char *program, int in, struct buf *out, struct buf *said,
 			 int *ret_status, struct err *e)
 {
@@ -57,7 +58,7 @@ static int run_converter(const char *program, int in, struct buf *out, struct bu
 	fd_closep(&result[1]);
 	fd_closep(&errors[1]);
 	if (r == 0) {
-		/* the message is one line and fits the pipe, so one pipe may be read after the other */
+		/* an error message is one line and fits into its pipe, so we can read one pipe after the other */
 		if (io_read_to_end(result[0], out) < 0 || io_read_to_end(errors[0], said) < 0)
 			r = err_set(e, ERR_LIMIT, "the file is too large");
 		fd_closep(&result[0]);

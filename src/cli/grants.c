@@ -1,12 +1,13 @@
 /*
- * The file may come from somebody else, or from a command in a sandbox, and may try to deceive the person who reads
- * the question. So:
+ * The project file may come from another person, or from a command in a sandbox. It may try to deceive the person who
+ * reads the question. So:
  *
  *   - Every text of the file is cleaned of control characters, line feeds included.
- *   - We break the lines that are longer than the terminal is wide, and indent what follows. If the terminal broke
- *     them, a long value could look like another line of the question.
- *   - What lies outside the project comes last, directly above the question: no long list can move it off the screen.
- *   - A list that is too long for a person is an error. It is never cut.
+ *   - If a line is longer than the terminal is wide, we break it and indent the rest. If the terminal broke the
+ *     line, a long value could look like another line of the question.
+ *   - Paths outside of the project come last, directly above the question, so that no long list can move them
+ *     off the screen.
+ *   - If a list is too long for a person to read, this is an error. A list is never cut.
  */
 #include "cli/grants.h"
 
@@ -20,7 +21,7 @@
 #include "spec/cpus.h"
 
 #define GRANTS_MAX_BYTES \
-	(64u << 10) /* about a thousand lines; nobody reads more before an answer */
+	(64u << 10) /* about a thousand lines; no person reads more before an answer */
 #define FOLDED_MAX_BYTES \
 	(4 * GRANTS_MAX_BYTES) /* the text with line feeds and indents, at WIDTH_MIN */
 #define WIDTH_MIN 40u
@@ -54,8 +55,8 @@ static void add_words(struct buf *b, const char *key, const struct strv *words)
 	buf_add_char(b, '\n');
 }
 
-/* Adds PATH of the host and what becomes of it. If OUTSIDE, adds only a path outside of the project, otherwise only a
- * path in the project. */
+/* Adds the path PATH of the host, and what the sandbox does with it. If OUTSIDE is true, adds it only if it lies
+ * outside of the project, otherwise only if it lies in the project. */
 static void add_source(struct buf *b, const struct project *p, bool outside, const char *key,
 		       const char *path, const char *to, const char *how)
 {
@@ -107,8 +108,8 @@ static void add_image(struct buf *b, const struct spec *s)
 	}
 }
 
-/* Adds the paths of this machine that the sandbox gets. If OUTSIDE, adds the paths outside of the project,
- * otherwise those in the project. */
+/* Adds the paths of this machine that the sandbox gets. If OUTSIDE is true, adds the paths outside of the project,
+ * otherwise the paths in the project. */
 static void add_sources(struct buf *b, const struct project *p, const struct spec *s, bool outside)
 {
 	const struct spec_image *i = &s->image;
@@ -213,8 +214,8 @@ static void add_names(struct buf *b, const struct spec *s, const struct conf_ext
 	strv_done(&scripts);
 }
 
-/* Returns how many columns of a terminal the character at *AT takes at most, and moves *AT behind it. Values are clean,
- * so an escape sequence is a colour of ours. */
+/* Returns how many columns of a terminal the character at *AT takes at most, and moves *AT to the next character.
+ * The values were cleaned, so an escape sequence can only be a colour of ours. */
 static unsigned columns(const char **at)
 {
 	unsigned char c = (unsigned char)*(*at)++;
@@ -229,8 +230,8 @@ static unsigned columns(const char **at)
 	return c < 0x80 ? 1 : 2;
 }
 
-/* Copies TEXT, and breaks each line before WIDTH columns: behind a blank in the second half of the line, or
- * anywhere if there is no such blank. */
+/* Copies TEXT and breaks lines, so that each has fewer than WIDTH columns. Breaks a line after a blank in its
+ * second half. If there is no such blank, breaks anywhere. */
 static void fold(const char *text, unsigned width, struct buf *out)
 {
 	unsigned column = 0, word_column = 0;

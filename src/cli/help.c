@@ -1,6 +1,7 @@
 /*
- * -h prints one line per option. --help adds the description of the command and further text for
- * each option. Both are plain text, wrapped to TEXT_WIDTH, so that they read the same in a pipe.
+ * Writes the help texts. `-h` prints one line for each option. `--help` also prints the description
+ * of the command and further text for each option. Both are plain text with lines of TEXT_WIDTH
+ * columns, so that they look the same in a pipe.
  */
 #include "cli/help.h"
 

@@ -1,6 +1,6 @@
 /*
- * The program cordon-image does the work on images. The commands below replace themselves by
- * cordon-image and pass their options on.
+ * The program cordon-image does the work on images. Each of these commands executes cordon-image in
+ * its place and passes its options on.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,8 @@
 
 #define PASSWORD_MAX_BYTES (64u << 10) /* the longest password that cordon-image takes */
 
-/* The options that a command passes on under the same names. Lists end in NULL. */
+/* The options that a command passes to cordon-image under the same names. Each list ends with
+ * NULL. */
 struct handover {
 	const char *command;
 	const char *const *flags, *const *values;
@@ -106,7 +107,7 @@ int cmd_pull(const struct args *a)
 
 	if (!how || strcmp(how, "layered") == 0)
 		return become(a, &pull);
-	/* pull in a process of its own, because a process that uses the network may not mount */
+	/* pull in a separate process, because a process that uses the network must not mount */
 	if (image_check_flat("--materialize", how, &e) < 0 || pull_first(a, &pull, hint, &e) < 0)
 		return say_error(&e);
 	return become(a, &(struct handover){ .command = "flatten", .flags = WORDS("quiet") });
@@ -144,7 +145,8 @@ int cmd_image_prune(const struct args *a)
 		      &(struct handover){ "prune", WORDS("quiet", "yes"), WORDS("format"), NULL });
 }
 
-/* Asks for a password and makes it our standard input. The bytes are in memory only. */
+/* Asks for a password and makes it our standard input, from which cordon-image reads it. The
+ * password is only in memory. */
 static int ask_password(struct err *e)
 {
 	AUTO_BUF password = BUF_INIT(PASSWORD_MAX_BYTES);

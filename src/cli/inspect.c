@@ -1,6 +1,6 @@
 /*
- * `inspect` shows everything about one sandbox. Text and JSON have the same content: the limits that were asked for, and
- * how this host enforces each limit, if it does.
+ * `inspect` shows everything about one sandbox. The text and the JSON have the same content. They also show the
+ * limits that the user asked for, and whether and how this host enforces each limit.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +20,8 @@
 #define INDENT 2
 #define HIDDEN "(hidden; --show-env shows it)"
 
-/* The limits of a sandbox, and where its record says how each is enforced. */
+/* The limits of a sandbox. `offset` is the place in struct enforcement that says how the limit
+ * is enforced. */
 static const struct {
 	const char *key;   /* in JSON; sorted */
 	const char *title; /* in text */
@@ -36,7 +37,8 @@ static const struct {
 	// clang-format on
 };
 
-/* Returns how limit I is enforced. Returns NULL if that is not known, before the first start. */
+/* Returns how the limit with the index I is enforced. Returns NULL before the first start,
+ * because it is not known yet. */
 static const char *limit_text(const struct record *r, size_t i)
 {
 	const char *text = (const char *)&r->state.enforced + limits[i].offset;
@@ -316,7 +318,8 @@ static int print_text(const struct record *r, const struct changes *pending)
 	return say_output(&b);
 }
 
-/* Environment variables often hold keys and passwords, and people paste what `inspect` prints. */
+/* Hides the values of environment variables. They often hold keys and passwords, and people copy
+ * what `inspect` prints into messages to others. */
 static void hide_env(struct spec *s)
 {
 	for (size_t i = 0; i < s->n_env; i++) {

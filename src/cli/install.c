@@ -1,6 +1,6 @@
 /*
- * `install` makes commands that run in sandboxes: small shell scripts in the state directory's bin/. The second line of
- * each script is a mark. A file without this mark is never replaced or removed.
+ * `install` makes commands that run in sandboxes. Each is a small shell script in the directory bin/ of the home. The
+ * second line of each script is a mark. A file without this mark is never replaced or removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,8 @@ static void add_identity(struct buf *b, const struct identity *id, const char *p
 	add_option(b, "identity", buf_str(&value));
 }
 
-/* Looks a mount up and writes it so that it means the same object later and from any directory. */
+/* Looks up the path of a mount, and writes the mount so that it means the same object later and
+ * from any directory. */
 static int add_mount(struct buf *b, const char *name, enum mount_flag flag, const char *value,
 		     struct err *e)
 {

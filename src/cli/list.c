@@ -18,7 +18,8 @@ static bool wanted(const struct args *a, const struct record *r)
 	return running == stopped || (running ? sandbox_is_up(r) : down);
 }
 
-/* Moves the wanted sandboxes to the front and returns their number. */
+/* Moves the sandboxes that the options choose to the front of the list, and returns their
+ * number. */
 static size_t choose(const struct args *a, struct sandbox_list *l)
 {
 	size_t n = 0;

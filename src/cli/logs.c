@@ -1,5 +1,5 @@
-/* `logs` checks the options, turns them into plain values and replaces itself by cordon-logs. cordon-logs is a program
- * of its own because it loads a library that this program must not load. */
+/* `logs` checks its options, turns them into plain values and executes cordon-logs in its place. cordon-logs is a
+ * separate program, because it loads a library that this program must not load. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -62,8 +62,9 @@ static void add_sources(struct strv *argv, const struct args *a)
 		strv_add(argv, text);
 }
 
-/* Chooses which bytes are shown. Output of a command must not control the caller's terminal, because it could hide
- * lines, retitle the window or make the terminal send input. A pipe gets colours only if the user asks for them. */
+/* Chooses which bytes are shown. Output of a command must not control the user's terminal, because it could hide
+ * lines, change the title of the window or make the terminal send input. A pipe gets colours only if the user asks
+ * for them. */
 static void add_bytes(struct strv *argv, const struct args *a)
 {
 	const char *when = args_str(a, "color");
@@ -109,7 +110,8 @@ static int add_options(struct strv *argv, const struct args *a, struct err *e)
 			strv_add(argv, flag);
 		}
 	if (args_has(a, "color-sessions") && !args_has(a, "show-id"))
-		strv_add(argv, "--show-id"); /* a colour alone does not identify its session */
+		/* a colour alone does not say to which command a line belongs */
+		strv_add(argv, "--show-id");
 	add_bytes(argv, a);
 	return 0;
 }
@@ -126,7 +128,7 @@ int cmd_logs(const struct args *a)
 	if (add_options(&argv, a, &e) == 0 && home_open(&home, &e) == 0 &&
 	    record_load(&home, a->word.v[0], &r, &e) == 0 &&
 	    program_ours("cordon-logs", &program, &e) == 0) {
-		/* allowed: the copy is for cordon-logs, so it stays open across exec */
+		/* allowed: stays open across exec, because the descriptor is for cordon-logs */
 		int fd = r.dir == RECORD_FD ? fcntl(r.dir, F_SETFD, 0) : dup2(r.dir, RECORD_FD);
 
 		if (fd >= 0)

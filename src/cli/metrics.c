@@ -1,6 +1,7 @@
 /*
- * `metrics` shows what sandboxes use, as their supervisors report it. Percentages and rates need two samples. So each
- * tick keeps its rows for the next tick, and the first sample is taken half a second before the first output.
+ * `metrics` shows how much memory, CPU time and so on sandboxes use. The supervisors report these figures.
+ * Percentages and rates need two samples. So the rows of each sample are kept until the next sample. The first sample
+ * is taken half a second before the first output.
  */
 #include <errno.h>
 #include <poll.h>
@@ -35,7 +36,7 @@ struct row {
 	uint64_t memory_limit;    /* USAGE_UNKNOWN if no limit is enforced */
 	struct usage_message use; /* all members are unknown unless the state is "running" */
 	uint64_t at_mono, at_real;
-	/* from two samples; negative when not known */
+	/* computed from two samples; negative if not known */
 	double cpu_percent, disk_read, disk_write, net_rx, net_tx;
 };
 
@@ -150,14 +151,14 @@ static int by_cpu(const void *a, const void *b)
 
 static int by_memory(const void *a, const void *b)
 {
-	/* an unknown value is the largest number; + 1 makes it 0, so that it comes last */
+	/* an unknown value is the largest number. With + 1 it becomes 0, so that its row comes last */
 	uint64_t x = ((const struct row *)a)->use.memory_bytes + 1;
 	uint64_t y = ((const struct row *)b)->use.memory_bytes + 1;
 
 	return x != y ? (x < y ? 1 : -1) : by_name(a, b);
 }
 
-/* Replaces *ROWS, the rows of the last tick, by current rows. */
+/* Replaces *ROWS, the rows of the last sample, by new rows. */
 static int collect(const struct args *a, const struct home *h, struct rows *rows, struct err *e)
 {
 	const char *sort = args_str(a, "sort");
@@ -221,7 +222,7 @@ static void write_row(struct json_writer *w, const struct row *r)
 		   : used < limit                                  ? limit - used
 								   : 0);
 	key_number(w, "memory_bytes", used);
-	/* all memory of a sandbox is the host's memory */
+	/* a sandbox has no memory of its own, so all memory that it uses is memory of the host */
 	key_number(w, "memory_host_resident_bytes", used);
 	key_number(w, "memory_limit_bytes", limit);
 	json_key_str(w, "name", r->name);
@@ -362,7 +363,7 @@ static void to_terminal(const char *s)
 	AUTO_BUF b = BUF_INIT(64);
 
 	buf_add_str(&b, s);
-	IGNORE(say_output(&b)); /* if this fails, only the look of the screen suffers */
+	IGNORE(say_output(&b)); /* if this fails, the screen only looks worse */
 }
 
 /* Sleeps. Returns 0, the signal that ended the sleep, or -1 if the reader of our output is gone. */

@@ -1,9 +1,10 @@
 /*
  * `modify` makes a plan first, and then does all of it or nothing.
  *
- * It builds the wanted configuration as a second spec. Every difference is a change, and its disposition says when it
- * takes effect. The supervisor of a running sandbox applies the live changes at once. The record keeps the other changes
- * for the next start. With --restart, `modify` restarts the sandbox at once.
+ * It builds the wanted configuration as a second spec. Every difference between the two specs is a change. The
+ * disposition of a change says when it takes effect. The supervisor of a running sandbox applies live changes at
+ * once. The record keeps the other changes for the next start. With `--restart`, `modify` restarts the sandbox at
+ * once.
  */
 #include <stdio.h>
 #include <string.h>
@@ -123,7 +124,8 @@ static int change_root_disk(const struct record *r, const struct args *a, struct
 			       "disk",
 			       flag, r->spec.name);
 	if (next.kind == ROOT_DISK_MANAGED && was->kind == ROOT_DISK_FLAT)
-		next.kind = ROOT_DISK_FLAT; /* the user gave a size and nothing else */
+		/* the user gave only a size, so the kind of the disk stays */
+		next.kind = ROOT_DISK_FLAT;
 	if (next.fstype || next.clone || next.on_disk)
 		return err_set(e, ERR_UNSUPPORTED,
 			       "%s: 'fstype=', 'clone=' and 'disk' are only for a new sandbox",
@@ -181,8 +183,8 @@ static int change_pairs(struct spec *s, const struct args *a, bool must_be_set, 
 	return 0;
 }
 
-/* Makes the spec TO from FROM and the options. If MUST_BE_SET, removing a setting that does not
- * exist is an error. */
+/* Makes the spec TO from FROM and the options. If MUST_BE_SET is true, it is an error to remove
+ * a setting that does not exist. */
 static int change_spec(const struct home *h, const struct spec *from, const struct args *a,
 		       bool must_be_set, struct spec *to, struct err *e)
 {
@@ -212,8 +214,8 @@ static int change_spec(const struct home *h, const struct spec *from, const stru
 	return network_change(a, must_be_set, to, e);
 }
 
-/* Plans a change of the running configuration. With --next-start, plans a change of the next start's configuration
- * instead. Earlier changes that wait for the next start are kept. */
+/* Plans a change of the running configuration. With `--next-start`, plans a change of the configuration for the
+ * next start instead. Earlier changes that wait for the next start are kept. */
 static int make_plan(struct plan *p, const struct args *a, const struct home *h, struct err *e)
 {
 	const struct record *r = p->record;
@@ -233,8 +235,8 @@ static int make_plan(struct plan *p, const struct args *a, const struct home *h,
 	return changes_between(&r->spec, &p->next, &p->changes, e);
 }
 
-/* Returns when C takes effect. New network rules apply to new connections at once; a network interface is made only
- * at a start. */
+/* Returns when C takes effect. New network rules apply to new connections at once. A network interface can be made
+ * only at a start. */
 static enum disposition disposition(const struct plan *p, const struct change *c)
 {
 	const struct spec *was = record_in_force(p->record);
@@ -388,7 +390,7 @@ static void drop_volumes(const struct home *h, const struct strv *made)
 
 	for (size_t i = 0; i < made->n; i++)
 		IGNORE(volumes_remove(h, made->v[i],
-				      &ignored)); /* if this fails, an empty volume stays */
+				      &ignored)); /* if this fails, only an empty volume is left */
 }
 
 static int apply(const struct plan *p, const struct args *a, const struct home *h, struct err *e)

@@ -78,7 +78,7 @@ int mounts_expect(const struct args *a, struct spec *s, struct err *e)
 
 /* --- changes --------------------------------------------------------------------------------- */
 
-/* Moves *M into S, where it replaces the mount at the same target. */
+/* Moves *M into S. If S has a mount with the same target, *M replaces that mount. */
 static int put(struct spec *s, struct spec_mount *m, struct err *e)
 {
 	size_t i = 0;

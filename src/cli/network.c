@@ -11,7 +11,7 @@
 #include "spec/grammar.h"
 
 #define POLICY_TEXT_MAX_BYTES \
-	(4u << 20) /* many times the size of POLICY_RULES_MAX rules with the longest names */
+	(4u << 20) /* far more than POLICY_RULES_MAX rules with the longest names need */
 
 static struct policy_strings strings(const struct strv *l)
 {
@@ -54,7 +54,7 @@ static struct policy_options options_from_args(const struct args *a)
 	return o;
 }
 
-/* Applies those settings of files that no option overrides. */
+/* Applies the settings of configuration files, except those that an option overrides. */
 static void add_conf(struct policy_options *o, const struct conf_extra *x)
 {
 	bool said = o->net.n || o->no_net || o->net_default || o->net_default_egress ||
@@ -84,7 +84,8 @@ static int add_ports(const struct args *a, struct spec *s, struct err *e)
 	return 0;
 }
 
-/* The record keeps the policy as JSON, so that `inspect` shows what is in force. */
+/* Stores the policy in S as JSON. The record keeps it, so that `inspect` shows the policy that
+ * is in force. */
 static int keep_policy(const struct policy *p, struct spec *s, struct err *e)
 {
 	char room[1024];
@@ -149,7 +150,8 @@ int network_from_args(const struct args *a, const struct conf_extra *x, struct s
 
 /* --- what a sandbox has ----------------------------------------------------------------------- */
 
-/* Initialises P. A record from before networks existed gets the defaults. */
+/* Initialises P. If an old version of cordon made the record, it has no policy, and P gets the
+ * defaults. */
 static int policy_of(const struct spec *s, struct policy *p, struct err *e)
 {
 	static const struct policy_options none;
@@ -162,7 +164,8 @@ static int policy_of(const struct spec *s, struct policy *p, struct err *e)
 	return 0;
 }
 
-/* Removes the published port that leads to port GUEST inside. Returns false if there is none. */
+/* Removes the published port that leads to the sandbox's port GUEST. Returns false if there is
+ * none. */
 static bool forget_port(struct spec *s, uint16_t guest, bool udp)
 {
 	for (size_t i = 0; i < s->n_ports; i++) {
@@ -175,7 +178,8 @@ static bool forget_port(struct spec *s, uint16_t guest, bool udp)
 	return false;
 }
 
-/* Applies --port-rm and --port. A port that leads to the same port inside is replaced. */
+/* Applies the options `--port-rm` and `--port`. A new port replaces a published port that leads
+ * to the same port of the sandbox. */
 static int change_ports(const struct args *a, bool must_be_set, struct spec *s, struct err *e)
 {
 	const struct strv *add = args_list(a, "port"), *rm = args_list(a, "port-rm");

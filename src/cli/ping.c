@@ -7,7 +7,7 @@
 #include "client/control.h"
 
 struct ping {
-	const char *verb; /* for "cannot ping" */
+	const char *verb; /* for the message "cannot VERB …" */
 	bool touch;
 };
 

@@ -28,7 +28,8 @@ bool project_is_wanted(const struct args *a)
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* Gives the parser the text that was read and digested, never the file itself. */
+/* Gives the parser the text that was already read and digested. The parser never reads the file
+ * itself. */
 static int convert(const struct buf *text, const char *path, struct json_doc **ret, struct err *e)
 {
 	AUTO_FD fd = memfd_create("project", MFD_CLOEXEC);
@@ -88,7 +89,8 @@ int project_ask(const struct project *p, const struct spec *s, const struct conf
 
 	if (grants_show(p, s, x, e) < 0)
 		return -1;
-	tcflush(STDIN_FILENO, TCIFLUSH); /* what was typed before the question is no answer to it */
+	/* keys that were typed before the question must not count as the answer */
+	tcflush(STDIN_FILENO, TCIFLUSH);
 	fprintf(stderr, "Allow this? [y/N] ");
 	if (fgets(line, sizeof(line), stdin) &&
 	    (strcmp(line, "y\n") == 0 || strcmp(line, "Y\n") == 0 || strcmp(line, "yes\n") == 0))

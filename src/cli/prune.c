@@ -46,7 +46,7 @@ static void add_lines(struct buf *b, const char *kind, const struct space *s)
 	}
 }
 
-/* Shows what goes, with sizes, and asks. */
+/* Shows what `prune` would delete, with sizes, and asks whether to delete it. */
 static bool agreed(const struct plan *p)
 {
 	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
@@ -90,7 +90,8 @@ static void delete_all(const struct home *h, const struct space *s, struct strv 
 	}
 }
 
-/* cordon-image finds the layers again under the lock of the store. */
+/* Lets cordon-image delete the layers. It takes the lock of the store and then looks again which
+ * layers are unused. */
 static void delete_layers(const struct home *h, const struct space *s, struct result *ret)
 {
 	char hint[IMAGER_HINT_BYTES];

@@ -14,10 +14,11 @@
 #include "client/sandbox.h"
 
 #define OUTPUT_MAX_BYTES (4u << 20) /* enough for a thousand commands */
-#define CELL_MAX_BYTES 8192u        /* a command line of BACKGROUND_WORDS_MAX_BYTES, and escapes */
+/* enough for BACKGROUND_WORDS_MAX_BYTES of a command line, with escapes */
+#define CELL_MAX_BYTES 8192u
 #define COMMAND_WIDTH 40
 
-/* One command. WORDS is owned; DATA is not kept. */
+/* One command. The row owns `words`, and does not keep the data of the message. */
 struct row {
 	struct command_message m;
 	char *words;
@@ -57,7 +58,8 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Returns the word at *AT of the command line and moves *AT behind it, or returns NULL at the end. */
+/* Returns the word of the command line at the offset *AT and moves *AT to the next word. Returns
+ * NULL at the end. */
 static const char *next_word(const struct row *r, size_t *at)
 {
 	const char *word = r->words + *at;

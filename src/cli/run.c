@@ -1,8 +1,8 @@
 /*
- * `run` runs one command in a new sandbox (ephemeral without a name) or in an existing one.
+ * `run` runs one command in a new sandbox or in an existing sandbox. A new sandbox without a name is ephemeral.
  *
- * For a new sandbox it sends the command before the supervisor has answered, on a connection that it made for this
- * command. pid 1 finds the command in the socket, so a run needs no more round trips than a start.
+ * If the sandbox is new, `run` makes a connection first and sends the command on it before the supervisor has
+ * answered. pid 1 finds the command in the socket when it starts. So `run` needs no more round trips than `start`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ struct job {
 	struct execution x;
 	const char *shell[2]; /* the words of the project's shell, which x uses */
 	struct launch launch;
-	bool started; /* this command started the sandbox and stops it */
+	bool started; /* `run` started the sandbox and has to stop it */
 	bool ran;
 	struct exec_result result;
 };
@@ -128,7 +128,7 @@ static bool other_image(const struct args *a, const struct spec *has)
 	return !same;
 }
 
-/* Runs the command in the existing sandbox of that name. Creation options have no effect. */
+/* Runs the command in the existing sandbox. Options for a new sandbox have no effect. */
 static int run_existing(struct job *j, struct err *e)
 {
 	const struct record *r = &j->record;
@@ -152,8 +152,8 @@ static int run_existing(struct job *j, struct err *e)
 	return execute(j, name, e);
 }
 
-/* Chooses the words to run. With --open-shell they are the shell of the project, or the best one that the sandbox
- * has. */
+/* Chooses the words to run. With `--open-shell` this is the shell that the project file names, or else the best
+ * shell that the sandbox has. */
 static bool choose_command(struct job *j, const struct spec *s)
 {
 	static const char *best[] = { "/bin/sh", "-c",
@@ -188,14 +188,16 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 	j->x.scripted &= !args_has(a, "detach");
 	if (!choose_command(j, exists ? &j->record.spec : &j->spec))
 		return 0; /* j->ran stays false */
-	/* a sandbox that `run` starts ends with its command, even if this process has ended before */
+	/* if `run` starts the sandbox, the sandbox ends with its command, even if this process
+	 * ends earlier */
 	if (!exists || !sandbox_is_up(&j->record))
 		j->x.request.message.flags |= EXEC_MAIN;
 	if (args_has(a, "detach")) {
-		/* the command does not use our terminal; with --tty it gets one of its own, for `attach` */
+		/* the command does not use our terminal. With `--tty` it gets a terminal of its
+		 * own, which `attach` can use */
 		j->x.request.message.flags &=
 			~(unsigned)(args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED);
-		/* pid 1 keeps the command for ps, attach and stop --id */
+		/* pid 1 keeps the command, so that `ps`, `attach` and `stop --id` can find it */
 		j->x.request.message.flags |= EXEC_DETACHED | EXEC_BACKGROUND |
 					      (args_has(a, "interactive") ? 0 : EXEC_NO_INPUT);
 	}
@@ -219,7 +221,8 @@ static void finish(struct job *j, const char *name)
 		return;
 	}
 	sandbox_retire(&j->home, name);
-	/* an ordinary user's supervisor cannot delete files of the sandbox's other ids; we can, with newuidmap */
+	/* the supervisor of an ordinary user cannot delete files that belong to other ids of the
+	 * sandbox; we can, with newuidmap */
 	if (j->spec.image.root_disk.on_disk && geteuid() != 0) {
 		launch_end(&j->launch);
 		leftovers_sweep(&j->home);

@@ -7,13 +7,14 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Returns true for /dev/null, which is the input of programs that get none. */
+/* Returns true for /dev/null, which is the standard input of programs that get no input. */
 static bool is_null(const struct stat *st)
 {
 	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
 }
 
-/* A socket that has ended is readable, too, so this function looks whether there is a byte. */
+/* poll() also reports a socket that has ended as readable. So this function looks whether there
+ * really is a byte. */
 static bool socket_has_byte(void)
 {
 	char c;

@@ -1,5 +1,5 @@
-/* `cordon update` and `downgrade` only refer to the package manager: cordon does not replace its own
- * programs. `uninstall` removes the state of an installation. */
+/* `cordon update` and `cordon downgrade` only tell the user to use the package manager, because cordon does not
+ * replace its own programs. `cordon uninstall` removes the state of an installation. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

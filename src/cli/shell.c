@@ -1,8 +1,9 @@
 /*
- * `shell` opens a shell in a sandbox: the shell that the sandbox was made with, otherwise bash, otherwise /bin/sh.
+ * `shell` opens a shell in a sandbox. It is the shell that was chosen when the sandbox was made, otherwise bash,
+ * otherwise /bin/sh.
  *
- * Only the sandbox knows whether it has bash, so the client first runs bash without input. If it tried bash with our
- * input and then /bin/sh, the input that it has read for bash would be lost.
+ * Only a try shows whether the sandbox has bash. So we first run bash without input. If we ran bash with our input,
+ * and then /bin/sh because bash is missing, the input that was already read for bash would be lost.
  */
 #include <errno.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static bool has_bash(const struct execution *x, struct client *c)
 	return client_exec(c, &probe, &result, &ignored) == 0 && !result.end.failure;
 }
 
-/* Returns the shell that the sandbox was made with, or NULL if nobody chose one. */
+/* Returns the shell that was chosen when the sandbox was made, or NULL if none was chosen. */
 static const char *chosen_shell(const struct record *r)
 {
 	const char *shell = record_in_force(r)->shell;
@@ -45,7 +46,8 @@ static const char *chosen_shell(const struct record *r)
 	return shell && strcmp(shell, SPEC_DEFAULT_SHELL) != 0 ? shell : NULL;
 }
 
-/* RECORD holds the name of the shell until the caller has reported how the shell ended. */
+/* RECORD holds the name of the shell, so it must live until the calling function has reported
+ * how the shell ended. */
 static int run(struct execution *x, const struct home *h, const char *name, struct record *record,
 	       struct exec_result *result, struct err *e)
 {
@@ -69,7 +71,8 @@ static int run(struct execution *x, const struct home *h, const char *name, stru
 	return r;
 }
 
-/* Without a name the shell runs in a new sandbox of the project. `run` makes it, so we become `run`. */
+/* Without a name, the shell runs in a new sandbox of the project. `run` can make this sandbox,
+ * so `shell` executes `run` in its place. */
 static int become_run(const struct args *a)
 {
 	static const char *const flags[] = { "tty", "no-tty", "quiet" };

@@ -1,4 +1,5 @@
-/* `stop NAME --id ID` ends one command and everything that it started: SIGTERM first, SIGKILL when the grace is over. */
+/* `stop NAME --id ID` ends one command and everything that it started. It sends SIGTERM first,
+ * and SIGKILL when the grace period is over. */
 #include <signal.h>
 
 #include "base/cleanup.h"
