@@ -13,7 +13,7 @@
 #include "tree/untar.h"
 
 #define CHUNK_BYTES 32768u
-#define FILE_MODE 0644u /* of a file that comes from standard input */
+#define FILE_MODE 0644u /* the mode of a file that comes from standard input */
 
 /* --- in -------------------------------------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ static int send_file(void *arg, const struct tree_sink *to, struct err *e)
 	return to->write(to->arg, b.p, b.n, e);
 }
 
-/* The answer to a GET with FILE_TOP. */
+/* The answer to a request GET with the flag FILE_TOP. */
 struct top {
 	struct buf in;
 	bool dir;

@@ -10,7 +10,7 @@
 #define PROTOCOL 2u
 
 struct ask {
-	struct line *line; /* NULL: the question has been answered */
+	struct line *line; /* NULL if the question has been answered */
 	struct ask_owner owner;
 	struct call call;
 	bool lists;
@@ -69,7 +69,7 @@ static void take_frame(struct ask *a, const struct frame *f)
 		finish(a, NULL);
 		break;
 	case -1:
-		/* a pid 1 that breaks the rules for one stream is not trusted with the others */
+		/* if pid 1 breaks the rules for one stream, we do not trust it for the other streams either */
 		if (f->type != FRAME_ERROR || e.code == ERR_PROTOCOL)
 			line_hang_up(a->line, &e);
 		finish(a, &e);
@@ -184,7 +184,7 @@ int ask_signal(struct line *n, uint64_t id, int sig, bool scope, const struct as
 	AUTO_BUF b = BUF_INIT(QUESTION_BYTES);
 	struct ask *a;
 
-	/* pid 1 would read 0 as a signal to the stream's own command, and not answer */
+	/* for pid 1 the number 0 means the stream's own command, and pid 1 would not answer */
 	if (id == 0)
 		return err_set(e, ERR_NOT_FOUND, "session not found: 0");
 	if (ask_new(n, o, &a, e) < 0)
@@ -193,7 +193,7 @@ int ask_signal(struct line *n, uint64_t id, int sig, bool scope, const struct as
 	return ask_send(a, &b, ret, e);
 }
 
-/* Sends a LOOK that does not wait. pid 1 then drops our older LOOK, which still waits. */
+/* Sends a LOOK that does not wait. Because of it, pid 1 drops our older LOOK, which still waits. */
 static void stop_waiting(struct ask *a)
 {
 	AUTO_BUF b = BUF_INIT(QUESTION_BYTES);

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-/* after this much output the client sends one CREDIT */
+/* after this much output the client sends one frame CREDIT */
 #define GRANT_BYTES (FRAME_CREDIT_BYTES / 4)
 
 void call_init(struct call *c, const char *name, uint32_t stream)
@@ -126,7 +126,7 @@ bool call_took(struct call *c, size_t n, struct buf *b)
 
 void call_leave(const struct call *c, unsigned flags, struct buf *b)
 {
-	/* LEAVE names the command by its number, because the call is over */
+	/* LEAVE names the command by its number, because the call's stream has ended */
 	frame_put(b, FRAME_LEAVE, flags, (uint32_t)c->id, NULL, 0);
 }
 

@@ -12,7 +12,7 @@
 #include "state/home.h"
 #include "state/record_lock.h"
 
-#define USAGE_WAIT_MS 1000 /* a supervisor that has not answered by then is stuck */
+#define USAGE_WAIT_MS 1000 /* if a supervisor has not answered after this time, it is stuck */
 
 /* --- the channel ----------------------------------------------------------------------------- */
 
@@ -131,7 +131,8 @@ int control_ping(const struct home *h, const char *name, bool touch, uint64_t *r
 	return 0;
 }
 
-/* True if the supervisor is in our pid namespace, so that its pids have the same meaning for us. */
+/* Returns true if the supervisor is in our pid namespace, so that the pids in U mean the same
+ * processes for us. */
 static bool same_pids(int fd, const struct usage_message *u)
 {
 	pid_t peer = control_peer(fd);

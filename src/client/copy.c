@@ -12,8 +12,8 @@
 
 /* --- the answer of an agent that takes files ------------------------------------------------- */
 
-/* What the agent answers: notes, then DONE or FAIL. After a FAIL our next write fails, too. FAILURE keeps the FAIL,
- * because it says more than the error of that write. */
+/* What the agent answers: notes, then a record DONE or FAIL. After a FAIL our next write fails, too. `failure`
+ * keeps the text of the FAIL, because it says more than the error of the write. */
 struct answer {
 	const struct copy_notes *notes;
 	struct buf in;
@@ -60,7 +60,8 @@ static int on_answer(void *arg, const char *p, size_t n, struct err *e)
 	return 0;
 }
 
-/* R is the result of our sending, and E its error. If the agent sent a FAIL, E gets the FAIL instead. */
+/* R is the result of our sending, and E is its error. If the agent sent a FAIL, E gets the text
+ * of the FAIL instead. */
 static int answer_wait(struct answer *a, struct transfer *t, int r, struct err *e)
 {
 	if (r == 0)
@@ -86,8 +87,8 @@ static int send_done(struct transfer *t, struct err *e)
 	return transfer_write(t, b.p, b.n, e);
 }
 
-/* What is copied into the sandbox: PATH as the user wrote it; or, if PATH is NULL, the object
- * that FD has open, under the name AS. */
+/* What is copied into the sandbox. It is `path`, as the user wrote it. If `path` is NULL, it is
+ * the object that `fd` has open, and the copy gets the name `as`. */
 struct source {
 	const char *path;
 	int fd;
@@ -163,7 +164,8 @@ static const char *option_of(const struct spec_patch *p)
 	return p->op;
 }
 
-/* Copies the object that the path led to when the user named it, even if the path leads elsewhere now. */
+/* Copies the object to which the path led when the user named it, even if the path leads to
+ * another object now. */
 static int put_patch(struct client *c, const struct spec_patch *p, const struct file_message *m,
 		     const struct copy_notes *n, struct err *e)
 {
@@ -261,8 +263,8 @@ int copy_across(struct client *from_client, const char *from, struct client *to_
 	struct answer a;
 	int r;
 
-	/* We pass the bytes on unread, because the receiving sandbox checks them. The name comes from us, not from the
-	 * sending sandbox. */
+	/* We pass the bytes on without reading them, because the receiving sandbox checks them. The name of the
+	 * copy comes from us, not from the sending sandbox. */
 	if (tree_name_of(from, name) < 0)
 		return err_sys(e, ENAMETOOLONG, "'%s'", from);
 	answer_init(&a, n);

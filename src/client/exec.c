@@ -1,6 +1,6 @@
 /*
- * The command line's way to run a command: one call over one connection, in a poll loop. How bytes move is
- * in client/piped and client/terminal.
+ * Runs a command for the command line: one call over one connection, in a loop around poll(). client/piped.c and
+ * client/terminal.c move the bytes.
  */
 #include "client/exec.h"
 
@@ -14,7 +14,7 @@
 #include "client/run.h"
 #include "client/stop.h"
 
-#define DEFAULT_ROWS 24u   /* of a terminal that does not know its size */
+#define DEFAULT_ROWS 24u   /* used if a terminal does not know its size */
 #define REQUEST_BYTES 1024 /* a request of this size needs no heap; most are smaller */
 
 /* --- for both ways of moving bytes ----------------------------------------------------------- */
@@ -24,8 +24,8 @@ bool run_wrote(struct run *r, int k)
 	if (k == 0)
 		return true;
 	r->result->broken_output = true;
-	r->output_error =
-		k == -EPIPE ? 0 : k; /* a reader that has gone is no error, but a full disk is */
+	/* it is no error if the reader has gone; a full disk is an error */
+	r->output_error = k == -EPIPE ? 0 : k;
 	r->output_step = "write";
 	return false;
 }
@@ -45,7 +45,8 @@ void run_replay(struct run *r)
 	r->q->screen_changed(&r->screen);
 }
 
-/* Takes the message in which pid 1 announces the output that a client gets first after it attaches. */
+/* Reads the message in which pid 1 says how much kept output it will send to a client that
+ * attaches. */
 static void take_attached(struct run *r, const struct frame *f)
 {
 	struct attached_message m;
@@ -169,7 +170,7 @@ static int run_done(struct run *r, int k)
 	return err_sys(r->e, -r->output_error, "%s the command's output", r->output_step);
 }
 
-/* For a detached command the client waits for the start only. */
+/* Waits only until the command has started, because it is detached. */
 static int wait_started(struct run *r)
 {
 	while (!r->call.id && !r->call.ended) {

@@ -61,7 +61,7 @@ static int spawn_hand(const struct foreman *f, struct child *ret, int *ret_sock,
 	struct spawn s = { .path = f->program,
 			   .argv = argv,
 			   .envp = (const char *const *)environ,
-			   /* Ctrl-C at the server's terminal is for the server only */
+			   /* so that Ctrl-C at the server's terminal reaches only the server */
 			   .new_session = true,
 			   .tied = true,
 			   .cwd_fd = -1 };
@@ -99,10 +99,10 @@ static int start(struct started *h, struct err *e)
 	h->watch = loop_add_fd(f->loop, h->child.pidfd, LOOP_READ, on_ended, h);
 	if (!h->watch)
 		out_of_memory();
-	/* must not wait: a hijacked server may never read the channel */
+	/* must not wait, because a server that an attacker controls may never read the channel */
 	r = fdpass_try(f->channel, "h", 1, (int[]){ sock, h->child.pidfd }, 2);
-	/* if the server has ended, on_channel() sees the hang-up. If the server did not get the socket, the hand ends
-	 * and is started again */
+	/* if the server has ended, on_channel() sees it. If the server lives but did not get the socket, the hand
+	 * ends and is started again */
 	if (r < 0)
 		log_line(LOG_WARN, "a hand did not reach the server: %zd", -r);
 	return 0;
@@ -134,7 +134,7 @@ static void on_ended(void *arg, int fd, uint32_t events)
 		out_of_memory();
 }
 
-/* The server sends nothing, so this event means that it has ended. */
+/* The server never sends anything on the channel, so an event means that the server has ended. */
 static void on_channel(void *arg, int fd, uint32_t events)
 {
 	struct foreman *f = arg;

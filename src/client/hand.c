@@ -19,7 +19,8 @@
 #include "state/places.h"
 
 #define WARNINGS_MAX_BYTES 65536
-#define HAND_REFUSED_MAX (2 * HAND_PATHS_MAX) /* paths of the bounds and of the request */
+/* the paths of the bounds and the paths of the request */
+#define HAND_REFUSED_MAX (2 * HAND_PATHS_MAX)
 
 struct work {
 	const struct hand_bounds *bounds;
@@ -35,14 +36,14 @@ struct work {
 	char hint[IMAGER_HINT_BYTES];
 };
 
-/* Waits until the sandbox of L takes commands, and opens a connection to it. S is the spec if
- * the sandbox is new, or NULL. */
+/* Waits until the sandbox of L accepts commands, and opens a connection to the sandbox. S is the
+ * spec if the sandbox is new, or NULL. */
 static int bring_up(struct work *w, struct launch *l, const struct spec *s, struct err *e)
 {
 	struct client c;
 
 	if (launch_wait(l, &w->warnings, e) < 0) {
-		/* the caller's paths were found before, so the missing file is not among these paths */
+		/* the paths of the request were found before, so ERR_NOT_FOUND is about another file */
 		if (e->code == ERR_NOT_FOUND)
 			e->code = ERR_SYSTEM;
 		return -1;
@@ -85,7 +86,7 @@ static int check_session(const struct spec *s, struct err *e)
 	return plain ? 0 : err_set(e, ERR_DENIED, "the sandbox is none that this server may have");
 }
 
-/* Lists the paths of the bounds first, so that they fit, however many the request has. */
+/* Lists the paths of the bounds first, so that they fit, however many paths the request has. */
 static size_t list_refused(const struct work *w, const char *out[HAND_REFUSED_MAX])
 {
 	size_t n = 0;
@@ -117,7 +118,8 @@ static int prepare_spec(struct work *w, struct spec *s, struct err *e)
 		w->mount = HAND_MOUNT_JUDGED;
 		return -1;
 	}
-	/* moves parts of the home to where the user's configuration says */
+	/* places_follow() moves parts of the home to the directories that the user's
+	 * configuration names */
 	return places_follow(w->home, e) < 0 ? -1 : prepare(w->home, &p, s, e);
 }
 
@@ -217,7 +219,7 @@ static int run(struct work *w, struct err *e)
 
 	static_assert(ARRAY_SIZE(tasks) == HAND_TASK_COUNT, "a task has no function");
 	if (home_open(&home, e) < 0) {
-		e->code = ERR_SYSTEM; /* no value in the request caused this */
+		e->code = ERR_SYSTEM; /* the cause is not a value of the request */
 		return -1;
 	}
 	w->home = &home;

@@ -1,6 +1,7 @@
 /*
- * A hand is idle, or has one request. A request is queued, or with a hand. A request is over when it was answered, or
- * when its deadline has passed. A dropped request stays in the queue or with its hand, but its function is not called.
+ * A hand is idle, or works on one request. A request is in the queue, or a hand works on it. A request is over when
+ * it was answered, or when its deadline has passed. If the owner drops a request, the request stays in the queue or
+ * with its hand, but its function is not called.
  *
  * The slot of a hand and the memory of a request are reused only when no callback of the pool runs (enter, leave).
  */
@@ -41,7 +42,7 @@ struct hands_request {
 	struct hand *hand; /* NULL if the request is queued */
 	struct buf frame;
 	size_t sent;
-	bool wants_sandbox; /* a successful answer must bring descriptors */
+	bool wants_sandbox; /* a successful answer must come with descriptors */
 	bool slow;          /* the request may take minutes, see hands_ask_slow() */
 	loop_id timer;
 	hands_answer_fn *fn; /* NULL if the request was dropped */
@@ -107,7 +108,8 @@ static void unqueue(struct hands *h, struct hands_request *r)
 	h->n_bytes -= r->frame.n;
 }
 
-/* Ends R, which must not be queued or with a hand. If the request was dropped, closes the descriptors of A. */
+/* Ends R. R must not be in the queue, and no hand may work on it. If the request was dropped,
+ * closes the descriptors of A. */
 static void answer(struct hands_request *r, const struct hands_answer *a)
 {
 	hands_answer_fn *fn = r->fn;
@@ -166,7 +168,7 @@ static void lost(struct hand *d)
 	struct hands_request *r = d->request;
 	struct err e;
 
-	/* the hand did not get the whole request: another hand will do it */
+	/* the hand did not get the whole request, so another hand can do it */
 	if (r && r->sent < r->frame.n) {
 		drop_hand(d);
 		r->sent = 0;
@@ -212,7 +214,8 @@ static struct hand *idle_hand(struct hands *h)
 	return NULL;
 }
 
-/* Returns true if one more slow request may have a hand: at most half of the hands are slow. */
+/* Returns true if a hand may begin one more slow request. At most half of the hands may work on
+ * slow requests. */
 static bool slow_fits(const struct hands *h)
 {
 	unsigned all = 0, slow = 0;
@@ -224,7 +227,7 @@ static bool slow_fits(const struct hands *h)
 	return slow == 0 || slow < all / 2;
 }
 
-/* Returns the first request of the queue that may have a hand now, or NULL. */
+/* Returns the first request of the queue that a hand may begin now, or NULL. */
 static struct hands_request *next_request(const struct hands *h)
 {
 	struct hands_request *r = h->first;
@@ -274,7 +277,8 @@ static int take_answer(struct hand *d, const struct hand_answer *m)
 	}
 	if (m->code) {
 		err_set(&e, (enum err_code)m->code, "%s", m->text);
-		e.hint = m->hint; /* valid during the callback, like everything in the answer */
+		/* valid only during the callback, like everything in the answer */
+		e.hint = m->hint;
 		a.err = &e;
 	}
 	d->request = NULL;
@@ -332,7 +336,7 @@ static void on_socket(void *arg, int fd, uint32_t events)
 
 /* --- new hands ------------------------------------------------------------------------------- */
 
-/* Adds a hand to the pool, which owns both descriptors from now on. */
+/* Adds a hand to the pool. The pool takes over both descriptors. */
 static void add_hand(struct hands *h, int sock, int pidfd)
 {
 	for (unsigned i = 0; i < HANDS_MAX; i++) {

@@ -22,8 +22,8 @@ static void copy_strings(struct strv *to, const struct image_strings *from)
 		strv_add(to, from->v[i]);
 }
 
-/* Turns a working directory or volume of the image's configuration into an absolute, normal
- * path. */
+/* Turns a path of the image's configuration, a working directory or a volume, into an absolute
+ * path without `.` and `..`. */
 static char *guest_path(const char *s)
 {
 	AUTO_FREE char *absolute = s[0] == '/' ? xstrdup(s) : xasprintf("/%s", s);
@@ -31,7 +31,7 @@ static char *guest_path(const char *s)
 	return path_normalise(absolute);
 }
 
-/* True if the command line set this label: the image's label does not replace it. */
+/* Returns true if S already has this label. In this case the image's label does not replace it. */
 static bool has_label(const struct spec *s, const char *key)
 {
 	for (size_t i = 0; i < s->n_labels; i++)
@@ -64,7 +64,8 @@ static bool is_on_mount(const struct spec *s, const char *path)
 	return false;
 }
 
-/* Makes the directory. If the root is read-only, keeps the directory writable. */
+/* Lets the sandbox have the directory PATH. If the root is read-only, the directory is still
+ * writable. */
 static int add_volume(struct spec *s, const char *path, struct err *e)
 {
 	if (!s->read_only)
@@ -72,8 +73,8 @@ static int add_volume(struct spec *s, const char *path, struct err *e)
 	return is_on_mount(s, path) ? 0 : spec_add_writable(s, "--writable", path, e);
 }
 
-/* An image's volume is kept in the sandbox's own layer. Its directory must exist, and image
- * builders do not always make it. */
+/* The files of an image's volume are kept in the sandbox's own layer. The directory of the
+ * volume must exist, and image builders do not always make it. */
 static int add_volumes(struct spec *s, const struct image_config *c, struct err *e)
 {
 	for (size_t i = 0; i < c->volumes.n; i++) {

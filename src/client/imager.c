@@ -31,9 +31,9 @@ void imager_words(struct strv *argv, const char *command, const char *home)
 	strv_add(argv, home);
 }
 
-/* Returns the path of the program that helpers shall call. After an installation this is the link 'msb' in PREFIX/bin,
- * because our programs are in PREFIX/libexec/cordon. Without that link it is the program cordon. Returns NULL if there
- * is no such program. */
+/* Returns the path of the program that credential helpers call. In an installation this is the link `msb` in
+ * PREFIX/bin, because our programs are in PREFIX/libexec/cordon. If the link does not exist, it is the program
+ * `cordon`. Returns NULL if neither exists. */
 static char *callable(void)
 {
 	AUTO_FREE char *own = NULL;
@@ -85,8 +85,8 @@ static int read_report(int fd, char hint[IMAGER_HINT_BYTES], struct err *e)
 	return -1;
 }
 
-/* Adds the words of ARGV to TO, and the option that names the pipe for errors. The option goes right behind the
- * command, because a later "--" in ARGV would end the options. */
+/* Adds the words of ARGV to TO, and the option that names the pipe for errors. The option comes directly after the
+ * command, because a "--" in ARGV ends the options. */
 static void add_report(struct strv *to, const struct strv *argv)
 {
 	for (size_t i = 0; i < argv->n; i++) {

@@ -1,8 +1,8 @@
 /*
- * The life of a job. The job runs until pid 1 reports the end (JOB_RUNNING). Then it reads what belongs to the command,
- * by the rules of client/drain (JOB_DRAINING). Then it is over. A lost line ends a job that runs. A job that drains
- * needs its line only to hand pid 1 the pipes that background processes still hold (LEAVE). How bytes move is in
- * client/job_pipes and client/job_frames.
+ * The states of a job. Until pid 1 reports the end, the job is in JOB_RUNNING. After that it reads the rest of the
+ * command's output by the rules of client/drain.h (JOB_DRAINING). Then the job is over. If the line is lost, a
+ * running job ends. A draining job needs its line only to pass the pipes that background processes still hold to pid
+ * 1 (the frame LEAVE). client/job_pipes.c and client/job_frames.c move the bytes.
  */
 #include "client/job.h"
 
@@ -40,7 +40,7 @@ void job_follow_up(struct job *j, struct buf *b, const int *fds, unsigned n_fds)
 {
 	struct err ignored;
 
-	/* the result does not matter: if the line is lost, the line itself reports that */
+	/* the result does not matter, because the line itself reports that it is lost */
 	if (j->line)
 		IGNORE(line_send(j->line, LINE_FOLLOW_UP, b, fds, n_fds, &ignored));
 }
@@ -97,7 +97,7 @@ static void kill_scope(struct job *j)
 	line_need(j->line, 2);
 }
 
-/* Gives up a running command: kills it, unless the job had only attached to it. */
+/* Gives up a running command. Kills the command, unless the job had only attached to it. */
 static void let_go(struct job *j)
 {
 	AUTO_BUF b = BUF_INIT(64);
@@ -203,8 +203,8 @@ static void take_frame(struct job *j, const struct frame *f)
 
 	switch (call_take(&j->call, f, &e)) {
 	case CALL_OUTPUT:
-		/* pid 1 must send no output frames for a command with pipes. We ignore these frames. If they go beyond
-		 * the credit, the line ends */
+		/* for a command with pipes, pid 1 must not send frames with output. We ignore such frames. If they
+		 * exceed the credit, the line ends */
 		if (is_framed(j))
 			job_frames_take(j, f);
 		break;
@@ -215,7 +215,7 @@ static void take_frame(struct job *j, const struct frame *f)
 		take_report(j, f);
 		break;
 	case -1:
-		/* a pid 1 that breaks the rules for one stream is not trusted with the others */
+		/* if pid 1 breaks the rules for one stream, we do not trust it for the other streams either */
 		if (f->type != FRAME_ERROR || e.code == ERR_PROTOCOL)
 			line_hang_up(j->line, &e);
 		job_finish(j, &e);
@@ -275,8 +275,8 @@ void job_input_end(struct job *j)
 	j->wants_room = false;
 }
 
-/* Runs from the loop, a little after the owner's call: the owner may have called us from a
- * callback, where we must not call back. */
+/* Runs from the loop, a little after the owner's call. The owner may have called us from one of
+ * its callbacks, and then we must not call the owner back at once. */
 static void on_soon(void *arg)
 {
 	struct job *j = arg;
@@ -398,7 +398,7 @@ static int job_new(struct line *n, const struct job_owner *o, struct job **ret, 
 	return 0;
 }
 
-/* Frees a job that has sent nothing: pid 1 need not be told. */
+/* Frees a job that has sent nothing, so that pid 1 does not know of it. */
 static int job_unmake(struct job *j)
 {
 	release(j);

@@ -1,5 +1,6 @@
-/* The framed stream of a job: the command has a terminal, or the job attached to the command. pid 1 sends at most as
- * many bytes as we granted credit for. The job holds these bytes until the owner wants them. */
+/* Input and output of a job that go through frames on the line. This is so if the command has a terminal, or if
+ * the job attached to the command. pid 1 sends at most as many bytes as we granted. The job keeps these bytes
+ * until the owner wants them. */
 #include <errno.h>
 
 #include "client/job_state.h"
@@ -12,7 +13,7 @@ void job_frames_init(struct job *j)
 		buf_init(&j->held[i], FRAME_CREDIT_BYTES);
 }
 
-/* Call this when the owner has disposed of N bytes. */
+/* Call this when the owner has taken N bytes. */
 static void took(struct job *j, size_t n)
 {
 	AUTO_BUF b = BUF_INIT(64);

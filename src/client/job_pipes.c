@@ -1,6 +1,7 @@
 /*
- * The pipes of a job. While the owner wants no output, the pipes are not watched at all: the loop would report a
- * hang-up again and again, even for a descriptor that is watched for no event.
+ * The pipes of a job. While the owner wants no output, the loop does not watch the pipes at all. Otherwise, if a pipe
+ * was closed at the other end, the loop would report this again and again, even for a descriptor that is watched for
+ * no event.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -155,8 +156,7 @@ bool job_pipes_are_drained(struct job *j)
 	if (!j->paused && drain_is_silent(&j->drain, now) && pipe_held(out->fd) == 0 &&
 	    pipe_held(err->fd) == 0)
 		return true;
-	/* if the end of the silence and the end of the drain have passed, we set no timer: output or job_resume()
-	 * wakes us */
+	/* if both times have passed, we set no timer, because output or job_resume() wakes us */
 	if (!j->paused && silent > now && silent < j->drain.until)
 		job_set_timer(j, silent);
 	else
@@ -164,7 +164,7 @@ bool job_pipes_are_drained(struct job *j)
 	return false;
 }
 
-/* Hands the open pipes over to pid 1, so that background processes never get SIGPIPE. */
+/* Passes the open pipes to pid 1, so that background processes never get SIGPIPE. */
 static void hand_over(struct job *j)
 {
 	AUTO_BUF b = BUF_INIT(64);

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Adds held keys to OUT, the oldest first, until the rest may again be the beginning of the detach keys. */
+/* Adds keys that were held back to OUT, the oldest first, until the remaining keys can again be
+ * the beginning of the detach keys. */
 static void release(struct keys *k, struct buf *out)
 {
 	size_t n = 1;

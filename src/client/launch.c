@@ -30,12 +30,13 @@
 #include "wire/message.h"
 
 #define ANSWER_MAX_BYTES 65536
-/* the stage of a failure on our side; the supervisor names its own stages */
+/* the stage that messages name for a failure on our side; for its own failures, the supervisor
+ * names the stage */
 #define STAGE_OTHER "other"
 #define EXIT_WAIT_MS 2000
 #define SUPERVISOR_VARIABLES_MAX 4
 
-/* A supervisor that is being started. It comes up while we make its record. */
+/* A supervisor that is being started. It starts while we make the record. */
 struct starting {
 	struct spawn spawn;
 	const char *argv[3], *env[SUPERVISOR_VARIABLES_MAX + 1];
@@ -44,7 +45,7 @@ struct starting {
 	struct spawning *spawning;
 };
 
-/* Sends WORD to the supervisor. False if the supervisor has ended. */
+/* Sends WORD to the supervisor. Returns false if the supervisor has ended. */
 static bool say(const struct launch *l, enum leash_word word)
 {
 	return send(l->leash, &(char){ (char)word }, 1, MSG_NOSIGNAL) == 1;
@@ -59,7 +60,7 @@ void launch_release(struct launch *l)
 void launch_end(struct launch *l)
 {
 	fd_closep(&l->leash);
-	/* if the supervisor takes longer, a later command sweeps what is left */
+	/* if the supervisor takes longer, a later command erases what is left */
 	if (l->child.pidfd >= 0)
 		IGNORE(poll(&(struct pollfd){ .fd = l->child.pidfd, .events = POLLIN }, 1,
 			    EXIT_WAIT_MS));
@@ -74,14 +75,16 @@ void launch_done(struct launch *l)
 	free(l->held);
 }
 
-/* True for an error that the name or a value of the spec caused. Such an error comes before anything was started. */
+/* Returns true for an error that the name or a value of the spec caused. Such an error comes
+ * before anything was started. */
 static bool is_question(enum err_code code)
 {
 	return code == ERR_EXISTS || code == ERR_BUSY || code == ERR_NOT_FOUND ||
 	       code == ERR_INVALID || code == ERR_UNSUPPORTED;
 }
 
-/* Makes E say "failed to start" on one line and why on the next. STAGE is NULL if the supervisor has named the stage. */
+/* Makes E say "failed to start" on one line and the reason on the next line. STAGE is NULL if
+ * the reason already names the stage. */
 static int failed(const struct launch *l, const char *stage, struct err *e)
 {
 	AUTO_FREE char *why = xasprintf("%s%s%s", stage ? stage : "", stage ? ": " : "", e->msg);
@@ -91,18 +94,19 @@ static int failed(const struct launch *l, const char *stage, struct err *e)
 	return -1;
 }
 
-/* Removes the volumes that were made for a sandbox which never came up. */
+/* Removes the volumes that were made for a sandbox which did not start. */
 static void drop_volumes(struct launch *l)
 {
 	struct err ignored;
 
 	for (size_t i = 0; i < l->volumes.n; i++)
 		IGNORE(volumes_remove(l->home, l->volumes.v[i],
-				      &ignored)); /* if this fails, empty volumes stay */
+				      &ignored)); /* if this fails, only empty volumes are left */
 	strv_done(&l->volumes);
 }
 
-/* The variables that a supervisor needs. It gets nothing else of the caller's environment. */
+/* Makes the environment of a supervisor. The supervisor gets only the variables that it needs
+ * from the user's environment. */
 static void supervisor_env(const struct home *h, const char *env[SUPERVISOR_VARIABLES_MAX + 1])
 {
 	static const char *const passed[] = { "MSB_SHUTDOWN_FLUSH_TIMEOUT_MS", "XDG_RUNTIME_DIR" };
@@ -126,7 +130,8 @@ static void supervisor_env(const struct home *h, const char *env[SUPERVISOR_VARI
 	env[n] = NULL;
 }
 
-/* Opens the file for the supervisor's own messages, beside the log of what commands print. */
+/* Opens the file for the supervisor's own messages. It is in the same directory as the log of
+ * the commands' output. */
 static int open_runtime_log(int dir)
 {
 	AUTO_FD logs = -1;
@@ -169,7 +174,8 @@ static int make_channels(struct launch *l, bool connect, struct starting *s, str
 	return 0;
 }
 
-/* Starts the supervisor of L. It comes up and waits for hand_over(). */
+/* Starts the supervisor of L. The supervisor starts and then waits for the record, which
+ * hand_over() sends. */
 static int begin_start(struct launch *l, bool connect, struct starting *s, struct err *e)
 {
 	int r;
@@ -200,13 +206,14 @@ static int begin_start(struct launch *l, bool connect, struct starting *s, struc
 	return r;
 }
 
-/* True if the supervisor may print messages: it has a log level, or is built with a sanitizer. */
+/* Returns true if the supervisor may print messages, because it has a log level or is built with
+ * a sanitizer. */
 static bool has_messages(const struct spec *s)
 {
 	return s->log_level || getenv("ASAN_OPTIONS");
 }
 
-/* Gives the record to the supervisor, with the lock and the file for messages. */
+/* Sends the supervisor the directory of the record, the lock and the file for messages. */
 static int hand_over(const struct launch *l, int dir, int lock, bool keep_log, struct err *e)
 {
 	AUTO_FD log = keep_log ? open_runtime_log(dir) : -1;
@@ -228,7 +235,8 @@ static int end_start(struct launch *l, struct starting *s, int r, struct err *e)
 	if (s->spawning && spawn_end(s->spawning, &l->child, r < 0 ? &ignored : e) < 0)
 		r = -1;
 	else if (s->spawning && r < 0)
-		IGNORE(child_wait(&l->child, &status)); /* R says already how the start ended */
+		/* the status is not needed, because R already says how the start ended */
+		IGNORE(child_wait(&l->child, &status));
 	if (r == 0) {
 		log_line(LOG_INFO, "started supervisor %d of sandbox '%s'", (int)l->child.pid,
 			 l->name);
@@ -239,7 +247,8 @@ static int end_start(struct launch *l, struct starting *s, int r, struct err *e)
 	return r;
 }
 
-/* Claims the name of a new sandbox, as record_create() does. Erases what a killed create left under that name. */
+/* Claims the name of a new sandbox by record_create(). If a `create` that was killed left a
+ * record under this name, erases that record first. */
 static int claim(const struct home *h, const struct spec *s, int *ret_dir, int *ret_lock,
 		 struct err *e)
 {
@@ -250,7 +259,7 @@ static int claim(const struct home *h, const struct spec *s, int *ret_dir, int *
 	if (r == 0 || e->code != ERR_EXISTS || record_load(h, s->name, &there, &none) == 0 ||
 	    none.code != ERR_NOT_FOUND)
 		return r;
-	leftover_sweep(h, s->name); /* another command may have swept it before us */
+	leftover_sweep(h, s->name); /* another command may have erased the record before us */
 	return record_create(h, s, ret_dir, ret_lock, e);
 }
 
@@ -286,7 +295,8 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 	if (r == 0)
 		return 0;
 	if (dir >= 0) {
-		IGNORE(record_retire(h, s->name)); /* if that fails, a later command sweeps */
+		/* if that fails, a later command erases the record */
+		IGNORE(record_retire(h, s->name));
 		IGNORE(record_erase(h, s->name, &ignored)); /* the user gets the first error */
 	}
 	drop_volumes(ret);
@@ -314,7 +324,7 @@ int launch_start(const struct home *h, const char *name, struct launch *ret, str
 	return end_start(ret, &start, r, e) < 0 ? failed(ret, STAGE_OTHER, e) : 0;
 }
 
-/* Waits until something can be read. Calls the tick meanwhile, so that a person sees progress. */
+/* Waits until the leash can be read. Meanwhile calls l->tick, so that a person sees progress. */
 static void wait_readable(const struct launch *l)
 {
 	struct pollfd p = { .fd = l->leash, .events = POLLIN };
@@ -339,7 +349,7 @@ static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e
 {
 	AUTO_BUF in = BUF_INIT(ANSWER_MAX_BYTES);
 	const char *text;
-	struct frame f = { 0 }; /* stays empty if no answer can be understood */
+	struct frame f = { 0 }; /* stays empty if the answer is no valid frame */
 	unsigned code;
 	int r;
 
@@ -368,7 +378,8 @@ static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e
 		take_warnings(l, f.body, warnings);
 		return 0;
 	}
-	/* The supervisor gives up its lock when it ends. Until then the sandbox would look as if it were starting. */
+	/* Wait until the supervisor has ended and its lock is free. Until then the sandbox would
+	 * look as if it were starting. */
 	IGNORE(poll(&(struct pollfd){ .fd = l->child.pidfd, .events = POLLIN }, 1, EXIT_WAIT_MS));
 	if (r < 0 || f.type != FRAME_ERROR || error_decode(f.body, &code, &text) < 0)
 		return err_set(e, ERR_PROTOCOL, "the supervisor's answer is not understood");
@@ -386,7 +397,7 @@ int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
 	if (r < 0) {
 		drop_volumes(l);
 		leftovers_sweep(
-			l->home); /* the supervisor is confined and may not be able to erase everything */
+			l->home); /* the supervisor is confined, so it may not have been able to erase everything */
 	}
 	return r;
 }

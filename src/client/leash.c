@@ -18,11 +18,11 @@ struct request {
 	void *arg;
 };
 
-/* DEPTH counts the callbacks that are running: a freed leash keeps its memory until the last of
- * them has returned. */
+/* `depth` counts the callbacks that are running. The memory of a freed leash is freed when the
+ * last callback has returned. */
 struct leash {
 	struct loop *loop;
-	int fd; /* -1: the sandbox is gone, or the leash was freed */
+	int fd; /* -1 if the sandbox is gone, or the leash was freed */
 	loop_id watch;
 	struct buf in;
 	struct buf out; /* what the socket has not taken yet */
@@ -135,7 +135,7 @@ static void hang_up(struct leash *l)
 	settle(l);
 }
 
-/* Tells the owner that the sandbox is gone, after answering every open request. */
+/* Answers every open request. Then tells the owner that the sandbox is gone. */
 static void be_gone(struct leash *l)
 {
 	struct err why;

@@ -1,6 +1,6 @@
 /*
- * The number of a stream is {serial, slot}. Each use of a slot has another serial, so a late frame never reaches the
- * next stream in the slot.
+ * The number of a stream consists of a serial number and the index of a slot. Each use of a slot has a new serial
+ * number. So a late frame of an old stream never reaches the next stream in the same slot.
  */
 #include "client/line.h"
 
@@ -18,21 +18,22 @@
 #define READ_BYTES 16384
 /* how many reads line_hear() does at most */
 #define HEAR_READS 64
-/* try again after this time: no event tells when the kernel takes descriptors again */
+/* how long to wait before we try again, because no event tells when the kernel accepts
+ * descriptors again */
 #define RETRY_NS (20 * NS_PER_MS)
 #define NOBODYS_STREAM 1u /* serials begin with 1, so no stream has this number */
 #define SLOT_BITS 8
 static_assert(LINE_STREAMS_MAX == 1u << SLOT_BITS, "a stream's number holds its slot");
 
 struct stream {
-	uint32_t number; /* 0: the slot is free */
+	uint32_t number; /* 0 if the slot is free */
 	struct line_user user;
 };
 
 struct line {
 	struct loop *loop; /* borrowed */
 	char *name;
-	int fd; /* -1: the line is down */
+	int fd; /* -1 if the line is down */
 	loop_id watch, retry, telling;
 	struct buf in;
 	uint32_t needs; /* the protocol version that line_need() asked for */
@@ -212,7 +213,8 @@ static void cut(struct line *n)
 	outbox_clear(&n->out);
 }
 
-/* Tells every stream and the owner that the line is down. A callback cannot open streams, but may close them. */
+/* Tells the user of every stream and the owner that the line is down. The callbacks cannot open
+ * streams, but may close them. */
 static void tell(struct line *n)
 {
 	loop_remove(n->loop, &n->telling);
@@ -262,8 +264,8 @@ void line_free(struct line *n)
 	leave(n);
 }
 
-/* Ends the line. Tells the streams and the owner at once, which is allowed because we are in a
- * callback of the loop. Returns 1. */
+/* Ends the line. Tells the users of the streams and the owner at once; this is allowed, because
+ * the loop has called us. Returns 1. */
 static int fail(struct line *n)
 {
 	cut(n);
@@ -287,7 +289,7 @@ static int too_old(struct line *n)
 	return 1;
 }
 
-/* Drops the messages for which pid 1 is too old, and tells their streams. */
+/* Drops the messages for which pid 1 is too old, and tells the users of their streams. */
 static void refuse_misfits(struct line *n)
 {
 	uint32_t stream;
@@ -334,7 +336,7 @@ static int take_hello(struct line *n, const struct frame *f)
 	return fail(n);
 }
 
-/* Takes an error without a stream, with which pid 1 refuses this connection. */
+/* Handles an ERROR frame without a stream, with which pid 1 refuses this connection. */
 static int take_refusal(struct line *n, const struct frame *f)
 {
 	const char *text;
@@ -368,7 +370,7 @@ static int take_frame(void *arg, const struct frame *f)
 	return n->fd < 0; /* the user may have closed the line */
 }
 
-/* Reads once. True if there may be more. */
+/* Reads once. Returns true if there may be more to read. */
 static bool hear(struct line *n)
 {
 	char chunk[READ_BYTES];
@@ -442,7 +444,8 @@ int line_new(struct loop *loop, const char *name, int fd, line_gone_fn *gone, vo
 		line_free(n);
 		return -1;
 	}
-	/* pid 1 says its HELLO together with its first answer. The PING makes it answer at once. */
+	/* pid 1 sends its HELLO together with its first answer. Because of the PING, it answers
+	 * at once. */
 	hello_encode(&hello);
 	frame_put(&hello, FRAME_PING, 0, NOBODYS_STREAM, NULL, 0);
 	if (line_send(n, LINE_REQUEST, &hello, NULL, 0, e) < 0) {

@@ -23,7 +23,7 @@ void outbox_init(struct outbox *o)
 	o->last = &o->first;
 }
 
-/* Takes the message *AT out of the queue and frees it. */
+/* Removes the message *AT from the queue and frees the message. */
 static void drop(struct outbox *o, struct outbox_message **at)
 {
 	struct outbox_message *m = *at;

@@ -12,8 +12,8 @@
 #include "base/compat.h"
 #include "base/io.h"
 
-/* a large pipe needs fewer turns of the loop; this is the most that the kernel allows an
- * ordinary user */
+/* with a large pipe, the loop needs fewer turns. This is the largest size that the kernel allows
+ * an ordinary user */
 #define FLOOD_PIPE_BYTES (1 << 20)
 
 void outlet_done(struct outlet *o)
@@ -52,7 +52,7 @@ static ssize_t write_now(struct outlet *o, const char *p, size_t n)
 
 		if (k >= 0 || errno != EOPNOTSUPP)
 			return k;
-		/* an old kernel cannot do a single non-blocking write: open the pipe a second time */
+		/* an old kernel cannot make a single write non-blocking, so open the pipe a second time */
 		o->own = io_reopen_nowait(o->fd, O_WRONLY);
 		if (o->own < 0)
 			o->kind = OUTLET_PLAIN;

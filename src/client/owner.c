@@ -22,7 +22,7 @@ static bool shares(const struct spec *s)
 	return false;
 }
 
-/* Returns true if USER is certainly root. Then the image's /etc/passwd need not be read. */
+/* Returns true if USER is certainly root, so that the image's /etc/passwd need not be read. */
 static bool is_root(const char *user)
 {
 	return !user || strcmp(user, "root") == 0 || strcmp(user, "0") == 0 ||
@@ -50,7 +50,7 @@ static int open_image(const struct home *h, const struct spec *s, const char *fo
 	int rc;
 
 	if (s->image.kind == IMAGE_DIR) {
-		/* if the path leads to another directory by now, the supervisor refuses it later */
+		/* if the path leads to another directory by now, the supervisor will refuse the path */
 		l->fd[0] = open(s->image.reference, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		l->n = l->fd[0] >= 0;
 		return 0;
@@ -70,7 +70,7 @@ static void read_file(const struct layers *l, const char *path, struct buf *out)
 
 	if (fd < 0 || io_read_to_end(fd, out) < 0)
 		buf_clear(out);
-	/* a NUL byte would hide the rest of the text: replace it */
+	/* replace each NUL byte, because it would hide the rest of the text */
 	for (size_t i = 0; i < out->n; i++)
 		if (out->p[i] == '\0')
 			out->p[i] = '?';
@@ -93,7 +93,8 @@ static int read_users(const struct home *h, const struct spec *s, struct buf *pa
 	return 0;
 }
 
-/* Looks up the user of S. Leaves *RET alone if the user is root or the image does not know the user. */
+/* Looks up the user of S. Does not change *RET if the user is root, or if the image does not
+ * know the user. */
 static int find_user(const struct home *h, const struct spec *s, struct spec_owner *ret,
 		     struct err *e)
 {
@@ -122,8 +123,8 @@ static bool names_owner(const struct spec *s)
 	return false;
 }
 
-/* Applies uid= and gid= of mounts. All shared files belong to the caller outside, so they can have only one owner
- * inside. */
+/* Applies the mount options `uid=` and `gid=`. On the host all shared files belong to the user who runs cordon, so
+ * in the sandbox they can have only one owner. */
 static int follow_mounts(const struct spec *s, struct spec_owner *o, struct err *e)
 {
 	for (size_t i = 0; i < s->n_mounts; i++) {
@@ -160,7 +161,8 @@ static int check_ids(const struct spec *s, struct err *e)
 			s->user ? s->user : "root");
 }
 
-/* Makes the layers whose files have the owners that the sandbox needs, if the store lacks them. */
+/* If the store has no form of the layers with the owners that the sandbox needs, makes this
+ * form. */
 static int make_layers(const struct home *h, const struct image_fetch *f, const struct spec *s,
 		       struct err *e)
 {
@@ -193,7 +195,7 @@ int owner_find(const struct home *h, const struct image_fetch *f, struct spec *s
 		return 0;
 	if (find_user(h, s, &s->owner, e) < 0)
 		return -1;
-	/* in most sandboxes the user is root: then we need not look up our ids */
+	/* in most sandboxes the user is root, and then we need not look up our ids */
 	if ((!s->owner.set && !names_owner(s)) || own_ids_have_range(own_ids_may_mount()))
 		return 0;
 	if (follow_mounts(s, &s->owner, e) < 0)

@@ -1,6 +1,6 @@
 /*
- * A command with pipes: we hold our ends of the command's pipes and copy between them and our own descriptors. pid 1 only
- * tells the start and the end.
+ * Runs a command with pipes. We copy bytes between our ends of the command's pipes and our own descriptors. pid 1
+ * only reports the start and the end of the command.
  */
 #include <errno.h>
 #include <poll.h>
@@ -42,8 +42,8 @@ static void count(struct piped *p, const struct stream *s, size_t n)
 		drain_read(&p->drain, s->which, n, p->drain.alone ? 0 : clock_mono_ns());
 }
 
-/* If much output comes and none of it is logged, moves it from pipe to pipe in the kernel. True
- * if something was moved. */
+/* If much output comes and none of it is logged, lets the kernel move it from pipe to pipe.
+ * Returns true if something was moved. */
 static bool pass_flood(struct piped *p, struct stream *s)
 {
 	size_t n = outlet_pass(&s->to, s->pipe);
@@ -55,15 +55,15 @@ static bool pass_flood(struct piped *p, struct stream *s)
 	return n > 0;
 }
 
-/* True if our output has taken everything. */
+/* Returns true if our output has taken everything. */
 static bool flush(struct piped *p, struct stream *s)
 {
 	return !outlet_waits(&s->to) ||
 	       (run_wrote(p->run, outlet_flush(&s->to)) && !outlet_waits(&s->to));
 }
 
-/* Copies one chunk of output, and closes the pipe at the end of the output. True if something
- * was read. */
+/* Copies one chunk of output, and closes the pipe at the end of the output. Returns true if
+ * something was read. */
 static bool pump_out(struct piped *p, struct stream *s)
 {
 	struct run *r = p->run;
@@ -146,7 +146,8 @@ static int drain(struct piped *p)
 	struct run *r = p->run;
 	struct stream *out = &p->out, *err = &p->err;
 	struct drain *d = &p->drain;
-	/* the first read of the clock is expensive, and a command without background processes needs no clock */
+	/* without background processes we need not read the clock, and the first reading of the
+	 * clock is expensive */
 	bool alone = r->call.end.alone;
 
 	drain_begin(d, alone, alone ? 0 : clock_mono_ns(), pipe_held(out->pipe),
@@ -176,7 +177,8 @@ static int drain(struct piped *p)
 	}
 }
 
-/* Hands pid 1 the read ends of pipes that are still open, so that background processes never get SIGPIPE. */
+/* Passes the read ends of pipes that are still open to pid 1, so that background processes never
+ * get SIGPIPE. */
 static void leave(struct piped *p)
 {
 	struct run *r = p->run;
@@ -201,7 +203,7 @@ static int copy_until_end(struct piped *p)
 
 	while (!r->call.ended) {
 		bool hear = !tap_waits(&r->tap);
-		/* a command that never starts must consume no input: `run` may try once more */
+		/* read no input before the command has started, because `run` may start it a second time */
 		bool want_in = r->call.id && p->in_pipe >= 0 && p->in_n == 0 && r->in_open;
 		struct pollfd fds[] = {
 			{ .fd = r->c->fd, .events = POLLIN },
@@ -252,7 +254,7 @@ static int start(struct piped *p)
 	int fds[3];
 	int k;
 
-	/* if our input is a terminal (--no-tty) or /dev/null, the command's input is empty */
+	/* if our input is a terminal (with `--no-tty`) or /dev/null, the command's input is empty */
 	r->in_open = q->in >= 0 && !inlet_is_null(q->in) && !isatty(q->in);
 	k = pipes_open(&made, joined);
 	if (k < 0)

@@ -22,7 +22,7 @@ static int open_pipe(int pair[2], int ours)
 {
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return -1;
-	/* 0666, because the command may open /dev/stdout again under its own ids */
+	/* 0666, because the command has other ids and may open /dev/stdout again */
 	if (fchmod(pair[0], 0666) < 0)
 		return -1;
 	return fcntl(pair[ours], F_SETFL, O_NONBLOCK);

@@ -9,8 +9,8 @@
 
 #define HOST_BASH "/bin/bash"
 
-/* Checks a flat root disk before anything is fetched. If a flat disk is impossible and only the configuration file asks
- * for one, the sandbox gets a plain layer, as `inspect` shows. */
+/* Checks a flat root disk before anything is fetched. If a flat disk is impossible, and only the configuration
+ * file asks for it, the sandbox gets a plain layer. `inspect` shows this. */
 static int check_flat(struct spec *s, struct err *e)
 {
 	struct spec_root_disk *d = &s->image.root_disk;
@@ -33,7 +33,8 @@ static int check_flat(struct spec *s, struct err *e)
 	return image_check_flat("--root-disk", "flat", e);
 }
 
-/* If the caller has named no shell, commands of the image `host` get the bash of the host, if the host has one. */
+/* For the image `host`: if the user has named no shell and the host has bash, the shell is the
+ * host's bash. */
 static void choose_shell(struct spec *s)
 {
 	if (s->image.kind == IMAGE_HOST && !s->shell && access(HOST_BASH, X_OK) == 0)

@@ -62,7 +62,8 @@ static void digest_of(const struct project *p, char out[SHA256_HEX_BYTES])
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* Checks the file behind the O_PATH descriptor FD: only its owner, who is our user, may write to it. */
+/* Checks the file of the O_PATH descriptor FD. It must belong to our user, and no other user may
+ * write to it. */
 static int check_owner(int fd, const char *path, struct err *e)
 {
 	struct stat st;
@@ -118,8 +119,8 @@ static bool same_directory(int a, int b)
 	       one.st_ino == two.st_ino;
 }
 
-/* Goes up from *DIR until a directory has an entry PROJECT_FILE. *DIR becomes that directory, and *RET_FD is the
- * entry. If no directory up to the root has it, *RET_FD is -1. */
+/* Goes up from *DIR to the first directory that has an entry PROJECT_FILE. *DIR becomes that directory, and
+ * *RET_FD is a descriptor of the entry. If no directory has such an entry, *RET_FD is -1. */
 static int climb(int *dir, int *ret_fd, struct err *e)
 {
 	for (;;) {
@@ -147,7 +148,8 @@ static char *in_directory(int dir)
 	return path ? xasprintf("%s/" PROJECT_FILE, strcmp(path, "/") == 0 ? "" : path) : NULL;
 }
 
-/* Remembers the path of the next project file further up. The question to the user names it. */
+/* Remembers the path of the next project file further up, because the question to the user names
+ * this path. */
 static void look_above(struct project *p, int *dir)
 {
 	AUTO_FD fd = -1;
@@ -267,8 +269,9 @@ int project_allow(const struct project *p, const struct home *h, struct err *e)
 	json_writer_init(&w, &text, 2);
 	json_begin_object(&w);
 	json_key_str(&w, "digest", digest);
-	if (utf8_valid(p->file[0].path,
-		       strlen(p->file[0].path))) /* for people who read the record */
+	if (utf8_valid(
+		    /* the path is only for people who read this file */
+		    p->file[0].path, strlen(p->file[0].path)))
 		json_key_str(&w, "path", p->file[0].path);
 	json_end_object(&w);
 	buf_add_char(&text, '\n');

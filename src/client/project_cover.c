@@ -1,4 +1,5 @@
-/* Read-only mounts over the files of a project, wherever a sandbox would show them. */
+/* Puts read-only mounts over the files of a project at all places where the sandbox would show
+ * these files. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "spec/grammar.h"
 #include "spec/spec.h"
 
-/* Every place below one shared directory that shows the file. */
+/* All paths below one shared directory at which the file can be reached. */
 struct places {
 	struct strv below;
 };
@@ -18,8 +19,8 @@ static void note(void *arg, const char *below)
 	strv_add(&((struct places *)arg)->below, below);
 }
 
-/* PATH is a guest path in mount OUTER (SIZE_MAX: in the root). Returns true if another mount below OUTER covers
- * PATH. */
+/* PATH is a path of the sandbox. It lies in the mount with the index OUTER, or in the root if OUTER is SIZE_MAX.
+ * Returns true if another mount below OUTER covers PATH. */
 static bool is_covered(const struct spec *s, size_t outer, const char *path)
 {
 	size_t n = outer == SIZE_MAX ? 0 : strlen(s->mount[outer].guest);
@@ -31,14 +32,15 @@ static bool is_covered(const struct spec *s, size_t outer, const char *path)
 	return false;
 }
 
-/* Mounts FILE read-only at PATH, with the owner options of the mount OUTER, in which PATH lies. */
+/* Adds a read-only mount of FILE at PATH. PATH lies in the mount OUTER, and the new mount gets
+ * the owner options of OUTER. */
 static int cover_one(const struct project_text *file, struct spec *s, size_t outer,
 		     const char *path, struct err *e)
 {
 	struct spec_mount m = { .kind = MOUNT_BIND, .want = WANT_FILE, .readonly = true };
 	AUTO_FD fd = -1;
 
-	/* the path is canonical, so a link in it was made meanwhile: do not follow it */
+	/* the path was canonical; if it has a link now, the link was made since, and is not followed */
 	if (identity_open(file->path, &m.identity, &fd, e) < 0)
 		return -1;
 	if (outer != SIZE_MAX) {
@@ -54,7 +56,8 @@ static int cover_one(const struct project_text *file, struct spec *s, size_t out
 	return spec_take_mount(s, PROJECT_FILE, path, &m, e);
 }
 
-/* Covers FILE below the shared directory FD, which is mount OUTER, or the root if OUTER is SIZE_MAX. */
+/* Covers FILE below the shared directory FD. FD is the mount OUTER, or the root if OUTER is
+ * SIZE_MAX. */
 static int cover_below(const struct mounts *m, const struct project_text *file,
 		       const struct location *what, struct spec *s, size_t outer, int fd,
 		       struct err *e)

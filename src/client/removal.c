@@ -54,12 +54,14 @@ void leftovers_sweep(const struct home *h)
 
 int leftovers_sweep_range(const struct home *h, struct err *e)
 {
-	/* the supervisor, with the help of newuidmap, erases what we cannot erase */
+	/* the program cordon-supervisor erases the files that we cannot erase, with the help of
+	 * newuidmap */
 	IGNORE(record_sweep(h, release));
 	return ask_supervisor(h, "--sweep", NULL, e);
 }
 
-/* Deletes everything of a sandbox that is down. The caller holds LOCK, which may be closed here. */
+/* Deletes everything of a sandbox that is down. The caller holds LOCK. This function may close
+ * it. */
 static int erase(const struct home *h, const char *name, int dir, int *lock, struct err *e)
 {
 	struct state last;
@@ -75,7 +77,8 @@ static int erase(const struct home *h, const char *name, int dir, int *lock, str
 		return err_sys(e, -r, "take sandbox '%s' out of the list", name);
 	if (record_erase(h, name, e) == 0)
 		return 0;
-	/* the supervisor that helps below does not touch a record that is locked */
+	/* release the lock, because the program that leftovers_sweep_range() runs leaves locked
+	 * records alone */
 	fd_closep(lock);
 	if (e->code != ERR_DENIED || leftovers_sweep_range(h, e) < 0)
 		return -1;

@@ -33,8 +33,8 @@ static bool began_alternate(const struct replay *r)
 	struct screen s[2] = { { 0 }, { 0 } };
 
 	screen_feed(&s[1], "\033[?1049h", 8);
-	/* s[0] began on the ordinary screen, s[1] on the alternate one: the first sequence that switches screens
-	 * changes only one of them */
+	/* s[0] began on the ordinary screen, s[1] on the alternate screen. The first sequence that switches
+	 * screens changes only one of the two */
 	for (size_t i = 0; i < r->out.n; i++) {
 		screen_take(&s[0], (unsigned char)r->out.p[i]);
 		screen_take(&s[1], (unsigned char)r->out.p[i]);
@@ -46,8 +46,8 @@ static bool began_alternate(const struct replay *r)
 	return screen_is_alternate(&r->now);
 }
 
-/* Adds to TEXT what was printed on the ordinary screen since the screen was last erased. Returns where in TEXT the output
- * begins that no client got before. */
+/* Adds what was printed on the ordinary screen since the screen was last erased to TEXT. Returns the offset in
+ * TEXT from which on no client has got the output before. */
 static size_t add_ordinary(const struct replay *r, struct buf *text)
 {
 	size_t fresh_at = r->out.n > r->fresh ? r->out.n - r->fresh : 0, fresh = 0, begin = 0;

@@ -24,7 +24,7 @@ int sandbox_list_load(const struct home *h, struct sandbox_list *ret, struct err
 				leftover_sweep(h, names.name[i]);
 			continue;
 		}
-		/* a list of hundreds must not hold hundreds of descriptors */
+		/* close the directory, because a long list must not hold hundreds of descriptors */
 		fd_closep(&ret->item[ret->n].dir);
 		ret->n++;
 	}

@@ -18,7 +18,8 @@ const char *const source_rules_system[SOURCE_RULES_SYSTEM] = {
 	"/etc", "/proc", "/sys", "/dev", "/root", "/boot", "/run", "/var/run",
 };
 
-/* Returns true if PATH is DIR or lies in DIR. If DIR is a link, PATH may also lie in the target. */
+/* Returns true if PATH is DIR or lies in DIR. If DIR is a link, also returns true if PATH lies
+ * in the target of the link. */
 static bool covers(const char *dir, const char *path)
 {
 	AUTO_FREE char *real = realpath(dir, NULL);
@@ -99,7 +100,8 @@ static int make_below(int *dir, const char *rest, const char *path, struct err *
 	return 0;
 }
 
-/* Opens the part of PATH that exists. Judges the canonical path that PATH would have if it existed. */
+/* Opens the deepest existing directory of PATH. Judges the canonical path that PATH would have
+ * if all of it existed. */
 static int judge_missing(const struct source_rules *r, const char *path, const char **ret_rest,
 			 int *ret_dir, struct err *e)
 {

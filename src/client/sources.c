@@ -11,8 +11,8 @@
 #include "spec/grammar.h"
 #include "state/places.h"
 
-/* Refuses what the process engine cannot do. Owners and quotas are checked later by the supervisor, because they depend
- * on the user who starts the sandbox. */
+/* Refuses mount options that the process engine cannot fulfil. The supervisor checks owners and quotas later,
+ * because they depend on the user who starts the sandbox. */
 static int check_promises(const struct spec_mount *m, struct err *e)
 {
 	if (m->quota_mib && m->kind == MOUNT_BIND) {
@@ -87,8 +87,8 @@ static void note(void *arg, const char *below)
 	*(bool *)arg = true;
 }
 
-/* Sets *RET to the part of our state that contains PATH, or to NULL. With SHOWS, also finds a part that lies in
- * PATH. */
+/* Sets *RET to the part of our state that contains PATH, or to NULL. If SHOWS is true, also finds a part of our
+ * state that lies in PATH. */
 static int find_state(const struct view *v, const char *path, const struct identity *id, bool shows,
 		      const char **ret, struct err *e)
 {
@@ -215,8 +215,9 @@ static int make_missing(const struct spec *s, const struct source_rules *r, size
 	return 0;
 }
 
-/* Applies the rules to the paths as they were written, so that a forbidden path gets the same
- * error whether it exists or not. judge() applies the rules again to the objects that are held. */
+/* Applies the rules to the paths as the user wrote them, so that a forbidden path gives the same
+ * error whether it exists or not. Later judge() applies the rules again, to the objects that
+ * were found. */
 static int foresee(const struct spec *s, const struct source_rules *r, size_t *ret_mount,
 		   struct err *e)
 {
@@ -230,14 +231,15 @@ static int foresee(const struct spec *s, const struct source_rules *r, size_t *r
 	return 0;
 }
 
-/* Remembers the paths as they were written, if the rules want to compare them. */
+/* If the rules are `literal`, remembers the paths as the user wrote them, for compare(). */
 static void remember(const struct spec *s, const struct source_rules *r, struct strv *ret)
 {
 	for (size_t i = 0; r && r->literal && i < s->n_mounts; i++)
 		strv_add(ret, is_path(&s->mount[i]) ? s->mount[i].source : "");
 }
 
-/* Refuses links. A held path is canonical, so if it differs from the written path, the written path led over a link. */
+/* Refuses links. The path that was found is canonical. If it differs from the path that the user
+ * wrote, that path led over a link. */
 static int compare(const struct spec *s, const struct strv *written, size_t *ret_mount,
 		   struct err *e)
 {
@@ -263,7 +265,7 @@ static int hold(struct spec *s, const struct source_rules *r, size_t *ret_mount,
 	return result;
 }
 
-/* Applies the rules to every held path. */
+/* Applies the rules to the canonical path of every object that was found. */
 static int judge(const struct spec *s, const struct source_rules *r, size_t *ret_mount,
 		 struct err *e)
 {
@@ -302,7 +304,8 @@ int sources_hold(struct spec *s, const char *image_word, const struct source_rul
 	AUTO_VIEW v = { 0 };
 
 	*ret_mount = 0;
-	/* each path is looked up once, here. So a missing path is an error before anything of the sandbox is made */
+	/* each path is looked up only here. So if a path is missing, this is found before
+	 * anything of the sandbox is made */
 	if (foresee(s, rules, ret_mount, e) < 0 || make_missing(s, rules, ret_mount, e) < 0 ||
 	    hold(s, rules, ret_mount, e) < 0 || judge(s, rules, ret_mount, e) < 0)
 		return -1;

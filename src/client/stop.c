@@ -19,14 +19,18 @@
 #define SUPERVISOR "cordon-supervisor"
 /* how long to wait for the lock of a supervisor whose sockets are gone */
 #define GONE_WAIT_MS 2000
-#define STOP_TRIES 3   /* a supervisor without free descriptors or memory hangs up, so try again */
-#define HUNG_UP_MS 500 /* after a hang-up: how long to wait for the end before the next try */
+/* a supervisor without free descriptors or memory closes the connection, so we try again */
+#define STOP_TRIES 3
+/* how long to wait for the sandbox's end after the connection was closed, before the next try */
+#define HUNG_UP_MS 500
 #define DEFAULT_GRACE_MS 2000
-#define GRACE_MAX_MS 600000 /* the longest grace that a supervisor accepts from its environment */
+/* the longest grace period that a supervisor accepts from its environment */
+#define GRACE_MAX_MS 600000
 
 /* --- by force -------------------------------------------------------------------------------- */
 
-/* True if PID runs "cordon-supervisor NAME". The pid may have been reused for another program. */
+/* Returns true if PID runs "cordon-supervisor NAME". Otherwise the pid belongs to another
+ * program by now. */
 static bool is_supervisor(pid_t pid, const char *name)
 {
 	AUTO_FREE char *path = xasprintf("/proc/%d/cmdline", (int)pid);
@@ -38,8 +42,9 @@ static bool is_supervisor(pid_t pid, const char *name)
 	       memcmp(is.p, want.p, is.n) == 0;
 }
 
-/* Kills a supervisor that does not answer. PEER is the process that took our last connection, or
- * 0. The pid in the record may still be the pid of the previous supervisor. */
+/* Kills a supervisor that does not answer. PEER is the process that accepted our last
+ * connection, or 0. We prefer PEER, because the pid in the record may still be that of the
+ * previous supervisor. */
 static void kill_supervisor(const struct home *h, const char *name, pid_t peer)
 {
 	AUTO_RECORD r = RECORD_NONE;
@@ -71,10 +76,11 @@ static int wait_down(const struct home *h, const char *name, unsigned wait_ms, s
 	return -1;
 }
 
-/* Asks the supervisor to stop the sandbox and waits. Returns 1 if the sandbox is down and the supervisor has given up
- * its lock, 0 if the supervisor hung up before that, or -errno. We cannot watch the lock, because the next supervisor
- * may already have it. If UNSAID, the request names no grace, and the supervisor takes the grace from its own
- * environment. We do not know that grace, so we wait as long as the supervisor answers other questions. */
+/* Asks the supervisor to stop the sandbox and waits. Returns 1 if the sandbox is down and the supervisor has
+ * released its lock, 0 if the supervisor closed the connection before that, or -errno. We cannot watch the lock,
+ * because the next supervisor may already have it. If UNSAID is true, the request has no grace period, and the
+ * supervisor takes the one of its own environment. We do not know how long that is, so we wait as long as the
+ * supervisor answers other questions. */
 static int ask_to_stop(const struct home *h, const char *name, int fd, uint64_t grace, bool unsaid)
 {
 	uint64_t deadline = clock_mono_ns() + (grace + CONTROL_ANSWER_MS) * NS_PER_MS;
@@ -103,7 +109,7 @@ static int ask_to_stop(const struct home *h, const char *name, int fd, uint64_t 
 	return r == -EPIPE ? 0 : r;
 }
 
-/* The grace that our environment asks for. False if it asks for none. */
+/* Gets the grace period that our environment sets. Returns false if it sets none. */
 static bool grace_of_caller(uint64_t *ret_ms)
 {
 	const char *text = getenv("MSB_SHUTDOWN_FLUSH_TIMEOUT_MS");

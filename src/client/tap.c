@@ -6,12 +6,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-/* if this much output came before the command's number is known, the client stops
+/* if this much output has come and the command's number is still unknown, the client stops
  * reading */
 #define HELD_BYTES 65536
 /* room for HELD_BYTES and one more chunk of each output */
 #define EARLY_MAX_BYTES (4 * HELD_BYTES)
-/* Logging may take one part in 8 of the command's time. When it takes more, records are dropped. */
+/* Logging may take 1/8 of the command's time. If it takes more, records are dropped. */
 #define LOG_SHARE_DIVISOR 8
 #define LOG_FREE_NS (100 * NS_PER_MS) /* logging may take this long before any record is dropped */
 
@@ -110,7 +110,7 @@ void tap_number(struct tap *t, uint64_t id)
 void tap_done(struct tap *t)
 {
 	if (!t->numbered)
-		tap_number(t, 0); /* pid 1 never told the number: the records have none */
+		tap_number(t, 0); /* pid 1 never told the number, so the records have none */
 	if (t->open) {
 		tap_mark(t, LOG_OUTPUT);
 		execlog_close(&t->log);

@@ -1,7 +1,7 @@
 /*
- * A command with a terminal. Input and output are frames, and each side sends only as many bytes as the other has
- * granted. The caller has made its own terminal raw (cli/console). A descriptor of the caller becomes readable when the
- * size of that terminal changes.
+ * Runs a command with a terminal. Input and output are frames, and each side sends only as many bytes as the other
+ * side has granted. cli/console.h has already made the user's terminal raw. It also gives us a descriptor that
+ * becomes readable when the size of this terminal changes.
  */
 #include <errno.h>
 #include <poll.h>
@@ -42,8 +42,8 @@ static void read_keys(struct run *r, struct keys *keys)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0 && r->q->resized >= 0) {
-		/* A raw terminal has no end of input, so its window was closed. The command must not get an end of
-		 * input, because a shell would exit. */
+		/* A raw terminal never reports the end of input, so its window was closed. We do not tell the
+		 * command of an end of input, because a shell would exit. */
 		r->result->hung_up = true;
 		return;
 	}
@@ -51,7 +51,7 @@ static void read_keys(struct run *r, struct keys *keys)
 		leaves = keys_scan(keys, chunk, (size_t)n, &input);
 	else
 		keys_flush(keys, &input);
-	call_input(&r->call, input.p, input.n, &b); /* the credit suffices for all of it */
+	call_input(&r->call, input.p, input.n, &b); /* the credit is enough for all bytes */
 	if (n <= 0) {
 		r->in_open = false;
 		call_input_end(&r->call, &b);
@@ -66,10 +66,10 @@ int run_terminal(struct run *r)
 {
 	struct keys keys = { .key = r->q->detach_keys, .n = r->q->n_detach_keys };
 
-	/* a script that attaches with </dev/null must not end the command's input */
+	/* if a script attaches with its stdin from /dev/null, this must not end the command's input */
 	r->in_open = r->q->in >= 0 && !(r->attached && inlet_is_null(r->q->in));
 	if (r->q->resized >= 0)
-		send_size(r); /* after a detach, the caller may attach from another terminal */
+		send_size(r); /* the user may attach from another terminal than before */
 	while (!r->call.ended && !r->result->detached && !r->result->hung_up &&
 	       !r->result->broken_output) {
 		struct pollfd p[] = {

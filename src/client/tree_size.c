@@ -18,7 +18,7 @@ struct walk {
 	struct tree_size size;
 };
 
-/* Enters the directory FD, which the walk owns from now on. */
+/* Enters the directory FD. The walk takes over FD. */
 static int enter(struct walk *w, int fd, struct err *e)
 {
 	DIR *d = NULL;

@@ -8,7 +8,8 @@
 #include "state/record_config.h"
 #include "state/record_lock.h"
 
-/* Tells the supervisor to take over what changed: the bits of LIVE (enum update_what). */
+/* Tells the supervisor to apply the parts of the configuration that LIVE names (bits of enum
+ * update_what). */
 static int tell_supervisor(const struct home *h, const char *name, unsigned live, struct err *e)
 {
 	AUTO_BUF number = BUF_INIT(64), frame = BUF_INIT(128), body = BUF_INIT(4096);
@@ -29,8 +30,8 @@ static int tell_supervisor(const struct home *h, const char *name, unsigned live
 	return body.n ? err_set(e, ERR_UNSUPPORTED, "%s", buf_str(&body)) : 0;
 }
 
-/* Writes both files, or neither. The active configuration is written first, so that no reader takes a change as active
- * if the change waits for the next start. */
+/* Writes both files, or neither. The active configuration is written first. Otherwise a reader could believe that
+ * a change is active although it waits for the next start. */
 static int write_both(const struct record *r, const struct spec *next, const struct spec *active,
 		      const struct spec *before, struct err *e)
 {
@@ -61,7 +62,7 @@ int sandbox_update(const struct home *h, const struct record *r, const struct sp
 		return -1;
 	if (!live || tell_supervisor(h, r->spec.name, live, e) == 0)
 		return 0;
-	/* put back what was there; the caller gets the first error */
+	/* write the old configurations again; the caller gets the first error */
 	IGNORE(write_both(r, &now.spec, before, before, &ignored));
 	return -1;
 }

@@ -23,10 +23,10 @@ struct walk {
 	struct buf todo; /* pids, as a stack */
 	uint64_t ticks, own_pages, read_bytes, write_bytes, processes;
 	bool complete;   /* no process was left out */
-	bool io_visible; /* the kernel shows us how much the processes read and write */
+	bool io_visible; /* the kernel lets us see how much the processes read and write */
 };
 
-/* Reads a file below PROC into B. False if the file is gone. */
+/* Reads a file below PROC into B. Returns false if the file is gone. */
 static bool slurp(int proc, const char *file, struct buf *b)
 {
 	buf_clear(b);
@@ -127,7 +127,7 @@ static void add_process(struct walk *w, uint64_t pid)
 	snprintf(path, sizeof(path), "/proc/%llu", (unsigned long long)pid);
 	proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0)
-		return; /* the process has ended, and its parent has its figures now */
+		return; /* the process has ended, and its figures were added to those of its parent */
 	w->processes++;
 	if (slurp(proc, "stat", &text))
 		add_stat(w, &text);

@@ -4,7 +4,7 @@
 #include "client/sandbox.h"
 #include "client/stop.h"
 
-/* Starts the sandbox. START waits for a sandbox that is on its way down. */
+/* Starts the sandbox. If the sandbox is stopping, START waits until it is down. */
 static int start_it(const struct home *h, const char *name, visit_start *start, struct err *e)
 {
 	AUTO_RECORD r = RECORD_NONE;
@@ -30,7 +30,8 @@ int visit_open(struct visit *v, const struct home *h, const char *name, visit_st
 	if (r == 0 || e->code != ERR_NOT_RUNNING)
 		return r;
 	client_done(&v->client);
-	if (start_it(h, name, start, e) < 0) /* ERR_BUSY: another command has started it */
+	/* ERR_BUSY means that another command has started the sandbox */
+	if (start_it(h, name, start, e) < 0)
 		return e->code == ERR_BUSY ? client_open(&v->client, h, name, &late) : -1;
 	v->started = true;
 	return client_open(&v->client, h, name, e);

@@ -32,7 +32,8 @@ int answer_read(struct str text, int64_t seq, struct json_doc **ret, struct faul
 	return 1;
 }
 
-/* Adds the text of a stream. Cuts the text to what the buffer holds. */
+/* Adds the text of an output stream to OUT. If the text is longer than the buffer allows, cuts
+ * it. */
 static bool take_stream(const struct json_value *data, const char *key, struct buf *out)
 {
 	const struct json_value *v = json_get(data, key);

@@ -16,14 +16,15 @@
 #define OUR_SERVER "cordon-box"
 #define TOKEN_VARIABLE "LANGBOT_BOX_CONTROL_TOKEN"
 #define INSTANCE_VARIABLE "LANGBOT_BOX_TRUSTED_INSTANCE_UUID"
-#define TOKEN_BYTES 32 /* printed in hex */
+#define TOKEN_BYTES 32 /* bytes of the random token, which is written in hex */
 #define END_WAIT_NS (2 * NS_PER_SEC)
 
 extern char **environ;
 
 /* --- starting ---------------------------------------------------------------------------------- */
 
-/* Makes the child's environment: ours, with the server's two variables replaced. */
+/* Makes the child's environment. It is our environment with new values for the two variables of
+ * the server. */
 static int make_environment(const struct runtime_config *c, char ***ret, struct fault *f)
 {
 	unsigned char token[TOKEN_BYTES];
@@ -67,7 +68,8 @@ static int find_program(const struct runtime_config *c, char **ret, struct fault
 	return *ret ? 0 : fault_set(f, FAULT_BOX, "box.runtime.command: no program '%s'", name);
 }
 
-/* Returns the words of the command, borrowed. Our own server listens on loopback, so no other machine reaches it. */
+/* Returns the words of the command; the caller does not own them. If we start our own server, it
+ * listens only on loopback, so that no other machine can reach it. */
 static const char **make_words(const struct runtime_config *c)
 {
 	static const char *const ours[] = { OUR_SERVER, "--stdio-control", "--host=127.0.0.1",
