@@ -55,7 +55,8 @@ static uint64_t deadline_of(const struct endpoint *p, enum endpoint_action actio
 	return until;
 }
 
-/* Returns the instance id that we send. A server that is not our child gets an id only if one is configured. */
+/* Returns the instance id that we send. If the server is not our child, we send an id only if
+ * one is configured. */
 static const char *instance_of(const struct endpoint *p)
 {
 	if (p->config->instance)
@@ -139,7 +140,8 @@ int endpoint_call(struct endpoint *p, enum endpoint_action action, struct str da
 
 /* --- beginning and end ------------------------------------------------------------------------- */
 
-/* Writes the configuration without the member `runtime`, which configures us and not the server. */
+/* Writes the configuration without the member `runtime`, because this member is for us and not
+ * for the server. */
 static void put_config(const struct json_value *box, struct buf *out)
 {
 	struct json_writer w;

@@ -11,9 +11,9 @@
 
 /* more than a record of TLS, so that TLS never keeps decrypted bytes */
 #define READ_BYTES (64u << 10)
-/* enough for a message of 16 MiB in which every byte is escaped */
+/* enough for a message of 16 MiB if every byte is escaped */
 #define PENDING_MAX_BYTES (128u << 20)
-#define RECEIVED_MAX_BYTES (1u << 20) /* the decoders hold longer messages */
+#define RECEIVED_MAX_BYTES (1u << 20) /* a longer message is kept by the decoder */
 
 void link_init(struct link *l, int in, int out, bool websocket, struct interrupt *i)
 {
@@ -128,7 +128,8 @@ static void put_ping(struct link *l, uint64_t now)
 	l->pong_by_ns = now + l->ping_ns;
 }
 
-/* Sends a ping when it is due. Fails if a ping got no answer in time. Lowers *UNTIL to the time of the next check. */
+/* Sends a ping if it is time for one. Fails if the server did not answer a ping in time. If the
+ * next check comes before *UNTIL, lowers *UNTIL to the time of the check. */
 static int keep_alive(struct link *l, uint64_t *until, struct fault *f)
 {
 	uint64_t now = clock_mono_ns();

@@ -80,7 +80,8 @@ static bool is_temporary(int error)
 	       error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
 }
 
-/* Tries all addresses of the name. The deadline does not bound the resolver, which has its own time limits. */
+/* Tries all addresses of the name. The deadline does not apply to the lookup of the name, which
+ * has time limits of its own. */
 static int connect_to(const struct address *a, const struct interrupt *i, uint64_t deadline_ns,
 		      struct fault *f)
 {

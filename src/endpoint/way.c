@@ -35,7 +35,7 @@ static int exec(struct way *w, const struct box_spec *s, struct outcome *ret, st
 	return answer_read_outcome(answer_data(answer), ret, f);
 }
 
-/* Gives the array of the runtime's sessions. The array lives in *ANSWER. */
+/* Gets the array of the runtime's sessions. The array is a part of *ANSWER. */
 static int get_sessions(struct way *w, struct json_doc **answer, const struct json_value **ret,
 			struct fault *f)
 {

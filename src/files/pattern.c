@@ -23,8 +23,8 @@ int pattern_read(struct pattern *p, struct str text)
 	return p->n ? 0 : -EINVAL;
 }
 
-/* Takes a set `[…]` off REST, which begins behind the bracket `[`. Returns 1 if C is in the set, 0 if not, or -1 if the
- * set does not end. In the last case `[` stands for itself. */
+/* REST begins after the bracket `[` of a set `[…]`. Removes the set from REST. Returns 1 if C is in the set, or 0
+ * if it is not. Returns -1 if the set has no end; then the `[` is an ordinary character. */
 static int take_set(struct str *rest, uint32_t c)
 {
 	struct str at = *rest;
@@ -49,7 +49,8 @@ static int take_set(struct str *rest, uint32_t c)
 	return -1;
 }
 
-/* Takes one element of a pattern off PART. Returns true if it matches C. */
+/* Removes one element of the pattern from the front of PART. Returns true if the element matches
+ * C. */
 static bool take_element(struct str *part, uint32_t c)
 {
 	uint32_t x = unicode_take(part);
@@ -100,8 +101,8 @@ static size_t split(struct str path, struct str *name)
 	return path.p ? 0 : n;
 }
 
-/* Works like match_name(), with components instead of characters and `**` instead of `*`. Every pattern is read as if it
- * began with `**`. */
+/* Works like match_name(), but with components instead of characters, and `**` instead of `*`. Every pattern means
+ * the same as if it began with `**`. */
 bool pattern_matches(const struct pattern *p, struct str path)
 {
 	struct str name[PATTERN_DEPTH_MAX];

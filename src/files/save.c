@@ -16,7 +16,8 @@ bool save_is_unchanged(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Returns 1 and the state of NAME, 0 if NAME does not exist, or -errno if it must not be written to. */
+/* Reads the state of the file NAME into RET and returns 1. Returns 0 if NAME does not exist, or
+ * -errno if we must not write to it. */
 static int look(int dir, const char *name, struct stat *ret)
 {
 	if (fstatat(dir, name, ret, AT_SYMLINK_NOFOLLOW) < 0)
@@ -26,7 +27,8 @@ static int look(int dir, const char *name, struct stat *ret)
 	return S_ISLNK(ret->st_mode) ? -ELOOP : S_ISDIR(ret->st_mode) ? -EISDIR : -EINVAL;
 }
 
-/* Makes a file without a name in DIR, which the kernel removes if we are killed. Returns a descriptor or -errno. */
+/* Makes a file without a name in DIR. If we are killed, the kernel removes the file. Returns a
+ * descriptor or -errno. */
 static int make_unnamed(int dir)
 {
 	int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -51,13 +53,15 @@ static int copy_attributes(int fd, int dir, const struct stat *old)
 		return -errno;
 	if (old)
 		of = *old;
-	/* fails for an ordinary user, who may not give files away: the user then owns the new file */
+	/* this fails for an ordinary user, who may not change the owner of files. The new file
+	 * then belongs to the user */
 	if (of.st_uid != now.st_uid || of.st_gid != now.st_gid)
 		IGNORE(fchown(fd, of.st_uid, of.st_gid));
 	return fchmod(fd, old ? old->st_mode & 0777 : 0644) < 0 ? -errno : 0;
 }
 
-/* Checks right before the rename that NAME may still be replaced and, if OLD is given, is still that file. */
+/* Called directly before the rename. Checks that NAME may still be replaced, and, if OLD is not
+ * NULL, that NAME is still the file OLD. */
 static int check(int dir, const char *name, const struct stat *old)
 {
 	struct stat now;
@@ -98,7 +102,8 @@ int save_replace(int dir, const char *name, struct str content, const struct sta
 	if (r == 0 && renameat(dir, temp, dir, name) < 0)
 		r = -errno;
 	if (r < 0 && named)
-		IGNORE(unlinkat(dir, temp, 0)); /* the first error is the one to report */
+		/* R already has the first error, which is the one to report */
+		IGNORE(unlinkat(dir, temp, 0));
 	return r;
 }
 

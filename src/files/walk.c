@@ -18,7 +18,8 @@ bool walk_skips(const char *name)
 	return false;
 }
 
-/* Returns the kind of an entry (DT_*), also where the file system does not tell it. */
+/* Returns the kind of an entry (DT_*). If the directory does not tell the kind, asks for it with
+ * fstatat(). */
 static unsigned char kind_of(int dir, const struct dirent *x)
 {
 	struct stat st;

@@ -11,8 +11,8 @@
 
 static int give_up_ids(const struct gateway_config *c, struct err *e)
 {
-	/* root drops the bounding set now, because it loses CAP_SETPCAP when it changes its ids; an ordinary user
-	 * cannot drop the set, but no_new_privs makes the set harmless */
+	/* root drops the bounding set now, because it loses CAP_SETPCAP when it changes its ids. An ordinary user
+	 * cannot drop the set, but with no_new_privs the set has no effect */
 	for (unsigned cap = 0; cap < 64; cap++)
 		IGNORE(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0));
 	if (!c->has_ids)
@@ -25,7 +25,7 @@ static int give_up_ids(const struct gateway_config *c, struct err *e)
 
 static int give_up_capabilities(struct err *e)
 {
-	/* may fail: most callers have no ambient capabilities */
+	/* a failure is harmless, because most processes have no ambient capabilities */
 	IGNORE(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0));
 	if (confine_capabilities(0, e) < 0)
 		return -1;
@@ -48,7 +48,8 @@ static int set_limit(unsigned resource, rlim_t soft, struct err *e)
 
 static int set_limits(struct err *e)
 {
-	/* enough for the highest --max-connections, because it may be raised while the gateway runs */
+	/* enough for the highest `--max-connections`, because the user may raise it while the
+	 * gateway runs */
 	rlim_t sockets = POLICY_CONNECTIONS_LIMIT + GATEWAY_SPARE_SOCKETS + RESOLVER_ASKS_MAX +
 			 CONFIG_PORTS_MAX + 64;
 

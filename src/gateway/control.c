@@ -25,7 +25,7 @@ int control_receive(int fd, struct json_doc **ret, struct err *e)
 }
 
 /* Sends without waiting. If the supervisor does not read, messages are lost, but the network
- * works. */
+ * goes on working. */
 static void send_text(struct control *c, const struct buf *b)
 {
 	if (buf_failed(b) || send(c->fd, buf_str(b), b->n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)

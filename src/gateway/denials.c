@@ -67,7 +67,7 @@ static void peer_text(const struct policy_flow *f, char out[ADDR_TEXT_BYTES + 10
 		snprintf(out, ADDR_TEXT_BYTES + 10, "%s", addr);
 }
 
-/* Writes the value of --net-rule that would allow this flow. */
+/* Writes the value of the option `--net-rule` that would allow this flow. */
 static void allow_text(const struct policy_flow *f, const char *name, char out[RULE_TEXT_BYTES])
 {
 	struct rule r = { .action = POLICY_ALLOW,

@@ -35,7 +35,8 @@ static void reply_code(struct gateway *g, const struct dns_query *q, const struc
 	reply(g, q, o, msg, dns_reply_encode(q, rcode, false, msg));
 }
 
-/* Answers questions that are not forwarded because of their type. Returns true if it answered. */
+/* Some types of questions are never forwarded. If Q has such a type, answers it and returns
+ * true. */
 static bool answered_without_asking(struct gateway *g, const struct dns_query *q,
 				    const struct dns_origin *o)
 {
@@ -44,8 +45,9 @@ static bool answered_without_asking(struct gateway *g, const struct dns_query *q
 		reply_code(g, q, o, DNS_REFUSED);
 		return true;
 	}
-	/* service records carry addresses that resolved.h would not know, and keys by which clients
-	 * hide the name from us; a client that gets no such record asks for A and AAAA */
+	/* service records carry addresses that resolved.h would not know. They also carry keys
+	 * with which clients hide the host name from us. A client that gets no such record asks
+	 * for A and AAAA */
 	if (q->type == DNS_SVCB || q->type == DNS_HTTPS ||
 	    (q->type == DNS_AAAA && !gateway_has_v6_route(g))) {
 		reply_code(g, q, o, DNS_NOERROR);
@@ -106,7 +108,7 @@ static bool record_address(const struct dns_record *rec, const uint8_t *msg, str
 	return true;
 }
 
-/* Returns false if the answer has an address that the guest must not learn. */
+/* Returns false if the answer has an address that the guest must not get. */
 static bool answer_is_allowed(struct gateway *g, const struct dns_query *q, const uint8_t *msg,
 			      size_t n)
 {

@@ -1,6 +1,7 @@
 /*
- * Sequence numbers: `una` is the first byte that is not acknowledged, `nxt` is the next byte to send. tx
- * holds the data from `una` on. Our SYN takes one number before the data, our FIN one number after it.
+ * Sequence numbers: `una` is the number of the first byte that is not acknowledged, and `nxt` is the number of the
+ * next byte to send. `tx` holds the data from `una` on. Our SYN takes one number before the data, and our FIN takes
+ * one number after the data.
  *
  *   guest's SYN      -> OPENING; we send SYN+ACK
  *   guest's ACK      -> OPEN; data is collected in order, and whole messages become questions one by one
@@ -118,8 +119,8 @@ static void conn_push(struct dns_tcp *d, struct conn *c, uint64_t now_ns)
 	c->resend_ns = c->nxt != c->una || c->tx.n ? now_ns + DNS_TCP_RESEND_NS : 0;
 }
 
-/* Turns the next whole message into a question. One question at a time keeps the answers in
- * order. */
+/* Turns the next whole message into a question. There is only one question at a time, so that
+ * the answers stay in order. */
 static void conn_read(struct dns_tcp *d, struct conn *c)
 {
 	size_t n;
@@ -177,7 +178,8 @@ static void conn_open(struct dns_tcp *d, const struct packet *p, uint64_t now_ns
 	buf_init(&c->rx, DNS_TCP_QUERY_MAX_BYTES);
 	buf_init(&c->tx, 2 + DNS_MESSAGE_MAX);
 	if (getrandom(&c->una, sizeof(c->una), 0) < 0)
-		c->una = (uint32_t)now_ns; /* only the guest could gain by guessing it */
+		/* need not be random, because only the guest itself could use a guess */
+		c->una = (uint32_t)now_ns;
 	c->nxt = c->una + 1;
 	send_segment(d, c, c->una, TCP_SYN | TCP_ACK, NULL, 0);
 }
@@ -210,7 +212,7 @@ static bool take_ack(struct conn *c, const struct packet *p, uint64_t now_ns)
 static bool take_data(struct dns_tcp *d, struct conn *c, const struct packet *p)
 {
 	if (p->seq != c->rcv || c->state != CONN_OPEN)
-		return true; /* a repetition or a gap; our ACK says which byte we expect */
+		return true; /* bytes were repeated or are missing; our ACK says which byte we expect */
 	buf_add(&c->rx, p->frame + p->data, p->data_n);
 	if (buf_failed(&c->rx)) {
 		conn_reset(d, c);

@@ -24,8 +24,8 @@
 
 #define TRAIN_MSS 32768u /* libslirp's own upper limit */
 
-/* Protocols that find other machines, or that resolve names past the gateway. Every policy refuses
- * them. */
+/* Protocols that find other machines, or that resolve names without asking the gateway. Every
+ * policy refuses these protocols. */
 static const struct {
 	enum policy_proto proto;
 	uint16_t port;
@@ -112,7 +112,7 @@ static void reset_stack(struct gateway *g, const struct flow_key *k, uint32_t se
 	struct tcp_fields tcp = { .seq = seq, .ack = ack, .flags = TCP_RST | TCP_ACK };
 
 	if (g->n_resets == GATEWAY_RESETS_MAX)
-		return; /* the stack's own timers will end the connection */
+		return; /* no room is left; the stack's own timers will end the connection */
 	g->reset[g->n_resets].n =
 		(uint8_t)packet_make_tcp(g->reset[g->n_resets].frame, &ends, &tcp, NULL, 0);
 	g->n_resets++;
@@ -179,7 +179,7 @@ static bool may_begin(struct gateway *g, const struct packet *p, bool *ret_minds
 		refuse(g, p);
 		return false;
 	}
-	/* refuse, because strict mode would have to find the name in each datagram */
+	/* in strict mode refuse the flow, because we would have to find the name in each datagram */
 	if (g->policy.strict && f.proto != PROTO_TCP && verdict_is_by_name(g, v)) {
 		refuse_for(g, p, VERDICT_BY_NAME, VERDICT_NO_NAME);
 		return false;
@@ -274,8 +274,8 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 		if (!f)
 			return;
 	} else if ((p->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && (f->open || p->seq != f->start)) {
-		/* the guest has forgotten this connection and begins a new one: end the old one, and judge the next
-		 * SYN */
+		/* the guest has forgotten this connection and begins a new connection. End the old connection now,
+		 * and judge the next SYN */
 		refuse(g, p);
 		firewall_end_flow(g, f, p->seq, p->ack);
 		return;
@@ -301,8 +301,8 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 
 /* --- connections that the host cannot make -------------------------------------------------------- */
 
-/* Tells the guest that its peer refused (RST) or cannot be reached (ICMP). After a timeout the guest gets no answer,
- * because its own timeout has passed, too. */
+/* Tells the guest that its peer refused the connection (RST) or cannot be reached (ICMP). After a time-out the
+ * guest gets no answer, because its own time-out has passed, too. */
 static void tell_failure(struct gateway *g, const struct flow *f, int error)
 {
 	const struct addr *from =
@@ -312,7 +312,7 @@ static void tell_failure(struct gateway *g, const struct flow *f, int error)
 	uint8_t syn[REPLY_MAX_BYTES], answer[REPLY_MAX_BYTES];
 	struct packet p;
 
-	/* both answers quote the SYN of the guest, which is not kept: make it again */
+	/* both answers refer to the SYN of the guest. The SYN was not kept, so make it again */
 	if (error == ETIMEDOUT ||
 	    packet_parse(syn, packet_make_tcp(syn, &ends, &tcp, NULL, 0), &p) != FAULT_NONE)
 		return;
@@ -334,8 +334,8 @@ static struct flow *flow_of_dial(struct gateway *g, int fd)
 }
 
 /*
- * libslirp answers a connect() that failed late with a FIN, which the guest ignores, so that the guest waits for
- * minutes. We see the failure first, tell the guest, and end the flow.
+ * If a connect() fails late, libslirp sends the guest a FIN. The guest ignores this FIN and waits for minutes. So we
+ * look for such failures before libslirp does, tell the guest, and end the flow.
  */
 void firewall_failed_dials(struct gateway *g)
 {
@@ -355,9 +355,10 @@ void firewall_failed_dials(struct gateway *g)
 /* --- when the host's addresses change ------------------------------------------------------------- */
 
 /*
- * Removes UDP conversations that are no longer allowed, so that the next datagram is judged. An open TCP connection
- * cannot reach the host's new address, because the kernel resets the connection. If connect() is still under way, the
- * next SYN could reach the address, so we shut the socket down, and the stack then resets the guest's connection.
+ * Removes UDP conversations that are no longer allowed, so that their next datagram is judged again. An open TCP
+ * connection cannot reach the new address of the host, because the kernel resets the connection. But if connect() is
+ * still under way, the next SYN could reach the new address. So we shut the socket down, and then the stack resets
+ * the guest's connection.
  */
 void firewall_recheck(struct gateway *g)
 {
@@ -416,8 +417,8 @@ static void icmp4_from_guest(struct gateway *g, struct packet *p)
 	}
 	if (!may_begin(g, p, &minds))
 		return;
-	/* if the host allows no ping sockets, libslirp sends to UDP port 7 instead, which policy has
-	 * not allowed */
+	/* if the host allows no ping sockets, libslirp would send to UDP port 7 instead, and
+	 * policy has not allowed this */
 	if (!g->can_ping && addr_group_of(&p->dst, &g->host) != GROUP_HOST) {
 		refuse_for(g, p, "ping",
 			   "this host allows no ping sockets (sysctl net.ipv4.ping_group_range)");
@@ -481,7 +482,7 @@ static void arp_from_guest(struct gateway *g, const struct packet *p)
 		g->counters.dropped++;
 }
 
-/* Returns false if P is forged: the guest has one MAC and one address per family. */
+/* Returns false if P is forged. The guest has one MAC, and one address of each family. */
 static bool is_from_guest(const struct gateway *g, const struct packet *p)
 {
 	const struct addr *own = p->src.family == ADDR_V4 ? &g->lease.guest_v4 : &g->lease.guest_v6;
@@ -555,7 +556,8 @@ static bool tcp_from_stack(struct gateway *g, struct packet *p, unsigned *ret_ms
 	if (!f && (p->flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN) {
 		f = begin_ingress(g, p, &key);
 		if (!f)
-			reset_stack(g, &key, 0, p->seq + 1); /* the client outside sees a reset */
+			/* the client on the other side sees a reset */
+			reset_stack(g, &key, 0, p->seq + 1);
 	}
 	if (!f)
 		return false;
@@ -593,8 +595,8 @@ static bool udp_from_stack(struct gateway *g, const struct packet *p)
 	struct flow_key key = { PACKET_UDP, p->src, p->src_port, p->dst_port };
 	struct flow *f = flow_find(&g->flows, &key);
 
-	/* the stack's sockets take datagrams from any sender, but only a peer to which the guest has
-	 * sent may answer */
+	/* the stack's sockets accept datagrams from any sender, but only a peer to which the
+	 * guest has sent something may answer */
 	if (!f && is_published(g, p->dst_port))
 		f = begin_ingress(g, p, &key);
 	if (!f)
@@ -604,7 +606,8 @@ static bool udp_from_stack(struct gateway *g, const struct packet *p)
 	return true;
 }
 
-/* Ends the connection that an ICMP "unreachable" quotes: the stack has already closed it. */
+/* Ends the connection that an ICMP "unreachable" quotes. The stack has already closed this
+ * connection. */
 static void end_quoted(struct gateway *g, const struct packet *p)
 {
 	struct flow_key key;

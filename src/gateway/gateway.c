@@ -87,7 +87,7 @@ void gateway_set_policy(struct gateway *g, struct policy *p)
 	start_rates(g);
 }
 
-/* Connects a datagram socket: this sends nothing, but fails if the kernel has no route. */
+/* Connects a datagram socket. This sends nothing, but fails if the kernel has no route. */
 bool gateway_has_v6_route(struct gateway *g)
 {
 	struct sockaddr_in6 somewhere = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
@@ -113,7 +113,7 @@ static uint64_t wait_ns(struct gateway *g, struct bucket *bytes, struct bucket *
 	return a > b ? a : b;
 }
 
-/* Returns for how long the link must not be read, because the guest has sent more than its rate
+/* Returns how long we must not read the link, because the guest has sent more than its rate
  * allows. */
 static uint64_t egress_wait(struct gateway *g)
 {
@@ -181,10 +181,12 @@ static int turn(struct gateway *g)
 	g->now_ns = clock_mono_ns();
 	if (g->set.fd[SLOT_CONTROL].revents)
 		control_handle(g);
-	/* this comes before anything is sent: the peer's address of a flow may have become an address of the host */
+	/* this must come before anything is sent, because the address of a flow's peer may now
+	 * be an address of the host */
 	if (g->set.fd[SLOT_ROUTES].revents && route_changed(&g->route))
 		firewall_recheck(g);
-	/* this comes before any other call of the stack, because such a call may change the sockets that were polled */
+	/* this must come before any other call of the stack, because such a call may change the
+	 * sockets that were polled */
 	firewall_failed_dials(g);
 	stack_poll(g->stack, &g->set);
 	firewall_flush(g);

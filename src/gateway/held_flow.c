@@ -1,11 +1,11 @@
 /*
- * The hold takes the bytes of the guest's segments and acknowledges them in the name of the guest's
- * peer. A name in the bytes is judged once it is whole. We make segments of the bytes that may pass, and
- * give them to the stack.
+ * The hold takes the bytes of the guest's segments and acknowledges them in the name of the guest's peer. A name in
+ * the bytes is judged as soon as it is complete. From the bytes that may pass we make segments, which we give to the
+ * stack.
  *
- * The stack does not announce that its window has opened again: libslirp waits for an opening of several segments,
- * and our segments are too large for that. So while a hold has bytes that may pass, we ask the stack after each turn
- * in which it had something to do.
+ * When the stack's window opens again, the stack does not tell us. libslirp tells it only if the window has room for
+ * several segments, and our segments are too large for that. So while a hold has bytes that may pass, we ask the
+ * stack after each turn in which the stack had something to do.
  */
 #include "gateway/held_flow.h"
 
@@ -77,7 +77,7 @@ static struct flow *work_hold(struct gateway *g, struct flow *f)
 	return f;
 }
 
-/* Handles the guest's FIN. A name of which only a part was sent counts as unreadable. */
+/* Handles the guest's FIN. If only a part of a name was sent, the name counts as unreadable. */
 static void end_of_held(struct gateway *g, struct flow *f)
 {
 	struct hello unfinished = { .kind = HELLO_BAD };
@@ -129,7 +129,8 @@ void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet
 	give(g, f, 0, 0); /* passes the guest's acknowledgement on */
 }
 
-/* Asks the stack for its window, because the stack does not announce that the window grows. F may be freed. */
+/* Asks the stack how large its window is, because the stack does not tell us when the window
+ * grows. F may be freed. */
 static void probe(struct gateway *g, struct flow *f)
 {
 	struct packet_ends ends = firewall_ends(g, &f->key, true);
@@ -138,11 +139,12 @@ static void probe(struct gateway *g, struct flow *f)
 
 	f->probed_ns = g->now_ns;
 	hold_fill_tcp(f->hold, true, &tcp);
-	tcp.seq--; /* the stack answers an old number */
+	tcp.seq--; /* the stack answers a segment with an old sequence number */
 	stack_input(g->stack, frame, packet_make_tcp(frame, &ends, &tcp, NULL, 0));
 }
 
-/* Gives the stack as many bytes of each hold as its window allows. If the window is closed, probes it once a turn. */
+/* Gives the stack as many bytes of each hold as its window allows. If the window is closed,
+ * calls probe() once in each turn. */
 void held_flows_go_on(struct gateway *g)
 {
 	g->holds_wait = false;

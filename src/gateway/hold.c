@@ -11,7 +11,7 @@ struct hold {
 	size_t passed;   /* how many bytes of `held` are judged and may be given */
 	size_t wanted;   /* how many bytes are needed before a name can be read */
 	uint32_t given, heard, acked;
-	uint32_t takes; /* the sequence number up to which the stack takes bytes */
+	uint32_t takes; /* the sequence number up to which the stack accepts bytes */
 	uint32_t guest_ack;
 	uint16_t guest_window;
 };
@@ -74,7 +74,7 @@ void hold_take(struct hold *g, const struct packet *p)
 		g->guest_window = p->window;
 	}
 	if (again >= n)
-		return; /* all bytes are known already, or bytes before them are missing */
+		return; /* we already have all bytes of this segment, or bytes before them are missing */
 	n -= again;
 	buf_add(&g->held, p->frame + p->data + again, n < hold_window(g) ? n : hold_window(g));
 }

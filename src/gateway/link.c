@@ -65,7 +65,8 @@ static bool finish_checksum(const struct virtio_net_hdr *h, uint8_t *frame, size
 
 	if (start > n || at > n || n - at < 2)
 		return false;
-	/* the checksum field holds the sum of the pseudo header and is summed with the rest */
+	/* the field of the checksum already holds the sum of the pseudo header, so we include
+	 * the field in the sum */
 	sum = checksum(frame + start, n - start, 0);
 	frame[at] = (uint8_t)(sum >> 8);
 	frame[at + 1] = (uint8_t)sum;
@@ -78,8 +79,8 @@ int link_read(struct link *l, uint8_t **ret_frame, size_t *ret_n)
 	struct virtio_net_hdr h;
 	ssize_t n;
 
-	/* the creator of a packet socket has set PACKET_IGNORE_OUTGOING, so the socket does not receive
-	 * what we send */
+	/* the supervisor has set PACKET_IGNORE_OUTGOING on a packet socket, so the socket does
+	 * not receive what we send */
 	do
 		n = l->packet ? recv(l->fd, l->buf, sizeof(l->buf), 0)
 			      : read(l->fd, l->buf, sizeof(l->buf));
@@ -94,7 +95,8 @@ int link_read(struct link *l, uint8_t **ret_frame, size_t *ret_n)
 		memcpy(&h, l->buf, sizeof(h));
 		if (h.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM &&
 		    !finish_checksum(&h, *ret_frame, *ret_n))
-			*ret_n = 0; /* the frame is too short for its header: the parser drops it */
+			*ret_n =
+				0; /* the frame is shorter than its virtio header, so the parser will drop it */
 	}
 	return 1;
 }

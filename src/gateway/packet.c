@@ -283,8 +283,8 @@ unsigned packet_take_mss(struct packet *p, unsigned raise_to)
 	if (!at)
 		return TCP_DEFAULT_MSS;
 	mss = get16(p->frame + at);
-	/* an option at an odd offset is not changed, because two words of the sum would change; no known system sends
-	 * such an option */
+	/* if the option is at an odd offset, we do not change it, because two words of the checksum would change.
+	 * No known system sends such an option */
 	if (raise_to > mss && (at - p->l4) % 2 == 0) {
 		put16(p->frame + at, raise_to);
 		checksum_update(p->frame + p->l4 + 16, mss, raise_to);
@@ -347,7 +347,8 @@ static size_t put_ethernet(uint8_t *out, const uint8_t *dst, const uint8_t *src,
 	return ETH_BYTES;
 }
 
-/* Writes Ethernet and IP headers for N bytes of PROTOCOL. Returns the offset of these bytes. */
+/* Writes Ethernet and IP headers for N bytes of PROTOCOL. Returns the offset at which these
+ * bytes must go. */
 static size_t put_ip(uint8_t *out, const struct packet_ends *ends, uint8_t protocol, size_t n)
 {
 	uint8_t *h = out + ETH_BYTES;

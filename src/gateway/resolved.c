@@ -8,7 +8,7 @@
 #define RESOLVED_BUCKETS 1024u
 
 struct entry {
-	struct entry *next; /* in its bucket, newest first */
+	struct entry *next; /* the next entry in the same hash bucket, newest first */
 	struct entry *older, *newer;
 	struct addr addr;
 	uint64_t until_ns;
@@ -17,7 +17,7 @@ struct entry {
 
 struct resolved {
 	struct entry *bucket[RESOLVED_BUCKETS];
-	struct entry *oldest, *newest; /* by last use */
+	struct entry *oldest, *newest; /* a list of all entries in the order of their last use */
 	unsigned n;
 };
 

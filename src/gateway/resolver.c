@@ -1,13 +1,13 @@
 /*
- * An ask is one question in flight. It has a slot, and one socket at a time:
+ * An ask is one question that waits for its answer. It has a slot, and one socket at a time:
  *
  *   UDP  --answer-->  done            --truncated-->  TCP
  *   UDP  --half the timeout-->  sent once more
  *   UDP, TCP  --timeout, error-->  next server, or done without an answer
  *   TCP  --connected-->  write  -->  read length and message  -->  done
  *
- * A UDP socket is connected, so the kernel takes datagrams only from that server. A datagram with a
- * wrong id or question is ignored, and the ask goes on waiting.
+ * A UDP socket is connected to one server, so the kernel accepts datagrams only from this server.
+ * If a datagram has a wrong id or question, it is ignored, and the ask goes on waiting.
  */
 #include "gateway/resolver.h"
 
@@ -170,15 +170,15 @@ static int add_server(struct resolver *r, const char *text, struct err *e)
 	return add_host(r, host, port_text, e);
 }
 
-/* Adds the host's own servers from lines "nameserver ADDRESS". Skips link-local addresses with a
- * zone. */
+/* Adds the host's own servers from lines "nameserver ADDRESS" of resolv.conf. Skips link-local
+ * addresses with a zone. */
 static void add_host_servers(struct resolver *r, int resolv_conf)
 {
 	AUTO_BUF text = BUF_INIT(RESOLV_CONF_MAX_BYTES);
 	struct str rest;
 
-	/* if the host has replaced the file, the path may lead to nothing here: read the old file,
-	 * which the supervisor has opened */
+	/* if the host has replaced the file, its path may lead to no file in our namespace. In
+	 * this case read the old file, which the supervisor has opened */
 	if (io_read_file(AT_FDCWD, RESOLV_CONF, &text) < 0 &&
 	    (resolv_conf < 0 || lseek(resolv_conf, 0, SEEK_SET) < 0 ||
 	     io_read_to_end(resolv_conf, &text) < 0))
@@ -273,7 +273,8 @@ static void cache_put(struct resolver *r, const struct dns_query *q, const uint8
 	memcpy(c->msg, msg, n);
 }
 
-/* Copies the kept answer to r->msg and reduces its TTLs by its age. Returns its length, or 0. */
+/* Copies the kept answer to r->msg and reduces its TTLs by the age of the answer. Returns the
+ * length of the answer, or 0 if none is kept. */
 static size_t cache_get(struct resolver *r, const struct dns_query *q, uint64_t now_ns)
 {
 	struct cached *c = cache_slot(r, q);
@@ -392,7 +393,8 @@ void resolver_ask(struct resolver *r, const struct dns_query *q, const struct dn
 	a->query = *q;
 	a->origin = *o;
 	if (getrandom(&a->id, sizeof(a->id), 0) != (ssize_t)sizeof(a->id))
-		a->id = (uint16_t)now_ns; /* the random source port still makes forging hard */
+		/* without a random id, the random source port still makes it hard to forge an answer */
+		a->id = (uint16_t)now_ns;
 	a->out_n = 2 + dns_query_encode(q, a->id, a->out + 2);
 	a->out[0] = (uint8_t)((a->out_n - 2) >> 8);
 	a->out[1] = (uint8_t)(a->out_n - 2);
@@ -418,7 +420,7 @@ static void read_udp(struct resolver *r, struct ask *a, uint64_t now_ns)
 		return;
 	}
 	if (dns_answer_check(r->msg, (size_t)n, &a->query, a->id) < 0)
-		return; /* this is not the answer, which may still come */
+		return; /* this datagram is not the answer; the answer may still come */
 	if (!dns_answer_truncated(r->msg)) {
 		ask_answered(r, a, r->msg, (size_t)n, now_ns);
 	} else if (!ask_by_tcp(r, a, now_ns)) {

@@ -12,7 +12,7 @@
 #define ANSWER_BYTES 4096 /* for one route; the kernel's answers have about 200 bytes */
 #define NEWS_BYTES 16384
 #define NEWS_PER_TURN \
-	64u /* messages; otherwise a host that changes routes all the time would keep us from reading the link */
+	64u /* messages in one turn, so that a host whose routes change all the time does not keep us busy */
 
 static int open_socket(uint32_t groups)
 {
@@ -26,8 +26,8 @@ static int open_socket(uint32_t groups)
 
 int route_open(struct route *r, struct err *e)
 {
-	/* anycast addresses and local networks appear only as routes, not on an interface; so listen
-	 * for changes of addresses, routes and rules */
+	/* anycast addresses and local networks appear only as routes, not on an interface. So
+	 * listen for changes of addresses, routes and rules */
 	const int rules[] = { RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE };
 
 	r->ask = open_socket(0);
@@ -66,7 +66,8 @@ static void add_attribute(struct question *q, unsigned type, const void *p, size
 	q->head.nlmsg_len = (uint32_t)(NLMSG_ALIGN(q->head.nlmsg_len) + RTA_ALIGN(a->rta_len));
 }
 
-/* Includes protocol and port, because the host's routing rules may depend on them. */
+/* The question has the protocol and the port, because the host's routing rules may depend on
+ * them. */
 static void make_question(struct question *q, const struct addr *a, enum policy_proto proto,
 			  uint16_t port)
 {
@@ -135,8 +136,8 @@ enum route_kind route_to(struct route *r, const struct addr *a, enum policy_prot
 	q.head.nlmsg_seq = ++r->number;
 	if (sendto(r->ask, &q, q.head.nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
 		return ROUTE_UNKNOWN;
-	/* the kernel answers before sendto() returns; a message with another number answers an
-	 * older question */
+	/* the kernel answers before sendto() returns. If a message has another number, it
+	 * answers an older question */
 	do
 		n = recv(r->ask, answer, sizeof(answer), 0);
 	while ((n < 0 && errno == EINTR) ||

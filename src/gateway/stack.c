@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define LISTEN_BACKLOG 128 /* with libslirp's 1, parallel connections get lost */
+#define LISTEN_BACKLOG 128 /* libslirp's own value is 1, with which parallel connections get lost */
 #define PUBLISHED_MAX 256u
 #define HEAP_KEPT_BYTES (2 << 20)     /* free memory that the heap keeps */
 #define HEAP_MMAP_MIN_BYTES (1 << 20) /* the stack's allocations are smaller */
@@ -22,7 +22,7 @@ struct stack {
 	struct lease lease;
 	stack_output_fn *to_guest;
 	void *arg;
-	struct pollset *filling; /* during stack_fill() */
+	struct pollset *filling; /* only set during stack_fill() */
 	const struct pollset *polled;
 	unsigned n_sockets, n_listeners;
 	int listener[PUBLISHED_MAX];
@@ -53,7 +53,8 @@ static int64_t on_clock(void *opaque)
 	return (int64_t)clock_mono_ns();
 }
 
-/* Makes no timer: libslirp's only timer sends router advertisements, which we do not want. */
+/* Makes no timer, because libslirp's only timer sends router advertisements, which we do not
+ * want. */
 static void *on_timer_new(SlirpTimerId id, void *cb_opaque, void *opaque)
 {
 	static char none;
@@ -119,8 +120,8 @@ static struct in6_addr in6(const struct addr *a)
 	return r;
 }
 
-/* libslirp learns the guest's address from ARP and neighbour messages. The firewall does not pass
- * the guest's messages on, so we make one of each here. */
+/* libslirp learns the guest's address from ARP and neighbour messages. The firewall does not
+ * pass such messages of the guest to libslirp. So we make one of each kind here. */
 static void introduce_guest(struct stack *s)
 {
 	const struct lease *l = &s->lease;
@@ -136,8 +137,8 @@ static void introduce_guest(struct stack *s)
 	stack_input(s, frame, packet_make_neighbour(frame, &ends));
 }
 
-/* Makes the heap keep free memory. Each connection of the stack has two buffers of 128 KiB. Giving them back to the
- * kernel each time would cost a fifth of the time of a short connection. */
+/* Makes the heap keep free memory. Each connection of the stack has two buffers of 128 KiB. If they were given
+ * back to the kernel each time, this would take a fifth of the time of a short connection. */
 static void keep_heap(void)
 {
 	IGNORE(mallopt(M_TRIM_THRESHOLD, HEAP_KEPT_BYTES));
@@ -212,7 +213,7 @@ bool stack_can_ping(void)
 
 /* --- waiting ---------------------------------------------------------------------------------------- */
 
-/* libslirp's event bits have the same values as those of poll(), except PRI and OUT. */
+/* libslirp's event bits have the same values as the bits of poll(), except PRI and OUT. */
 static short to_poll(int events)
 {
 	return (short)((events & SLIRP_POLL_IN ? POLLIN : 0) |
@@ -253,7 +254,7 @@ void stack_fill(struct stack *s, struct pollset *set, uint64_t now_ns, bool paus
 	s->filling = paused ? NULL : set;
 	slirp_pollfds_fill(s->slirp, &timeout_ms, on_add_poll, s);
 	s->filling = NULL;
-	/* libslirp asks to be called every second even if it has no socket */
+	/* libslirp asks to be called every second even if it has no socket; we ignore this */
 	if (s->n_sockets > 0)
 		pollset_wake_at(set, now_ns + timeout_ms * NS_PER_MS);
 }

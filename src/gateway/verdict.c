@@ -1,7 +1,8 @@
 /*
- * An address of the host leads to the host's services, past any firewall. So it belongs to the
- * group "host", even if it looks public or private. Only a rule for this single address overrides
- * the group. A rule for a network that contains the address does not.
+ * Through an address of the host, a sandbox would reach the host's services without passing any
+ * firewall. So such an address belongs to the group "host", even if it looks public or private.
+ * Only a rule for this single address overrides the group. A rule for a network that contains the
+ * address does not override the group.
  */
 #include "gateway/verdict.h"
 
