@@ -58,8 +58,8 @@ static int get(const struct file_message *m, struct err *e)
 
 	if (m->flags & FILE_TOP)
 		return get_top(m, e);
-	/* commands may change links at any time, but a changed link leads only to files that the agent may read
-	 * anyway */
+	/* commands may change links at any time, but this does no harm: a changed link leads only to files that
+	 * the agent may read anyway */
 	if (m->flags & FILE_FOLLOW && !(real = realpath(m->path, NULL)))
 		return err_sys(e, errno, "'%s'", m->path);
 	return tree_walk(real ? real : m->path, &out, e);
@@ -132,8 +132,9 @@ static int look_above(const char *path, struct statx *ret)
 	}
 }
 
-/* Takes on the ids of the user who works in the sandbox, if the files go into a directory that is shared with this
- * user. Root inside either cannot make files there, or its files would belong to an id that no user of the host has. */
+/* If the files go into a shared directory, changes to the ids of the user as whom the sandbox's commands run. The
+ * sandbox's root cannot make files in a shared directory, or the files would belong to an id that no user of the
+ * host has. */
 static int become_owner(const struct agent_job *j, struct err *e)
 {
 	struct statx root, place;
@@ -156,7 +157,7 @@ int agent_main(const void *arg)
 	struct err e = { 0 }, ignored;
 	int r = -1;
 
-	umask(022); /* affects only parent directories: all other files get an explicit mode */
+	umask(022); /* affects only parent directories, because all other files get an explicit mode */
 	switch (m->op) {
 	case FILE_GET:
 		r = get(m, &e);

@@ -1,9 +1,10 @@
 /*
  * What pid 1 does before the first command. pid 1 begins as root of the outer namespace, with every capability over
- * that namespace and alone in the sandbox. It makes the payload's namespace, then receives the BOOT message, writes the
- * id maps, gives up capabilities and becomes non-dumpable. Its id owns the payload's namespace, so it may act on the
- * processes there later. Commands run only after all this. pid 1 installs its own filter, which takes 40 us, while the
- * first command starts, or earlier if no client waits. The payload runs no code before that filter.
+ * that namespace and alone in the sandbox. It makes the payload's namespace, then receives the BOOT message, writes
+ * the id maps, gives up capabilities and becomes non-dumpable. The id of pid 1 owns the payload's namespace, so pid 1
+ * may later act on the processes in it. Commands run only after all these steps. pid 1 installs its own filter while
+ * the first command starts, because this takes 40 us; if no client waits, it does so earlier. The payload runs no
+ * code before the filter is installed.
  */
 #include "guest/guest.h"
 
@@ -64,10 +65,10 @@ static int receive_boot(struct guest *g, int *fds, unsigned *ret_n_fds, struct e
 }
 
 /* Makes sure that pid 1 may make groups in PAYLOAD and put commands there. If the supervisor runs as an ordinary
- * user, it owns PAYLOAD and cannot give it to pid 1's id. Then pid 1 makes PAYLOAD writable for its own group id, and
- * the supervisor can still remove what pid 1 makes. PAYLOAD is a mount of its own, so `..` does not lead out of it.
- * PROCS is cgroup.procs of the common parent of pid 1's group and PAYLOAD: moving a process between these two groups
- * needs write access to PROCS. */
+ * user, it owns PAYLOAD and cannot give PAYLOAD to the id of pid 1. In this case pid 1 makes PAYLOAD writable for
+ * its own group id. The supervisor can still remove what pid 1 makes. PAYLOAD is a mount of its own, so `..` does
+ * not lead out of it. PROCS is the file cgroup.procs of the common parent of PAYLOAD and the group of pid 1. To
+ * move a process between these two groups, pid 1 needs write access to PROCS. */
 static bool enter_group(int payload, int procs)
 {
 	struct stat st;
@@ -95,9 +96,9 @@ static int take_group(const struct guest *g, const int *fds, unsigned *at)
 	return payload;
 }
 
-/* Mounts the views of the sandbox's own control groups, and closes their descriptors. The user may have mounted
- * something else at these places, so no link is followed and no other mount is entered. A view that cannot be mounted
- * is left out: programs then do not see their limits, which hold all the same. */
+/* Mounts the views of the sandbox's own control groups, and closes the descriptors of the views. The user may have
+ * mounted something else at these places, so no link is followed and no other mount is entered. If a view cannot
+ * be mounted, it is left out. Programs then do not see their limits, but the limits still apply. */
 static void show_groups(unsigned kinds, int *fds)
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -118,8 +119,8 @@ static void show_groups(unsigned kinds, int *fds)
 	}
 }
 
-/* Joins groups that limit nothing, for commands to inherit. Joining a cpuset resets the CPUs that we may use, so they are
- * set again. */
+/* Joins control groups that limit nothing. Commands inherit these groups. When a process joins a cpuset, the
+ * kernel resets the CPUs that the process may use, so we set them again. */
 static void join_groups(int *tasks, unsigned n)
 {
 	cpu_set_t cpus;
@@ -134,7 +135,8 @@ static void join_groups(int *tasks, unsigned n)
 		IGNORE(sched_setaffinity(0, sizeof(cpus), &cpus));
 }
 
-/* Takes the descriptors that came with BOOT. They have a fixed order; the message says which of them came. */
+/* Takes the descriptors that came with the BOOT message. They have a fixed order, and the
+ * message says which of them came. */
 static int take_fds(struct guest *g, int *fds, unsigned n, struct err *e)
 {
 	unsigned want = 1 + g->boot.has_connection + g->boot.has_cgroup + g->boot.born_with_cgroup +
@@ -231,8 +233,9 @@ static int start_deputy(struct guest *g, struct err *e)
 	return 0;
 }
 
-/* On a host where no deputy is possible, no sandbox gets a writable directory of the host. So no sandbox can get a
- * writable descriptor of a host's file from another sandbox, and needs no deputy. */
+/* Lets the deputy begin its work. If a deputy is impossible on this host, no sandbox gets a writable directory of
+ * the host. So no sandbox can pass a writable descriptor of a host's file to another sandbox, and no sandbox needs
+ * a deputy. */
 static int engage_deputy(struct guest *g, struct err *e)
 {
 	if (!g->deputy.pid || deputy_engage(&g->deputy, e) == 0)
@@ -245,8 +248,9 @@ static int engage_deputy(struct guest *g, struct err *e)
 
 static int drop_privileges(const struct guest *g, struct err *e)
 {
-	/* without this, a program that pid 1 executes as root of the namespace would get all capabilities back. A process
-	 * that joins the payload's namespace loses this setting, so set-user-id programs work as usual there */
+	/* without this setting, a program that pid 1 executes as root of the namespace would get all capabilities
+	 * back. A process that joins the payload's namespace loses the setting, so in the payload set-user-id
+	 * programs work as usual */
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED) < 0)
 		return err_sys(e, errno, "give up root's way to capabilities");
 	/* guest_confine() needs SYS_ADMIN to install the filter. Without SYS_ADMIN it would need no_new_privs, which
@@ -267,11 +271,12 @@ void guest_confine(struct guest *g)
 		return;
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ||
 	    keep_capabilities(needed_capabilities(g), &e) < 0)
-		_exit(1); /* pid 1 must not go on half confined: the sandbox ends */
+		_exit(1); /* pid 1 must not go on without its filter, so the sandbox ends */
 	g->confined = true;
 }
 
-/* Returns WANTED, or the hard limit that pid 1 inherited if that is lower: no process inside could raise a hard limit. */
+/* Returns WANTED, or the hard limit that pid 1 inherited if this limit is lower. No process in
+ * the sandbox could raise a hard limit. */
 static uint64_t at_most(int resource, uint64_t wanted)
 {
 	struct rlimit l;
@@ -308,7 +313,8 @@ static void drop_priority_limits(const struct guest *g)
 
 int guest_boot(struct guest *g, struct err *e)
 {
-	static struct holder holder; /* static: its process uses this memory a moment longer */
+	/* static, because the holder's process still uses this memory for a moment after we return */
+	static struct holder holder;
 	int fds[FDPASS_MAX];
 	unsigned n_fds = 0;
 	/* the holder starts while pid 1 waits for the BOOT message */

@@ -117,7 +117,8 @@ int caller_parse(struct str status, struct caller *ret)
 
 /* --- links ----------------------------------------------------------------------------------- */
 
-/* Takes PREFIX and the slashes after it off PATH. False if PREFIX is not a whole component there. */
+/* Removes PREFIX and the slashes after it from the front of PATH. Returns false if PREFIX is not
+ * the first component of PATH. */
 static bool take_prefix(const char **path, const char *prefix)
 {
 	size_t n = strlen(prefix);
@@ -128,7 +129,8 @@ static bool take_prefix(const char **path, const char *prefix)
 	return true;
 }
 
-/* Takes "self" or one of the caller's numbers off PATH. WHO is the directory of the process or thread below /proc. */
+/* Removes "self" or one of the caller's numbers from the front of PATH. Writes the directory of
+ * the process or thread below /proc to WHO. */
 static bool take_process(const struct caller *c, const char **path, char who[CALLER_LINK_BYTES])
 {
 	char tgid[16], tid[16];

@@ -54,8 +54,8 @@ void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_
 	flush(g);
 }
 
-/* Never blocks, and the queue never grows beyond its bound: if the supervisor is slower than the output, records are
- * lost, and a marker in the log says so. */
+/* Never blocks, and the queue never grows beyond its limit. If the supervisor is slower than the output, records
+ * are lost, and a marker in the log says so. */
 void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, size_t n)
 {
 	static const char marker[] = "\n[output lost: the log was slower than the command]\n";
@@ -81,11 +81,12 @@ static void shut_down(struct guest *g, struct str body)
 	sessions_cancel(g);
 	scopes_end(&g->scopes);
 	kill(-1, (int)signal);
-	kill(-1, SIGCONT); /* a stopped process handles SIGNAL only after it continues */
+	kill(-1, SIGCONT); /* a stopped process handles the signal only when it continues */
 	sessions_reap(g);
 }
 
-/* Later commands get the new environment and directory; running ones keep theirs. */
+/* Later commands get the new environment and directory. Running commands keep the old
+ * environment and directory. */
 static void update(struct guest *g, struct str body)
 {
 	struct boot_message now;
@@ -113,8 +114,8 @@ static void end_commands(struct guest *g, struct str body)
 		sessions_end(g, (enum end_reason)why);
 }
 
-/* Handles FULL. While the writable layer is full, new commands get a file size limit of 0. If the client sets that limit
- * for a command, the client's value counts: the client is no attacker. */
+/* Handles the frame FULL. While the writable layer is full, new commands get a file size limit of 0. If the client
+ * sets this limit for a command, the client's value is used, because the client is no attacker. */
 static void forbid_writing(struct guest *g, struct str body)
 {
 	struct boot_message *b = &g->boot;
@@ -170,7 +171,7 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0)
-		_exit(1); /* the supervisor is gone: pid 1 ends, and with it every process inside */
+		_exit(1); /* the supervisor is gone, so pid 1 ends, and with it every process in the sandbox */
 	if (frame_feed(&g->channel_in, chunk, (size_t)n, on_frame, g) < 0)
 		_exit(1);
 }

@@ -1,8 +1,9 @@
 /*
- * The deputy waits for calls and starts a task for each call (guest/errand.h), at most DEPUTY_TASKS_MAX at a time. Further
- * calls wait in the kernel. The exit status of a task is the answer. A task joins the payload's namespace, so root inside
- * can stop or kill it. Therefore the deputy never blocks on a task, and kills tasks that take too long. A task is a copy of pid 1
- * and keeps the protection of pid 1's memory, so no process inside can read it.
+ * The deputy waits for calls and starts a task for each call (guest/errand.h), at most DEPUTY_TASKS_MAX at a time.
+ * Further calls wait in the kernel. The exit status of a task is the answer to the call. A task joins the payload's
+ * namespace, so root in the sandbox can stop or kill it. Therefore the deputy never blocks on a task, and kills tasks
+ * that take too long. A task is a copy of pid 1 and is non-dumpable like pid 1, so no process of the payload can read
+ * its memory.
  */
 #include "guest/deputy.h"
 
@@ -31,8 +32,8 @@
 #include "guest/seccomp.h"
 
 #define DEPUTY_TASKS_MAX 8 /* a task takes 0.2 ms, so more tasks would only cost memory */
-#define TASK_PATIENCE_NS \
-	(2000 * NS_PER_MS) /* a task takes less even on a slow disk, unless root inside stops it */
+/* even on a slow disk a task takes less time, unless root in the sandbox stops it */
+#define TASK_PATIENCE_NS (2000 * NS_PER_MS)
 #define KEPT_MAX (4 + EXEC_TASK_FDS_MAX) /* descriptors that the deputy keeps */
 #define NOTE_BYTES 512                   /* room for what newer kernels add to their messages */
 #ifndef FSPICK_CLOEXEC
@@ -91,13 +92,13 @@ static void take_call(struct deputy_state *o)
 {
 	union note n = { 0 };
 
-	/* ENOENT: the caller was killed meanwhile */
+	/* ENOENT means that the caller was killed meanwhile */
 	if (ioctl(o->means.listener, (int)SECCOMP_IOCTL_NOTIF_RECV, &n.call) == 0)
 		begin(o, &n.call);
 }
 
-/* Answers the call of a task that has ended. If the task was killed, by root inside or because it took too long, the
- * answer is EIO. */
+/* Answers the call of a task that has ended. If root in the sandbox killed the task, or we killed it because it
+ * took too long, the answer is EIO. */
 static void finish(struct deputy_state *o, unsigned i)
 {
 	struct task t = o->task[i];
@@ -140,11 +141,12 @@ static void turn(struct deputy_state *o)
 	if (p[0].revents & POLLIN)
 		take_call(o);
 	else if (p[0].revents)
-		_exit(0); /* no process that could make a call is left */
+		_exit(0); /* there is no process left that could make a call */
 }
 
-/* True if the file system of FD belongs to a user namespace of the sandbox: then privileges on it mean nothing outside.
- * The deputy sets the options of the file system again without a change; the kernel allows that only to the owner. */
+/* Returns true if the file system of FD belongs to a user namespace of the sandbox. Privileges of files on such a
+ * file system have no effect on the host. To find out, the deputy sets the options of the file system again
+ * without a change. The kernel allows this only to the owner. */
 static bool is_ours(int fd)
 {
 	AUTO_FD fs = (int)syscall(SYS_fspick, fd, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH);
@@ -152,8 +154,8 @@ static bool is_ours(int fd)
 	return fs >= 0 && sys_fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) == 0;
 }
 
-/* Adds the mount at PATH to M if its files may have privileges. The call for "/" stores the device of the root in
- * *ROOT. All mounts of that device count as the sandbox's own, such as the writable places of a read-only root. */
+/* Adds the mount at PATH to M if its files may have privileges. If PATH is "/", stores the device of the root in
+ * *ROOT. All mounts of this device count as the sandbox's own, such as the writable places of a read-only root. */
 static void add_own(struct errand_means *m, const char *path, const struct boot_message *boot,
 		    uint64_t *root)
 {
@@ -205,8 +207,9 @@ static int receive_listener(int link)
 	return fdpass_recv(link, &byte, 1, &fd, 1, &n) == 1 && n == 1 ? fd : -1;
 }
 
-/* Keeps only the capabilities that the deputy needs to look into /proc/TID of every process inside, also of file agents
- * (guest/agent.h), which are copies of pid 1. The deputy has all other rights as the owner of the payload's namespace. */
+/* Keeps only the capabilities that the deputy needs to look into /proc/TID of every process in the sandbox. This
+ * includes file agents (guest/agent.h), which are copies of pid 1. The deputy has all other rights as the owner of
+ * the payload's namespace. */
 static bool confine(void)
 {
 	struct err ignored;
@@ -253,7 +256,8 @@ static _Noreturn void serve(const struct exec_walls *w, const struct boot_messag
 int deputy_start(const struct exec_walls *w, const struct boot_message *boot, struct deputy *ret,
 		 struct err *e)
 {
-	struct clone_args args = { 0 }; /* no SIGCHLD: sessions_reap() must not count the deputy */
+	/* without SIGCHLD, because sessions_reap() must not count the deputy */
+	struct clone_args args = { 0 };
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -274,8 +278,8 @@ int deputy_engage(struct deputy *d, struct err *e)
 {
 	struct sock_fprog program = { notify_filter_len, (struct sock_filter *)notify_filter };
 	unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
-	/* With WAIT_KILLABLE_RECV only a fatal signal interrupts a caller. Otherwise the caller would repeat its call after
-	 * any signal, while the deputy still makes the first call. */
+	/* With WAIT_KILLABLE_RECV only a fatal signal interrupts the call of a thread. Without it, the thread
+	 * would repeat its call after any signal, while the deputy still makes the first call. */
 	AUTO_FD listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 					flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
 	int r;

@@ -20,7 +20,8 @@ void endpoints_done(struct endpoints *f)
 	fd_closep(&f->master);
 }
 
-/* Makes a pipe that every user inside may open again by name (/dev/stdout). Returns 0 or -errno. */
+/* Makes a pipe that every user of the sandbox may open again by a name such as /dev/stdout.
+ * Returns 0 or -errno. */
 static int open_pipe(int *ret_read, int *ret_write)
 {
 	int fds[2];
@@ -32,8 +33,8 @@ static int open_pipe(int *ret_read, int *ret_write)
 	return fchmod(fds[1], 0666) < 0 ? -errno : 0;
 }
 
-/* Makes pipes and keeps their other ends for pid 1. A background command has input, unless EXEC_NO_INPUT is set; a
- * detached command has none. */
+/* Makes the pipes of a command, and keeps the other ends for pid 1. A background command has input, unless
+ * EXEC_NO_INPUT is set. A detached command has no input. */
 static int open_pipes(unsigned flags, struct endpoints *f)
 {
 	int r = 0;
@@ -50,7 +51,8 @@ static int open_pipes(unsigned flags, struct endpoints *f)
 	return r == 0 && f->child[2] < 0 ? -errno : r;
 }
 
-/* Replaces the client's empty pipe by /dev/null. If /dev/null cannot be opened, the pipe stays: it is empty, too. */
+/* Replaces the client's empty pipe by /dev/null. If /dev/null cannot be opened, the pipe stays,
+ * because it is empty, too. */
 static void replace_input(struct endpoints *f)
 {
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);

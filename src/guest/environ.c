@@ -35,7 +35,7 @@ static char **find(const struct environ_list *l, const char *key, size_t n)
 	return NULL;
 }
 
-/* Adds "K=V" and replaces an earlier K. */
+/* Adds the variable KV ("KEY=VALUE"), or replaces the variable with the same key. */
 static void set(struct environ_list *l, const char *kv)
 {
 	const char *eq = strchr(kv, '=');
@@ -99,7 +99,7 @@ void environ_candidates(struct environ_list *l, const struct environ_list *env, 
 	while (rest.p) {
 		struct str dir = str_cut(&rest, ':');
 
-		/* an empty entry would mean the working directory, which may belong to anyone */
+		/* skip an empty entry of PATH: it would mean the working directory, which may belong to anyone */
 		if (dir.n)
 			push(l, xasprintf("%.*s/%s", (int)dir.n, dir.p, program));
 	}

@@ -1,13 +1,13 @@
 /*
- * What must hold:
- * - The task reads each argument of the call only once. It opens the target with the caller's root, working directory,
- *   ids, groups and capabilities, so a path leads where the caller's rights lead.
- * - After the task has read the last value from the caller, it asks the kernel whether the call still waits. If it does,
- *   the thread id has belonged to the caller all the time.
- * - The mount of the target decides whether a privilege is allowed; the path does not. The task asks the kernel for the
- *   mount of the descriptor that it acts on.
- * - The task never lets the kernel continue the call: other threads of the caller may have changed the arguments
- *   in memory meanwhile.
+ * Rules that keep an errand safe:
+ * - The task reads each argument of the call only once from the caller's memory. It opens the target with the
+ *   caller's root, working directory, ids, groups and capabilities, so a path leads where the caller's rights lead.
+ * - After the task has read the last value from the caller, it asks the kernel whether the call still waits. If the
+ *   call still waits, the thread id has belonged to the caller all the time.
+ * - The mount of the target decides whether a privilege is allowed. The path does not matter. The task asks the
+ *   kernel in which mount the descriptor lies that it acts on.
+ * - The task never lets the kernel continue the call, because other threads of the caller may have changed the
+ *   arguments in memory meanwhile.
  */
 #include "guest/errand.h"
 
@@ -43,10 +43,11 @@
 /* Which arguments a call has. */
 struct form {
 	int nr;
-	enum { BY_PATH, BY_DIR, BY_FD } by; /* a path; a directory and a path; a descriptor */
-	bool attribute;                     /* an extended attribute, not a mode */
+	/* the call names its target by a path, by a directory and a path, or by a descriptor */
+	enum { BY_PATH, BY_DIR, BY_FD } by;
+	bool attribute; /* the call sets an extended attribute; otherwise it sets a mode */
 	bool no_follow;
-	bool has_flags; /* the last argument: AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH */
+	bool has_flags; /* the last argument has flags: AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH */
 };
 
 static const struct form forms[] = {
@@ -65,7 +66,7 @@ struct request {
 	const struct form *form;
 	int dir; /* number of the caller's descriptor, or AT_FDCWD */
 	bool no_follow;
-	bool empty_path; /* an empty path means DIR itself */
+	bool empty_path; /* an empty path means the descriptor `dir` itself */
 	char path[PATH_MAX];
 	unsigned mode;
 	char name[NAME_BYTES];
@@ -179,7 +180,8 @@ static int open_base(const struct errand_means *m, pid_t tid, int number)
 	return fd == -ENOENT ? -EBADF : fd;
 }
 
-/* Refuses an O_PATH descriptor of the caller: the kernel allows these calls only on files that are really open. */
+/* Refuses an O_PATH descriptor of the caller, because the kernel, too, allows these calls only
+ * on files that are really open. */
 static int check_usable(const struct errand_means *m, pid_t tid, int number)
 {
 	char path[64];
@@ -188,7 +190,8 @@ static int check_usable(const struct errand_means *m, pid_t tid, int number)
 	snprintf(path, sizeof(path), "%d/fd/%d", (int)tid, number);
 	if (syscall(SYS_statx, m->proc, path, AT_SYMLINK_NOFOLLOW, STATX_MODE, &st) < 0)
 		return -EBADF;
-	return st.stx_mode & 0700 ? 0 : -EBADF; /* the link's mode tells how the file was opened */
+	/* the mode of the link in /proc tells how the file was opened */
+	return st.stx_mode & 0700 ? 0 : -EBADF;
 }
 
 static int set_capabilities(uint64_t effective, uint64_t permitted)
@@ -218,14 +221,15 @@ static int read_caller(const struct errand_means *m, pid_t tid, struct caller *r
 	return caller_parse((struct str){ text, have }, ret);
 }
 
-/* The permitted set: the caller's capabilities, and SYS_PTRACE to follow links of the caller's process. */
+/* Returns the permitted set of the task: the caller's capabilities, and SYS_PTRACE to follow
+ * links of the caller's process. */
 static uint64_t permitted(const struct caller *c)
 {
 	return c->capabilities | CAP_BIT(CAP_SYS_PTRACE);
 }
 
-/* Takes on the caller's fsuid and fsgid, which the kernel checks for files. Does not take on the real ids: with them, the
- * caller's user could send signals to the task. Without them, only root inside can. */
+/* Changes to the caller's fsuid and fsgid, which the kernel checks for files. Does not change the real ids,
+ * because the caller's user could then send signals to the task. As it is, only root in the sandbox can do so. */
 static int become(const struct exec_walls *w, const struct caller *c)
 {
 	if (!w->single_id && syscall(SYS_setgroups, c->n_groups, c->group) < 0)
@@ -249,11 +253,12 @@ static int open_path(int from, const char *path, bool no_follow)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Opens LINK of the caller's own process, which the caller may always follow, and REST below it. */
+/* Opens the link LINK of the caller's own process, and the path REST below it. The caller may
+ * always follow such a link. */
 static int open_through_link(const struct caller *c, const char *link, const char *rest,
 			     bool no_follow)
 {
-	AUTO_FD proc = open_path(AT_FDCWD, "/proc", true); /* below the caller's root */
+	AUTO_FD proc = open_path(AT_FDCWD, "/proc", true); /* relative to the caller's root */
 	struct statfs fs;
 	AUTO_FD fd = -1;
 
@@ -271,8 +276,9 @@ static int open_through_link(const struct caller *c, const char *link, const cha
 	return *rest ? open_path(fd, rest, no_follow) : fd_take(&fd);
 }
 
-/* In a path that the task opens, /proc/self is the task and not the caller. So the task refuses magic links of /proc,
- * except a link of the caller's own process at the beginning of the path, which it opens under the caller's number. */
+/* In a path that the task opens, /proc/self is the task and not the caller. So the task refuses magic links of
+ * /proc. The only exception is a link of the caller's own process at the beginning of the path. The task opens
+ * such a link with the caller's number instead of "self". */
 static int open_target(const struct caller *c, const struct request *w, int base)
 {
 	char link[CALLER_LINK_BYTES];
@@ -304,7 +310,7 @@ static int act(const struct errand_means *m, const struct request *w, int target
 
 	if (syscall(SYS_statx, target, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MNT_ID, &st) < 0)
 		return -errno;
-	/* on a directory these bits only decide which group its new files get */
+	/* a directory may keep these bits, because they only decide which group its new files get */
 	keeps = S_ISDIR(st.stx_mode) || (st.stx_mask & STATX_MNT_ID && is_own(m, st.stx_mnt_id));
 	snprintf(link, sizeof(link), "self/fd/%d", target);
 	if (fchdir(m->proc) < 0)
@@ -339,7 +345,8 @@ int errand_run(const struct errand_means *m, const struct seccomp_notif *n)
 		if (base < 0)
 			return base;
 	}
-	/* inside the payload's namespace /proc shows the caller's ids as that namespace has them */
+	/* enter the payload's namespace first, because then /proc shows the caller's ids as they
+	 * are in this namespace */
 	if (setns(m->walls->userns, CLONE_NEWUSER) < 0)
 		return -errno;
 	if ((r = read_caller(m, tid, &caller)) < 0)

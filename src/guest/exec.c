@@ -1,15 +1,17 @@
 /*
- * The child is a copy of pid 1, which the payload can neither trace nor read: its memory is non-dumpable and belongs to
- * the outer namespace. It makes system calls only. It does not share pid 1's memory (CLONE_VM), because then the
- * out-of-memory killer of the payload's group could choose the child and kill pid 1 with it. With vfork the
- * killer would skip the child, but pid 1 would wait for the exec, and root inside can stop the child before the exec.
+ * The child is a copy of pid 1. The payload can neither trace the child nor read its memory, because the memory is
+ * non-dumpable and belongs to the outer namespace. The child makes system calls only. It does not share pid 1's
+ * memory (CLONE_VM). If it did, the out-of-memory killer of the payload's group could choose the child and kill pid 1
+ * with it. After a vfork the killer would skip the child, but pid 1 would wait for the exec, and root in the sandbox
+ * can stop the child before the exec.
  *
- * Order matters. The child installs the filter while it still has CAP_SYS_ADMIN over the namespace that it has just joined;
- * the filter must allow all later calls. The child closes the descriptors of pid 1 before chdir: a working directory
- * such as /proc/self/fd/7 would lead out of the sandbox (CVE-2024-21626).
+ * The order of the steps matters. The child installs the filter while it still has CAP_SYS_ADMIN over the namespace
+ * that it has just joined. So the filter must allow all later calls of the child. The child closes the descriptors of
+ * pid 1 before chdir, because a working directory such as /proc/self/fd/7 would lead out of the sandbox
+ * (CVE-2024-21626).
  *
- * The work has two halves. exec_enter_walls() does what is the same for all commands; a launcher does that once for many
- * commands (guest/launcher.c). exec_become() does what belongs to one command.
+ * The work has two halves. exec_enter_walls() does the steps that are the same for all commands; a launcher does them
+ * once for many commands (guest/launcher.c). exec_become() does the steps that belong to one command.
  */
 #include "guest/exec.h"
 
@@ -32,7 +34,8 @@
 long exec_join_cgroups(const struct exec_walls *w)
 {
 	for (unsigned i = 0; i < w->n_task_fds; i++) {
-		/* `tasks`, not cgroup.procs: for a single thread the kernel takes no global lock */
+		/* write to `tasks`, not to cgroup.procs, because for a single thread the kernel
+		 * takes no global lock */
 		long r = RAW3(SYS_write, w->task_fd[i], "0", 1);
 
 		if (r < 0)
@@ -179,8 +182,8 @@ static enum exec_failure spawn_failure(long r)
 	}
 }
 
-/* Tries each candidate as a shell does: after a permission error the search goes on, and the error is reported if
- * no later candidate is found. */
+/* Tries each candidate as a shell does. After a permission error the search goes on. If no later candidate is
+ * found, this error is reported. */
 static long execute(const struct exec_job *j)
 {
 	long worst = -ENOENT;
@@ -220,8 +223,9 @@ long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filt
 		*ret = EXEC_USER;
 		return r;
 	}
-	/* hides the host's names of groups in /proc/self/cgroup. This is the only namespace that the payload owns, and it
-	 * is harmless: it would only help to mount cgroups, and the payload does not own the mount namespace */
+	/* a new cgroup namespace hides the host's names of groups in /proc/self/cgroup. The payload owns only this
+	 * namespace. This is harmless: it would only help to mount cgroups, and the payload does not own the mount
+	 * namespace */
 	if ((r = RAW1(SYS_unshare, CLONE_NEWCGROUP)) < 0)
 		return r;
 	if ((r = install_filter(w, filter)) < 0)
@@ -255,8 +259,8 @@ _Noreturn void exec_become(struct exec_job *j)
 static _Noreturn void run(struct exec_job *j)
 {
 	enum exec_failure failure;
-	/* an agent gets the filter without switches: it needs openat2, which SWITCH_SHARED refuses. It gives files
-	 * privileges only by calls that the deputy sees */
+	/* an agent gets the filter without switches, because it needs openat2, which SWITCH_SHARED refuses. This
+	 * is safe, because the deputy sees all calls by which an agent gives files privileges */
 	long r = exec_enter_walls(j->walls, j->agent ? seccomp_filter : j->walls->filter, &failure);
 
 	if (r < 0)
@@ -284,7 +288,8 @@ pid_t exec_start(struct exec_job *j)
 		args.cgroup = (uint64_t)j->cgroup;
 	}
 	j->report = (struct exec_report){ EXEC_OK, 0 };
-	/* all signals stay blocked in pid 1, which reads them from a signalfd: no handler can run in the child */
+	/* all signals are blocked in pid 1, which reads them from a signalfd. So no handler can
+	 * run in the child */
 	pid = RAW2(SYS_clone3, &args, sizeof(args));
 	if (pid == 0)
 		run(j);

@@ -100,18 +100,19 @@ void inquiry_list(struct connection *c, uint32_t stream)
 
 /* --- LOOK ------------------------------------------------------------------------------------ */
 
-/* True if NOW is what the LOOK waits for, or if the LOOK does not wait. */
+/* Returns true if NOW is the state that the LOOK waits for, or if the LOOK does not wait. */
 static bool is_so(const struct command_message *now, const struct look_message *m)
 {
 	if (now->flags & COMMAND_ENDED || !(m->flags & UNTIL))
 		return true;
-	if (!(now->flags & COMMAND_BACKGROUND)) /* pid 1 knows only the end of others */
+	if (!(now->flags & COMMAND_BACKGROUND)) /* of other commands, pid 1 knows only the end */
 		return !(m->flags & LOOK_UNTIL_END);
 	return (m->flags & LOOK_UNTIL_OUTPUT && now->total > m->offset) ||
 	       (m->flags & LOOK_UNTIL_ROOM && (now->room || now->flags & COMMAND_NO_INPUT));
 }
 
-/* Answers a LOOK. With LOOK_TAKE, pid 1 then forgets the command if it has ended. */
+/* Answers a LOOK. If the LOOK has the flag LOOK_TAKE and the command has ended, pid 1 then
+ * forgets the command. */
 static void show(struct connection *c, uint32_t stream, const struct look_message *m,
 		 struct command_message *now)
 {
@@ -176,7 +177,8 @@ void inquiry_look(struct connection *c, uint32_t stream, struct str body)
 	}
 }
 
-/* Answers the LOOK *AT, unless it still waits or must be put off. Returns true if it was dropped from the list. */
+/* Answers the LOOK *AT, unless it still waits or must be postponed. Returns true if the LOOK was
+ * removed from the list. */
 static bool try_look(struct guest *g, struct look **at)
 {
 	struct look l = **at;

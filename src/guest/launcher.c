@@ -1,8 +1,9 @@
 /*
- * An order is a job with everything that it points to, in memory that pid 1 and the launcher share at the same address.
- * pid 1 wakes the launcher through an eventfd. The launcher answers nothing: waking pid 1 would hold up the
- * command that has just begun. The launcher clones with clone(2), because the filter refuses clone3, and the kernel writes the
- * new pid into the order before the process runs. So whenever pid 1 looks, it knows whether there is a command.
+ * An order is a job with everything that it points to. It is in memory that pid 1 and the launcher share at the same
+ * address. pid 1 wakes the launcher through an eventfd. The launcher sends no answer, because an answer would wake
+ * pid 1 and so delay the command that has just begun. The launcher clones with clone(2), because the filter refuses
+ * clone3. The kernel writes the new pid into the order before the process runs. So whenever pid 1 looks at the order,
+ * it knows whether the command has a process.
  */
 #include "guest/launcher.h"
 
@@ -30,8 +31,8 @@ struct order {
 	struct exec_job job;
 	struct exec_walls walls;
 	struct user user;
-	volatile pid_t pid; /* of the command; 0 until it is cloned */
-	bool has_cpus;      /* the command runs on CPUS, not on the CPUs of the launcher */
+	volatile pid_t pid; /* the pid of the command; 0 until its process is cloned */
+	bool has_cpus;      /* the command runs on `cpus`, not on the CPUs of the launcher */
 	cpu_set_t cpus;
 	size_t used; /* bytes of text */
 	_Alignas(16) char text[];
@@ -79,7 +80,8 @@ static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w
 		raw_exit(1);
 	while (RAW3(SYS_read, l->go, &n, sizeof(n)) == sizeof(n)) {
 		struct order *o = l->order;
-		/* no CLONE_VFORK: the exec would wake the launcher, which could take the CPU from the command */
+		/* without CLONE_VFORK, because with it the exec would wake the launcher, which
+		 * could take the CPU from the command */
 		long r = raw_old_clone_on_stack(
 			CLONE_VM | CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD,
 			command_stack + sizeof(command_stack), (int *)&o->pid, run_order, o);

@@ -47,9 +47,8 @@ void notebook_put(struct connection *c, uint32_t stream, struct str body)
 	/* the old blob makes room for the new one */
 	pool_give(pool, g->notebook.n);
 	if (!pool_take(pool, m.blob.n)) {
-		IGNORE(pool_take(
-			pool,
-			g->notebook.n)); /* cannot fail: this memory was given back just now */
+		/* cannot fail, because these bytes were given back just now */
+		IGNORE(pool_take(pool, g->notebook.n));
 		refuse(c, stream, ERR_LIMIT, POOL_REFUSAL);
 		return;
 	}

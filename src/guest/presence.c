@@ -1,10 +1,11 @@
 /*
- * A supervisor that watches the size of the writable layer hears from pid 1 whether any process runs that could
- * write, and how much was written.
+ * If a supervisor watches the size of the writable layer, pid 1 tells it whether any process runs that could write,
+ * and how much was written.
  *
- * pid 1 reports presence late, from a timer, so that a short exec costs no extra system call and does not wake the
- * supervisor. pid 1 sends the report also if the command has ended meanwhile; otherwise many short commands could write
- * unseen. Every process counts, also one that a command left behind.
+ * pid 1 tells the supervisor that a process runs only after a short time, from a timer. So a short command costs no
+ * extra system call and does not wake the supervisor. pid 1 also sends this message if the command has ended
+ * meanwhile, because otherwise many short commands could write unseen. Every process counts, also a process that a
+ * command left behind.
  */
 #include "guest/guest.h"
 
@@ -71,7 +72,8 @@ static int read_of(uint64_t pid, const char *file, char *text, size_t size)
 	return (int)n;
 }
 
-/* A process that has not executed its program yet still has the name of pid 1. */
+/* Returns true if the process has not executed its program yet. Such a process still has the
+ * name of pid 1. */
 static bool is_being_born(uint64_t pid)
 {
 	char ours[32], theirs[32];
@@ -80,8 +82,9 @@ static bool is_being_born(uint64_t pid)
 	       read_of(pid, "comm", theirs, sizeof(theirs)) > 0 && strcmp(ours, theirs) == 0;
 }
 
-/* Returns how many bytes the process wrote to storage, including those of children that it has waited for. A process
- * that runs an unreadable program does not show its count; pid 1 then assumes that it writes all the time. */
+/* Returns how many bytes the process wrote to storage, including those of children that it has waited for. If the
+ * process runs a program that cannot be read, /proc does not show the count. pid 1 then assumes that the process
+ * writes all the time. */
 static uint64_t written_by(uint64_t pid)
 {
 	static const char key[] = "\nwrite_bytes: ";

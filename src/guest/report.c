@@ -29,7 +29,8 @@ int report_listen(const char *name)
 	return fd_take(&fd);
 }
 
-/* True if PIDFD is a child of ours that was not reaped. Then no other process has its number. */
+/* Returns true if PIDFD is a child of ours that was not reaped. In this case no other process
+ * has its pid. */
 static bool is_our_child(int pidfd)
 {
 	siginfo_t si = { 0 };
@@ -61,7 +62,7 @@ static size_t length(const unsigned char head[REPORT_HEAD_BYTES])
 	       (size_t)head[3] << 24;
 }
 
-/* Called when the length is known: takes memory for the bytes. */
+/* Called when the length of the report is known. Takes memory for the bytes. */
 static enum report_state begin(struct report *r, struct pool *pool)
 {
 	size_t want = length(r->head);

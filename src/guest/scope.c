@@ -15,7 +15,8 @@
 #include "base/io.h"
 #include "base/str.h"
 
-#define CHILDREN_MAX_BYTES 256     /* a longer list has processes that are not our helpers */
+/* if the list is longer, it has processes that are neither launchers nor the deputy */
+#define CHILDREN_MAX_BYTES 256
 #define PROCS_MAX_BYTES (8u << 20) /* cgroup.procs with a million processes */
 
 void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_walls *walls)
@@ -24,7 +25,7 @@ void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_
 	/* without cgroup.kill (before Linux 5.14) groups have no advantage over marks */
 	if (payload >= 0 && faccessat(payload, "cgroup.kill", F_OK, 0) < 0)
 		fd_closep(&s->payload);
-	if (s->payload < 0 || watched) /* without this file no mark is used twice */
+	if (s->payload < 0 || watched) /* if this file cannot be opened, no mark is used twice */
 		s->children = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
 }
 
@@ -56,7 +57,7 @@ static enum members look_at_group(const struct scope *c)
 	return strcmp(text, alone) == 0 ? MEMBERS_LAUNCHER : MEMBERS_OTHERS;
 }
 
-/* True if the group is empty except for its launcher. */
+/* Returns true if the group is empty except for its launcher. */
 static bool group_is_free(struct scopes *s, struct scope *c)
 {
 	enum members m = look_at_group(c);
@@ -66,7 +67,7 @@ static bool group_is_free(struct scopes *s, struct scope *c)
 	return m != MEMBERS_OTHERS;
 }
 
-/* True if PID is the deputy, a waiting launcher, or the launcher of BUSY. */
+/* Returns true if PID is the deputy, a waiting launcher, or the launcher of BUSY. */
 static bool is_helper(const struct scopes *s, const struct scope *busy, uint64_t pid)
 {
 	if ((uint64_t)s->deputy == pid)
@@ -79,8 +80,9 @@ static bool is_helper(const struct scopes *s, const struct scope *busy, uint64_t
 	return false;
 }
 
-/* True if pid 1 has no children except launchers and the deputy. Then the sandbox has no other process, because every
- * process of a command descends from some other child of pid 1. */
+/* Returns true if pid 1 has no children except launchers and the deputy. In this case the sandbox has no other
+ * process, because every process of a command descends from a child of pid 1 that is neither a launcher nor the
+ * deputy. */
 static bool sandbox_is_free(const struct scopes *s, const struct scope *busy)
 {
 	char text[CHILDREN_MAX_BYTES];
@@ -105,7 +107,7 @@ static bool is_free(struct scopes *s, struct scope *c)
 
 /* --- from one command to the next ------------------------------------------------------------ */
 
-/* The UTS namespace of PID, which is alive, becomes the mark of C. */
+/* Makes the UTS namespace of PID the mark of C. PID must be alive. */
 static bool open_mark(struct scope *c, pid_t pid)
 {
 	char path[48];
@@ -139,7 +141,8 @@ static void take_spare(struct scopes *s, unsigned i, struct scope *ret)
 	s->spare[i] = s->spare[--s->n_spare];
 }
 
-/* Takes an empty spare scope. If its launcher turns out to be dead, the scope comes without one. */
+/* Takes an empty spare scope. If the scope's launcher turns out to be dead, the scope comes
+ * without a launcher. */
 static bool find_spare(struct scopes *s, bool with_launcher, struct scope *ret)
 {
 	for (unsigned i = s->n_spare; i-- > 0;)
@@ -216,8 +219,8 @@ bool scope_is_over(struct scopes *s, const struct scope *c)
 
 void scope_close(struct scopes *s, struct scope *c)
 {
-	/* Linux 6.14 and later count kills per group and compare the counts of pid 1's group and of the new group
-	 * at each clone: a process that is born into a group that was ever killed dies at once */
+	/* Linux 6.14 and later count the kills of each group. At each clone they compare the counts of pid 1's
+	 * group and of the new group. So if a group was ever killed, every new process in it dies at once */
 	if (c->killed || s->ending) {
 		discard(s, c);
 		return;
@@ -252,8 +255,9 @@ static void pin(struct scopes *s, const struct launcher *l)
 	s->pinned |= sched_setaffinity(launcher_pid(l), sizeof(here), &here) == 0;
 }
 
-/* pid 1 itself enters a new UTS namespace, so that the next process is born with that mark. If the command made the
- * namespace, it could end before pid 1 looks, and its children would have a mark that pid 1 does not know. */
+/* pid 1 itself enters a new UTS namespace, so that the next process has this mark from the start. If the command
+ * made the namespace, the command could end before pid 1 looks, and its children would have a mark that pid 1 does
+ * not know. */
 static bool make_mark(struct scope *c)
 {
 	return unshare(CLONE_NEWUTS) == 0 && open_mark(c, getpid());
@@ -298,7 +302,8 @@ bool scope_owns(const struct scope *c, uint64_t pid)
 
 /* --- killing --------------------------------------------------------------------------------- */
 
-/* Sends SIG to each process of the group except LAUNCHER (0: none). Returns how many it reached. */
+/* Sends SIG to each process of the group except LAUNCHER (0 means no exception). Returns how
+ * many processes got SIG. */
 static unsigned signal_group(int group, int sig, pid_t launcher)
 {
 	AUTO_BUF b = BUF_INIT(PROCS_MAX_BYTES);
@@ -321,15 +326,15 @@ static enum shown look_at_mark(const char *path, uint64_t ino)
 {
 	struct stat st;
 
-	/* a process that runs an unreadable program does not show its mark. It is killed with the rest: to spare a process
-	 * of this scope would be worse than to kill one of another scope */
+	/* if a process runs a program that cannot be read, /proc does not show its mark. We treat it as marked,
+	 * because sparing a process of this scope would be worse than killing a process of another scope */
 	if (stat(path, &st) < 0)
 		return errno == EACCES || errno == EPERM ? SHOWN_THIS : SHOWN_NOTHING;
 	return st.st_ino == ino ? SHOWN_THIS : SHOWN_OTHER;
 }
 
-/* True if PID has the mark INO. All threads of a process have the same mark. If the first thread has ended, only the
- * other threads show it. */
+/* Returns true if PID has the mark INO. All threads of a process have the same mark. If the first thread has
+ * ended, /proc shows the mark only for the other threads. */
 static bool is_marked(unsigned pid, uint64_t ino)
 {
 	enum shown shown;
@@ -353,7 +358,8 @@ static bool is_marked(unsigned pid, uint64_t ino)
 	return shown == SHOWN_THIS;
 }
 
-/* Sends SIG to each process with the mark INO except LAUNCHER (0: none). Returns how many it reached. */
+/* Sends SIG to each process with the mark INO except LAUNCHER (0 means no exception). Returns
+ * how many processes got SIG. */
 static unsigned signal_marked(uint64_t ino, int sig, pid_t launcher)
 {
 	DIR *proc = opendir("/proc");
@@ -369,8 +375,8 @@ static unsigned signal_marked(uint64_t ino, int sig, pid_t launcher)
 	return n;
 }
 
-/* Kills every process except pid 1 and SPARED. Stops all of them first: stopped processes cannot fork, and no process is
- * left that could continue them, so one pass over /proc finds them all. */
+/* Kills every process except pid 1 and SPARED. Stops all of them first. Stopped processes cannot fork, and no
+ * process is left that could continue them. So one pass over /proc finds them all. */
 static bool kill_all_but(pid_t spared)
 {
 	DIR *proc = opendir("/proc");
@@ -390,8 +396,7 @@ static bool kill_all_but(pid_t spared)
 
 void scopes_kill(const struct scopes *s)
 {
-	/* kill(-1) reaches all processes, also children that are just being forked: the kernel signals them or restarts
-	 * the fork */
+	/* kill(-1) reaches all processes. If a fork is under way, the kernel signals the new child or restarts the fork */
 	if (!s->deputy || !kill_all_but(s->deputy))
 		kill(-1, SIGKILL);
 }
@@ -416,10 +421,11 @@ enum scope_state scope_kill(const struct scopes *s, struct scope *c)
 	if (c->group >= 0) {
 		IGNORE(io_write_file(c->group, "cgroup.freeze", "1"));
 		IGNORE(io_write_file(c->group, "cgroup.kill",
-				     "1")); /* kills newborn children, too */
-		/* cgroup.kill signals first threads only. A process whose first thread has ended survives that, so each
-		 * process is killed by its pid as well; being frozen, none of them can fork meanwhile. A process that is
-		 * still there at the deadline waits in the kernel and does not run */
+				     "1")); /* also kills children that are just being forked */
+		/* cgroup.kill signals only first threads. If the first thread of a process has ended, the process
+		 * survives. So we also kill each process by its pid. The processes are frozen, so none of them can
+		 * fork meanwhile. If a process is still there at the deadline, it waits in the kernel and does not
+		 * run */
 		return signal_group(c->group, SIGKILL, 0) && now < c->deadline ? SCOPE_AGAIN
 									       : SCOPE_DONE;
 	}

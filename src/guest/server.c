@@ -1,6 +1,6 @@
 /*
- * The connections of clients. pid 1 refuses a client whose process is in the sandbox's pid namespace: such a process
- * belongs to the payload, and can have the socket only because of a mistake outside.
+ * The connections of clients. pid 1 refuses a client whose process is in the sandbox's pid namespace. Such a process
+ * belongs to the payload. It can have the socket only because somebody on the host made a mistake.
  */
 #include "guest/connection.h"
 
@@ -19,7 +19,7 @@
 #include "guest/notebook.h"
 #include "guest/session.h"
 
-#define READ_CHUNK_BYTES 8192        /* small: the buffer stays resident in idle sandboxes */
+#define READ_CHUNK_BYTES 8192        /* small, because idle sandboxes keep this buffer in memory */
 #define SPARE_FDS 32                 /* what the commands of a few clients take while they start */
 #define BACKGROUND_FDS 3             /* ends of a background command's pipes */
 #define ACCEPT_RETRY_NS 100000000ull /* 100 ms, when the machine is short of descriptors */
@@ -55,7 +55,8 @@ static void connection_close(struct connection *c, bool unread)
 	loop_change_fd(g->loop, g->listener_watch, LOOP_READ);
 }
 
-/* Never closes the connection, because callers still use it; a broken socket shows as a hangup event. */
+/* Never closes the connection, because the calling functions still use it. If the socket is
+ * broken, the loop reports this later. */
 void connection_flush(struct connection *c)
 {
 	while (c->out.n) {
@@ -67,7 +68,8 @@ void connection_flush(struct connection *c)
 			break;
 		buf_drop(&c->out, (size_t)n);
 	}
-	/* while requests or answers are held, the loop wakes us when the socket is writable, and we go on with them */
+	/* while requests or answers wait, the loop wakes us when the socket is writable, and we
+	 * go on with them */
 	loop_change_fd(c->guest->loop, c->watch,
 		       (c->held ? 0 : LOOP_READ) | (c->out.n || c->held ? LOOP_WRITE : 0));
 }
@@ -84,7 +86,7 @@ void connection_add(struct connection *c, enum frame_type type, unsigned flags, 
 		    const void *p, size_t n)
 {
 	frame_put(&c->out, type, flags, stream, p, n);
-	if (buf_failed(&c->out)) /* no memory: the client must not wait for this frame */
+	if (buf_failed(&c->out)) /* there was no memory; the client must not wait for this frame */
 		IGNORE(shutdown(c->fd, SHUT_RDWR));
 }
 
@@ -137,7 +139,8 @@ static bool on_hello(struct connection *c, struct str body)
 	return c->greeted;
 }
 
-/* Handles QUIT: the client that started the sandbox for its own command leaves. Other commands may still run. */
+/* Handles the frame QUIT, with which a client leaves that started the sandbox for its own
+ * command. Other commands may still run. */
 static void on_quit(struct connection *c, uint32_t stream)
 {
 	AUTO_BUF b = BUF_INIT(64);
@@ -239,7 +242,7 @@ static bool on_frame(struct connection *c, const struct frame *f)
 		on_quit(c, f->stream);
 		return true;
 	default:
-		return true; /* the protocol says: ignore what only newer clients know */
+		return true; /* the protocol says that frames which only newer clients know are ignored */
 	}
 }
 
@@ -250,7 +253,8 @@ static int take_frame(void *arg, const struct frame *f)
 	return connection_hold(arg) ? FRAME_PAUSE : 0;
 }
 
-/* Takes the frames of the N bytes at P and those that were held. Closes the connection if they make no sense. */
+/* Handles the frames that waited, and the frames in the N bytes at P. Closes the connection if
+ * the bytes are no valid frames. */
 static void take_frames(struct connection *c, const char *p, size_t n)
 {
 	if (frame_feed(&c->in, p, n, take_frame, c) < 0 || buf_failed(&c->out))
@@ -293,7 +297,8 @@ static void on_connection(void *arg, int fd, uint32_t events)
 		return;
 	c->n_fds += got;
 	if (n <= 0) {
-		connection_close(c, n < 0); /* ECONNRESET: the client did not read all we sent */
+		/* ECONNRESET means that the client did not read all that we sent */
+		connection_close(c, n < 0);
 		return;
 	}
 	sessions_release_known(c);
@@ -326,9 +331,10 @@ static void listen_again(void *arg)
 	loop_change_fd(g->loop, g->listener_watch, LOOP_READ);
 }
 
-/* True if pid 1 is about to run out of descriptors. A command that finds none left would fail, so new clients wait in
- * the backlog instead. Each client needs two descriptors (its socket, the scope of its command), each running command one
- * for a terminal, and some commands one for their pipes. A spare scope needs two descriptors, a launcher needs three. */
+/* Returns true if pid 1 has few descriptors left. A command would fail if it found none, so new clients wait in
+ * the backlog instead. Each client needs two descriptors: its socket and the scope of its command. Each running
+ * command may need one for a terminal, and some commands need one for their pipes. A spare scope needs two
+ * descriptors, a launcher needs three. */
 static bool is_crowded(const struct guest *g)
 {
 	uint64_t held = g->n_running < GUEST_HELD_MAX ? g->n_running : GUEST_HELD_MAX;
@@ -347,8 +353,8 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	socklen_t len = sizeof(peer);
 
 	if (sock < 0) {
-		/* no descriptors or memory: new clients wait until another client leaves or, if there is no other client,
-		 * for ACCEPT_RETRY_NS */
+		/* there are no descriptors or no memory. New clients wait until another client leaves, or for
+		 * ACCEPT_RETRY_NS if there is no other client */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_change_fd(g->loop, g->listener_watch, 0);
 			if (!g->connections)

@@ -1,5 +1,5 @@
 /*
- * A session is one command: from EXEC to EXIT, on a stream of a connection or detached.
+ * A session is one command, from the frame EXEC to the frame EXIT. There are five kinds:
  *
  *   piped       the client holds the other ends of the command's pipes; pid 1 only watches the process
  *   terminal    pid 1 holds the master; output goes to the client in frames, within its credit
@@ -8,8 +8,8 @@
  *   files       a file agent runs instead of a program; pid 1 relays between the agent's socket and
  *               the client as for a terminal, but the agent is killed when the client leaves
  *
- * A session ends when the command's own process ends. If pid 1 must end it (time-out, client gone),
- * pid 1 kills the scope first, and reports the end when it has reaped that process.
+ * A session ends when the command's own process ends. If pid 1 must end the command, because of a time-out or because
+ * the client is gone, pid 1 first kills the scope. It reports the end when it has reaped the command's own process.
  */
 #include "guest/session.h"
 
@@ -49,7 +49,7 @@ static void report_activity(struct guest *g)
 		channel_send(g, FRAME_ACTIVITY, g->n_running ? FRAME_FLAG_BUSY : 0, 0, NULL, 0);
 }
 
-/* True if the kernel has killed a process for lack of memory since the last call. */
+/* Returns true if the kernel has killed a process for lack of memory since the last call. */
 static bool memory_was_short(struct guest *g)
 {
 	char text[512] = "";
@@ -75,7 +75,7 @@ static void drop_held(struct session *s)
 		fd_closep(&s->held[i]);
 }
 
-/* Asks the supervisor to end a sandbox that shall end with its last command. Does so only if no command runs and
+/* If the sandbox ends with its last command, asks the supervisor to end it. Does so only if no command runs and
  * every client has read how its commands ended. */
 static void quit_if_idle(struct guest *g)
 {
@@ -118,7 +118,8 @@ void session_free(struct session *s)
 	scope_close(&g->scopes, &s->scope);
 	buf_done(&s->input);
 	words_done(&s->words);
-	background_free(&g->backgrounds, s->background); /* NULL, unless the command never began */
+	/* NULL, except if the command never began */
+	background_free(&g->backgrounds, s->background);
 	free(s);
 	quit_if_idle(g);
 }
@@ -184,7 +185,8 @@ void session_finish(struct session *s)
 	looks_answer(s->guest, s->id);
 	if (s->connection)
 		tell_exit(s);
-	/* if data still waits for a slow client, the sandbox must not end yet: session_free() tells the supervisor */
+	/* if data still waits for a slow client, the sandbox must not end yet; session_free()
+	 * then tells the supervisor later */
 	if (s->flags & EXEC_MAIN && !(s->connection && s->connection->out.n))
 		tell_supervisor(s);
 	session_end_relay(s);
@@ -209,7 +211,7 @@ void session_conclude(struct session *s)
 	s->end.timed_out = s->timed_out;
 	s->end.swept = s->swept;
 	s->end.alone = s->held[1] >= 0 && scope_is_over(&g->scopes, &s->scope);
-	if (!s->end.alone) /* otherwise the pipes stay open until EXIT is sent, so that the client wakes once */
+	if (!s->end.alone) /* otherwise the pipes stay open until EXIT is sent, so that the client wakes up only once */
 		drop_held(s);
 	session_read_report(s);
 	if (s->relay)
@@ -239,7 +241,8 @@ static void session_ended(struct session *s, int status)
 	session_kill(s);
 }
 
-/* Called if the program could not be executed. No client keeps the number, so the next command gets it. */
+/* Called if the program could not be executed. No client got the command's number, so the next
+ * command can have the same number. */
 static void session_failed(struct session *s, const struct exec_report *why)
 {
 	struct guest *g = s->guest;
@@ -261,7 +264,7 @@ static void on_began(void *arg)
 	struct session *s = arg;
 
 	s->begun = true;
-	fd_closep(&s->held[0]); /* now a write fails once the command has closed its input */
+	fd_closep(&s->held[0]); /* from now on a write fails if the command has closed its input */
 	if (s->asker)
 		session_send_started(s, TAKE(s->asker));
 	else if (s->connection)
@@ -270,8 +273,9 @@ static void on_began(void *arg)
 		session_feed(s);
 }
 
-/* The process was stopped before it could execute the program, and pid 1 told the number of the command meanwhile
- * (START_SILENT). So the failure is kept and told as any other end, and no other command gets the number. */
+/* Called if the program could not be executed, but pid 1 has already told the client the command's number
+ * (START_SILENT). This happens if the process was stopped before the exec. So the failure is kept and reported
+ * like any other end, and no other command gets the number. */
 static void session_failed_late(struct session *s, const struct exec_report *why)
 {
 	s->ended = true;
@@ -316,7 +320,8 @@ static void on_ended(void *arg, int status)
 
 static const struct start_calls calls = { on_began, on_failed, on_ended };
 
-/* Does not count the deputy: waitid() ignores children that were cloned without SIGCHLD, and only the deputy was. */
+/* Does not count the deputy, because waitid() ignores children that were cloned without SIGCHLD.
+ * Only the deputy was cloned so. */
 static bool has_children(void)
 {
 	return waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT) == 0 ||
@@ -331,8 +336,8 @@ static void reaped(struct guest *g, pid_t pid, int status)
 			return; /* start_reaped() may have freed S */
 }
 
-/* Returns the pid of the ended child to reap next, -1 if any ended child may be next, or 0 if no child has ended. A report
- * counts only while the process of its command is not reaped, so pid 1 collects the reports first. */
+/* Returns the pid of the ended child to reap next, -1 if any ended child may be next, or 0 if no child has ended.
+ * A report is accepted only while the process of its command is not reaped, so pid 1 first collects the reports. */
 static pid_t next_to_reap(struct guest *g)
 {
 	siginfo_t si = { 0 };
@@ -396,14 +401,15 @@ void session_began(struct session *s)
 	presence_began(g);
 }
 
-/* True if pid 1 keeps the command's descriptors open: the command starts faster. Limited, because pid 1 needs
- * descriptors for new commands. */
+/* Returns true if pid 1 keeps the command's descriptors open, so that the command starts faster. Only
+ * GUEST_HELD_MAX commands get this, because pid 1 needs descriptors for new commands. */
 static bool keeps_stdio(const struct guest *g, unsigned exec_flags)
 {
 	return !(exec_flags & (EXEC_TTY | EXEC_DETACHED)) && g->n_running < GUEST_HELD_MAX;
 }
 
-/* Called when the command was started: moves the descriptors that the session keeps out of F. */
+/* Called when the command was started. Moves the descriptors that the session keeps from F to
+ * the session. */
 static void session_running(struct session *s, struct endpoints *f, const struct exec_message *m)
 {
 	struct guest *g = s->guest;
@@ -428,7 +434,8 @@ static void session_running(struct session *s, struct endpoints *f, const struct
 	session_began(s);
 }
 
-/* Makes what pid 1 needs for this command besides its process. Returns 0 or -1. */
+/* Makes the background entry and everything else that pid 1 needs for this command, except the
+ * process. Returns 0 or -1. */
 static int provide(struct session *s, const struct exec_message *m, struct err *e)
 {
 	struct background_spec spec = { .id = s->id,
@@ -480,7 +487,7 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 		s->asker = c;
 	} else {
 		add_started(s, c);
-		/* STARTED is sent now, while the client is awake; sent later, it would wake the client */
+		/* send STARTED now, while the client is awake; if we sent it later, it would wake the client */
 		if (!(m->flags & EXEC_PATIENT))
 			connection_flush(c);
 		flags |= c->served ? START_CLIENT_STAYS : 0;
@@ -534,7 +541,8 @@ struct session *session_find(struct guest *g, struct connection *c, uint32_t str
 	return NULL;
 }
 
-/* True if the command has a process. A process that a launcher cloned counts even before pid 1 has noticed it. */
+/* Returns true if the command has a process. If a launcher has cloned the process, it counts
+ * even before pid 1 has noticed it. */
 static bool is_there(const struct session *s)
 {
 	return start_has_begun(&s->start) || (s->start.launcher && start_pid(&s->start) > 0);
@@ -556,8 +564,8 @@ void session_leave(struct connection *c, const struct frame *f, const int *fds, 
 		pipes_adopt(c->guest, fds[i], f->stream, i ? FRAME_FLAG_STDERR : f->flags);
 }
 
-/* Decides about the background commands whose EXIT was sent to C. If C has read EXIT (HEARD), pid 1 forgets these
- * commands. If C left without reading EXIT, they stay for other clients. */
+/* Decides what happens to the background commands whose EXIT was sent to C. If HEARD is true, C has read EXIT, and
+ * pid 1 forgets these commands. If C left without reading EXIT, pid 1 keeps the commands for other clients. */
 static void take_ends(struct connection *c, bool heard)
 {
 	struct backgrounds *all = &c->guest->backgrounds;

@@ -1,9 +1,9 @@
 /*
- * pid 1 relays input to a terminal, to a file agent, or to the pipe of a background command. It holds the bytes that
+ * pid 1 relays input to a terminal, to a file agent, or to the pipe of a background command. It keeps the bytes that
  * the command does not take at once. An attached client sends no more than its credit allows. For other clients,
- * session_hold() takes as many bytes as have room and returns their number. If the command has a background entry, pid
- * 1 takes the memory for its input from the pool, and gives it back when the command has taken all input and no client
- * is attached.
+ * session_hold() takes as many bytes as there is room for, and returns their number. If the command has a background
+ * entry, the memory for its input counts against the pool. pid 1 gives it back when the command has taken all input
+ * and no client is attached.
  */
 #include "guest/session.h"
 
@@ -34,7 +34,8 @@ static void close_inlet(struct session *s)
 	fd_closep(&s->in);
 }
 
-/* Writes to the command. Returns how many bytes it took. Sets *RET_GONE if no process will read the rest. */
+/* Writes to the command. Returns how many bytes the command took. Sets *RET_GONE if no process
+ * will read the rest. */
 static size_t push(const struct session *s, const char *p, size_t n, bool *ret_gone)
 {
 	size_t done = 0;
@@ -110,7 +111,7 @@ void session_input_end(struct session *s)
 	if (s->input_closed)
 		return;
 	s->input_closed = true;
-	if (s->within_line) /* this EOF character only hands over the unfinished line */
+	if (s->within_line) /* this EOF character only passes the unfinished line to the program */
 		buf_add_str(&s->input, TERMINAL_EOF);
 	if (s->relay == RELAY_TERMINAL)
 		buf_add_str(&s->input, TERMINAL_EOF);
@@ -128,7 +129,8 @@ void session_input(struct session *s, struct str data)
 	/* the buffer is larger than the credit, because it also holds the EOF characters of a
 	 * terminal; so the buffer alone does not refuse input beyond the credit */
 	if (s->input.n + data.n > FRAME_CREDIT_BYTES)
-		s->input.failed = true; /* the client is broken: it sent more than its credit */
+		/* the client broke the protocol: it sent more than its credit */
+		s->input.failed = true;
 	buf_add(&s->input, data.p, data.n);
 	if (buf_failed(&s->input)) {
 		session_kill(s);

@@ -5,8 +5,8 @@
  * command has a background entry (guest/background.h), the output also goes into the ring of that entry. Clients can
  * look at the ring, and the next client that attaches gets its contents first.
  *
- * For an attached client, pid 1 never reads output that it cannot send: the credit of a new client is at least as
- * large as the ring, and from then on pid 1 reads only as much as the credit allows.
+ * For an attached client, pid 1 never reads output that it cannot send. A new client has at least as much credit as
+ * the ring is large, so pid 1 can send the whole ring. After that, pid 1 reads only as much as the credit allows.
  */
 #include "guest/session.h"
 
@@ -32,7 +32,7 @@ static void watch_outlet(struct outlet *o)
 	struct session *s = o->session;
 	bool may_read = !s->connection || s->credit > 0;
 	bool may_write = s->relay != RELAY_PIPES && s->input.n;
-	/* LOOP_EDGE: the loop reports the hang-up once, and not again and again */
+	/* with LOOP_EDGE the loop reports only once that no process has the other end open */
 	uint32_t events = (may_read ? LOOP_READ : 0) | (may_write ? LOOP_WRITE : 0) |
 			  (o->hung_up ? LOOP_EDGE : 0);
 
@@ -110,14 +110,15 @@ static bool read_outlet(struct outlet *o)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			gone = n == 0 || errno != EAGAIN; /* EIO: no process has the slave open */
+			/* EIO means that no process has the slave open */
+			gone = n == 0 || errno != EAGAIN;
 			break;
 		}
 		pass_output(o, chunk, (size_t)n);
 	}
 	if (gone && s->relay == RELAY_PIPES)
 		close_outlet(o);
-	/* a terminal can come back: a process can open its controlling terminal again */
+	/* keep the terminal, because a process can open its controlling terminal again */
 	o->hung_up = gone;
 	return true;
 }
@@ -134,8 +135,9 @@ static void on_outlet(void *arg, int fd, uint32_t events)
 		return;
 	}
 	if (!read_outlet(o) && events & LOOP_HANGUP) {
-		/* The loop reports a hang-up again and again, whichever events pid 1 asks for. So pid 1
-		 * does not watch the outlet until the client grants credit. */
+		/* If no process has the other end open, the loop reports this again and again,
+		 * whichever events pid 1 asks for. So pid 1 does not watch the outlet until the
+		 * client grants credit. */
 		loop_remove(s->guest->loop, &o->watch);
 		return;
 	}
@@ -328,7 +330,8 @@ static void attach_ended(struct background *b, struct connection *c, uint32_t st
 	connection_send_exit(c, stream, &b->end);
 }
 
-/* Returns the terminal without a client whose command started last, or NULL. */
+/* Of the commands that have a terminal and no client, returns the one that started last, or
+ * NULL. */
 static struct session *latest_terminal(struct guest *g)
 {
 	struct session *found = NULL;

@@ -1,6 +1,6 @@
 /*
- * Reports of commands (guest/report.h) in the loop of pid 1. The listener is made for the first command that may report,
- * and is watched while such a command runs.
+ * Receives the reports of commands (guest/report.h) in the loop of pid 1. The listener is made for the first command
+ * that may report. The loop watches it while such a command runs.
  *
  * A command that has ended may have left a connection in the queue, and bytes in the connection. So pid 1 accepts the
  * waiting connections after the command's end and before it reaps the process, and reads the bytes before it sends
@@ -19,7 +19,8 @@
 #define CHUNK_BYTES 16384
 #define TURNS 16                                        /* reads in one turn of the loop */
 #define LAST_TURNS (REPORT_MAX_BYTES / CHUNK_BYTES + 2) /* enough to read a whole report at once */
-/* A client that leaves more than this unread gets no report, because the report would only add to the queue. */
+/* If a client has not read more than this many bytes, it gets no report, because the report
+ * would only make the queue longer. */
 #define QUEUE_BYTES (8u << 20)
 
 struct reporter {
@@ -68,7 +69,8 @@ static struct reporter *find(struct guest *g, int sock)
 	pid_t pid = report_sender(sock);
 
 	for (struct session *s = g->sessions; s && pid > 1; s = s->next)
-		if (s->reporter && start_pid(&s->start) == pid) /* start_pid(): -1 once reaped */
+		/* start_pid() is -1 after the process was reaped */
+		if (s->reporter && start_pid(&s->start) == pid)
 			return s->reporter;
 	return NULL;
 }
@@ -87,7 +89,8 @@ static void take(struct guest *g, int sock)
 		hang_up(r);
 }
 
-/* Accepts every waiting connection and finds its command. If NOBODY may report, closes all of them. */
+/* Accepts every waiting connection and finds its command. If NOBODY is true, no command may
+ * report, and all connections are closed. */
 static void take_all(struct guest *g, bool nobody)
 {
 	for (unsigned i = 0; i < REPORT_QUEUE_MAX; i++) {
@@ -129,8 +132,8 @@ int session_may_report(struct session *s, struct err *e)
 			return err_sys(e, -fd, "listen for reports of commands");
 		all->listener = fd;
 	}
-	/* Empties the queue: running commands get their connections, all others are closed. This command does not run
-	 * yet, so no waiting connection is its own. */
+	/* Empties the queue. Connections of running commands are kept, and all others are closed. This command
+	 * does not run yet, so no waiting connection can be its own. */
 	take_all(g, all->n == 0);
 	if (!all->watch)
 		all->watch = loop_add_fd(g->loop, all->listener, LOOP_READ, on_listener, g);

@@ -1,11 +1,11 @@
 /*
- * A client that attaches to a terminal must show its screen. So pid 1 sends the client the modes that the program has
- * set so far, and makes the program draw its screen anew.
+ * A client that attaches to a command with a terminal must show the command's screen. So pid 1 sends the client the
+ * modes that the program has set so far, and makes the program draw its screen again.
  *
- * A program draws when the size of its terminal changes. The kernel sends SIGWINCH only if the size is another one
- * than before, and some programs, such as less, draw only if they see another size themselves. So if the client has
- * the old size, pid 1 sets a temporary size, waits until the program has drawn something, and sets the right size.
- * The temporary size has one row less, so that no program draws outside of the client's terminal.
+ * A program draws when the size of its terminal changes. The kernel sends SIGWINCH only if the new size differs from
+ * the old size. Some programs, such as `less`, draw only if they see a different size themselves. So if the client's
+ * terminal has the old size, pid 1 sets a temporary size, waits until the program has drawn something, and sets the
+ * right size. The temporary size has one row less, so that no program draws outside of the client's terminal.
  */
 #include "guest/session.h"
 
@@ -15,8 +15,9 @@
 #include "base/clock.h"
 #include "guest/terminal.h"
 
-#define TURN_NS (50 * NS_PER_MS) /* in this time a program that waits for input sees the new size */
-#define TURNS_MAX 10             /* a busy program gets half a second */
+/* a program that waits for input sees the new size within this time */
+#define TURN_NS (50 * NS_PER_MS)
+#define TURNS_MAX 10 /* a busy program gets half a second */
 static_assert(SCREEN_TEXT_MAX_BYTES <= 1024, "the answer to an attach stays small");
 
 void session_add_attached(struct connection *c, uint32_t stream, uint64_t id,

@@ -1,9 +1,10 @@
 /*
- * A process that pid 1 cloned reports through a pipe. The exec closes the pipe, so end-of-file means that the program
- * runs. If the exec fails, a struct exec_report comes. A launcher reports nothing: that would wake pid 1 just when
- * the command begins. pid 1 looks at the launcher's order when a timer rings or a child has ended.
+ * If pid 1 cloned the process, the process reports through a pipe. The exec closes the pipe, so end of file means
+ * that the program runs. If the exec fails, a struct exec_report comes through the pipe. A launcher reports nothing,
+ * because a report would wake pid 1 just when the command begins. pid 1 looks at the launcher's order when a timer
+ * ends or a child has ended.
  *
- * In both cases the owner hears of a failure when the process has been reaped.
+ * In both cases the owner is told of a failure when the process has been reaped.
  */
 #include "guest/start.h"
 
@@ -70,7 +71,7 @@ struct start_step start_next(enum start_state state, enum start_event event)
 {
 	struct start_step next = table[state][event];
 
-	/* no row leads back to START_NEW, so an entry with this state is an empty one */
+	/* no step leads back to START_NEW, so an entry of the table with this state is empty */
 	return next.state == START_NEW ? (struct start_step){ state, START_DO_NOTHING } : next;
 }
 
@@ -147,7 +148,8 @@ static void look_at_dead_launcher(struct start *s)
 	step(s, launcher_command(s->launcher) ? START_SEEN : START_GONE, SIGKILL);
 }
 
-/* pid 1 does not wait for the death of the launcher: start_reaped() goes on from here. */
+/* Kills the launcher. pid 1 does not wait for its death; start_reaped() goes on when it is
+ * reaped. */
 static void end_launcher(struct start *s)
 {
 	launcher_kill(s->launcher);
@@ -201,7 +203,8 @@ static void tell_ended(struct start *s, int status)
 	s->calls->ended(s->arg, status);
 }
 
-/* START_TELL_ENDED passes STATUS on. The owner may free S in that call, so nothing here touches S afterwards. */
+/* START_TELL_ENDED passes STATUS to the owner. The owner may free S in that call, so this
+ * function does not use S afterwards. */
 static void step(struct start *s, enum start_event event, int status)
 {
 	struct start_step next = start_next(s->state, event);
@@ -282,7 +285,7 @@ bool start_reaped(struct start *s, pid_t pid, int status)
 	if (!l || launcher_pid(l) != pid)
 		return false;
 	launcher_reaped(l, pid);
-	if (s->launcher) /* otherwise the launcher came with the scope and has no order of ours */
+	if (s->launcher) /* otherwise the launcher belongs to the scope and has no order from this start */
 		look_at_dead_launcher(s);
 	return true;
 }

@@ -19,11 +19,12 @@ int terminal_open(uint32_t owner, uint32_t rows, uint32_t cols, int *ret_master,
 
 	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0)
 		return -errno;
-	/* by descriptor: pid 1 trusts no path inside the sandbox */
+	/* open the slave by the descriptor of the master, because pid 1 trusts no path of the sandbox */
 	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (slave < 0)
 		return -errno;
-	/* may fail in a sandbox that has only one id, but there the owner is right already */
+	/* this may fail in a sandbox that has only one id, but then the slave already has the
+	 * right owner */
 	IGNORE(fchown(slave, owner, (gid_t)-1));
 	terminal_resize(master, rows, cols);
 	*ret_master = fd_take(&master);

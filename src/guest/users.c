@@ -20,8 +20,8 @@ static bool unchanged(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* No process can set a change time, but two changes within one tick of the clock have the same time. So pid 1 does not keep a
- * file that was changed just now. */
+/* No process can set a change time, but two changes within one tick of the clock have the same time. So pid 1 does
+ * not keep a file that was changed just now. */
 static bool is_old_enough(const struct stat *st)
 {
 	struct timespec now;
@@ -39,10 +39,11 @@ static void read_users(const char *path, struct users_file *f)
 		return;
 	free(f->text);
 	*f = (struct users_file){ 0 };
-	/* a file that is missing or cannot be read counts as empty: numeric users still work */
+	/* if the file is missing or cannot be read, it counts as empty; users given by number
+	 * still work */
 	if (io_read_file(AT_FDCWD, path, &b) < 0)
 		buf_clear(&b);
-	/* a NUL byte would hide the rest of the text from str_of(): replace it */
+	/* replace each NUL byte, because it would hide the rest of the text from str_of() */
 	for (size_t i = 0; i < b.n; i++)
 		if (b.p[i] == '\0')
 			b.p[i] = '?';

@@ -45,8 +45,8 @@ static bool is_below(struct str path, struct str top)
 	return path.n > top.n && memcmp(path.p, top.p, top.n) == 0 && path.p[top.n] == '/';
 }
 
-/* Returns true if a mount below the /proc that is mounted at TOP hides something. The kernel does not count mounts on
- * directories that it made to be mount points. */
+/* Returns true if a mount below the /proc that is mounted at TOP hides something. Mounts on directories that the
+ * kernel made as mount points do not count. */
 static bool is_covered(struct str mounts, struct str top)
 {
 	struct mountinfo m;
@@ -72,7 +72,7 @@ bool container_has_covered_proc(void)
 		if (!str_eq(m.fstype, "proc") || !str_eq(m.root, "/"))
 			continue;
 		if (!is_covered(mounts, m.point))
-			return false; /* one /proc that is whole is enough for the kernel */
+			return false; /* for the kernel it is enough if one /proc is not covered */
 		covered = true;
 	}
 	return covered;
@@ -98,8 +98,8 @@ const char *container_advice(enum container_need need)
 	bool proc = known && (need == CONTAINER_PROC || container_has_covered_proc());
 
 	if (namespaces + mounts + proc < 2)
-		return advice[need]; /* one option is enough, and the advice names it */
-	/* name all options at once, so that the caller need not try one after the other */
+		return advice[need]; /* only one option is missing, and the advice names it */
+	/* name all options at once, so that the user need not try one after the other */
 	snprintf(text[need], sizeof(text[need]), "%s; in all: %s run%s%s%s", advice[need],
 		 podman ? "podman" : "docker",
 		 namespaces ? " --security-opt seccomp=unconfined" : "",

@@ -1,8 +1,9 @@
 /*
- * /proc/self/cgroup gives a path per hierarchy, relative to the root of the cgroup namespace; for
- * each mount, mountinfo tells which subtree ("root") is mounted where. Our directory is the mount
- * point plus the part of our path below that root. If our path does not lie below that root
- * ("/../x", or a mount of another container's subtree), we cannot reach our group by that mount.
+ * /proc/self/cgroup has our path in each hierarchy, relative to the root of the cgroup namespace.
+ * For each mount, mountinfo tells which subtree of the hierarchy (the "root") is mounted at which
+ * mount point. The directory of our group is the mount point, followed by the part of our path
+ * below the root. If our path does not lie below the root, we cannot reach our group through this
+ * mount. Examples are a path "/../x", or a mount of another container's subtree.
  */
 #include "host/hierarchy.h"
 
@@ -34,7 +35,8 @@ const char *controller_name(enum controller c)
 	return controller_names[c];
 }
 
-/* Returns our path in the hierarchy that has CONTROLLER, or in the unified one for NULL. */
+/* Returns our path in the hierarchy that has CONTROLLER. If CONTROLLER is NULL, returns our path
+ * in the unified hierarchy. */
 static bool own_path(struct str self, const char *controller, struct str *ret)
 {
 	while (self.p) {
@@ -55,7 +57,8 @@ static bool own_path(struct str self, const char *controller, struct str *ret)
 	return false;
 }
 
-/* Returns true if a component of the path might lead out of the directory it is appended to. */
+/* Returns true if a component of the path is `..`, so that the path might lead out of the
+ * directory to which it is appended. */
 static bool has_dotdot(const char *path)
 {
 	for (struct str rest = str_of(path); rest.p;)
@@ -181,7 +184,8 @@ bool hierarchy_is_unified(void)
 	return statfs(UNIFIED_MOUNT, &fs) == 0 && fs.f_type == CGROUP2_MAGIC;
 }
 
-/* Writes the path of the group of the user's systemd. Groups of its units are below that path. */
+/* Writes the path of the control group of the user's systemd. The groups of its units are below
+ * this path. */
 static void manager_path(char out[128])
 {
 	unsigned uid = geteuid();

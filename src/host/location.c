@@ -54,7 +54,7 @@ static char *unescaped(struct str s)
 	return mountinfo_unescape(s, path, sizeof(path)) < 0 ? NULL : xstrdup(path);
 }
 
-/* Returns false for a line that does not parse: no path of ours leads to that mount. */
+/* Returns false if the line cannot be parsed. No path of ours leads to such a mount. */
 static bool read_line(const struct mountinfo *info, struct mounts_line *ret)
 {
 	struct str minor = info->device;
@@ -115,8 +115,8 @@ int mounts_locate(const struct mounts *m, int fd, struct location *ret, struct e
 							       : xstrdup(*rest ? rest : l->root);
 		return 0;
 	}
-	/* after a chroot the table may lack the mount that the root is in: then only the path is
-	 * known */
+	/* after a chroot the table may not have the mount in which the root lies. In this case
+	 * only the path is known */
 	ret->device = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
 	ret->path = TAKE(path);
 	return 0;
@@ -132,7 +132,8 @@ struct search {
 	void *arg;
 };
 
-/* Opens the path that the table gives and checks it, because another mount may cover it. */
+/* Opens the path that follows from the table and checks what is there, because another mount may
+ * cover it. */
 static int try(const struct search *s, const char *below, struct err *e)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,

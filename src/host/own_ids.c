@@ -27,7 +27,8 @@ bool own_ids_have_range(bool may_mount)
 	return geteuid() == 0 && may_mount && has_capability(CAP_SETUID);
 }
 
-/* The root of a container can give away ids without help, if the map of its user namespace is long enough. */
+/* If the map of its user namespace is long enough, the root of a container can write the maps of
+ * sandboxes itself. */
 static void find_in_map(struct own_ids *i, struct err *why)
 {
 	struct idmap m;

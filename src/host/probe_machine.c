@@ -94,7 +94,8 @@ static const char *kvm_vendor(void)
 	return NULL;
 }
 
-/* Shows only that the device answers. The vm engine must try whether a guest runs with it. */
+/* This probe shows only that the device answers. Whether a guest really runs with it, the vm
+ * engine must try itself. */
 void probe_kvm(const char *dir, struct fact *f)
 {
 	AUTO_FD fd = -1;

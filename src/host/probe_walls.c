@@ -1,4 +1,5 @@
-/* Probes of what the process engine builds its walls from: namespaces, mounts, cgroups. */
+/* Probes of the things that the process engine needs for its walls: namespaces, mounts and
+ * control groups. */
 #include "host/probe.h"
 
 #include <errno.h>
@@ -66,7 +67,7 @@ static const char *try_namespaces(const void *arg)
 
 	if (step)
 		return step;
-	/* under Ubuntu's AppArmor rule the namespace itself is made, but holds no capability */
+	/* under Ubuntu's AppArmor rule a user namespace can be made, but gives no capability */
 	if (unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
 		    CLONE_NEWNET) < 0)
 		return "create namespaces inside a user namespace";
@@ -394,7 +395,8 @@ void probe_idmapped_mount(const char *dir, struct fact *f)
 
 /* --- cgroups ---------------------------------------------------------------------------------- */
 
-/* The file that a child group has if the controller works in it, for each version. */
+/* For each controller and each version of cgroups: a file that a child group has if the
+ * controller works in it. */
 static const char *const limit_file[CONTROLLER_COUNT][3] = {
 	[CONTROLLER_MEMORY] = { NULL, "memory.limit_in_bytes", "memory.max" },
 	[CONTROLLER_CPU] = { NULL, "cpu.cfs_quota_us", "cpu.max" },
@@ -406,8 +408,8 @@ static const char *const limit_file[CONTROLLER_COUNT][3] = {
 	"in a "                                                                                  \
 	"login: systemd-run --user --scope -p Delegate=yes -- COMMAND; or run as root"
 
-/* In version 2 a child has a controller only if its parent passes the controller on. A parent with processes cannot
- * do that unless it is the root, but the engine moves the processes away first. */
+/* In version 2 a child has a controller only if its parent passes the controller on. A parent that has processes
+ * cannot do this, except the root. But the engine moves the processes away first. */
 static void try_child(const struct hierarchy_place *p, const char *file, struct fact *f)
 {
 	AUTO_FREE char *dir = xasprintf("%s/cordon-probe-%d", p->dir, getpid());
@@ -480,7 +482,8 @@ void probe_cgroup_kill(const char *dir, struct fact *f)
 		return;
 	}
 	p = l.unified;
-	p.version = 1; /* try_child() then looks only for the file, which needs no controller */
+	/* with version 1, try_child() only looks for the file, which needs no controller */
+	p.version = 1;
 	try_child(&p, "cgroup.kill", f);
 	if (f->yes)
 		fact_yes(f, "in '%.*s'", FACT_TEXT_BYTES - 16, l.unified.dir);

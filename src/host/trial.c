@@ -24,7 +24,8 @@ static int wait_for(pid_t pid)
 	return status;
 }
 
-/* Like fork(), but fails with -errno. In the child *RET_END is the writing end, in the parent the reading end. */
+/* Works like fork(), but returns -errno if it fails. Also makes a pipe. *RET_END is the writing
+ * end in the child, and the reading end in the parent. */
 static pid_t fork_with_pipe(int *ret_end)
 {
 	int fds[2];

@@ -103,7 +103,7 @@ static int read_list(const struct json_value *v, const char *name, struct image_
 	return 0;
 }
 
-/* Volumes and ExposedPorts are sets written as objects with empty values. */
+/* `Volumes` and `ExposedPorts` are sets, which are written as objects with empty values. */
 static int read_set(const struct json_value *v, const char *name, struct image_strings *ret,
 		    struct err *e)
 {

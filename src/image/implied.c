@@ -19,8 +19,9 @@ struct search {
 	size_t n;
 };
 
-/* Reads an extended attribute of FD. FD may be an O_PATH descriptor, because we cannot open all directories of the
- * payload's users for reading. We can read the attributes of every directory that has NAME. */
+/* Reads an extended attribute of FD. FD may be an O_PATH descriptor. This is needed because we cannot open all
+ * directories of the payload's users for reading. We can read the attributes of every directory that has the
+ * attribute NAME. */
 static ssize_t attribute(int fd, const char *name, void *value, size_t n)
 {
 	char path[32];
@@ -62,7 +63,8 @@ static void add(struct search *s, const char *path, int fd, unsigned at_least)
 	s->n += p->mode != 0755 || p->uid != geteuid() || p->gid != getegid();
 }
 
-/* Returns true if a layer above LAYER has PATH: that layer decides, or PATH was considered for that layer. */
+/* Returns true if a layer above LAYER has PATH. In this case that layer decides, or PATH was
+ * already considered for that layer. */
 static bool is_decided(const struct search *s, size_t layer, const char *path)
 {
 	for (size_t i = layer + 1; i < s->n_layers; i++) {
@@ -74,8 +76,9 @@ static bool is_decided(const struct search *s, size_t layer, const char *path)
 	return false;
 }
 
-/* LAYER only implies PATH: the next lower layer with an entry for PATH decides. Usually no lower
- * layer has an entry, so we look for the entry before we call is_decided(). */
+/* Called if LAYER only implies PATH. The next lower layer with an entry for PATH then decides
+ * about owner and mode. Usually no lower layer has such an entry, so we look for it before we
+ * call is_decided(). */
 static void consider(struct search *s, size_t layer, const char *path)
 {
 	for (size_t i = layer; i-- > 0;) {

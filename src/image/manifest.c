@@ -6,8 +6,8 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 
-/* Layers we know how to unpack. We find the compression by looking at the bytes, so this list only
- * separates layers from other things that a manifest may name. */
+/* The media types of layers that we can unpack. The bytes of a layer tell how it is compressed.
+ * So this list only separates layers from other things that a manifest may name. */
 static const char *const layer_types[] = {
 	MEDIA_OCI_LAYER,    MEDIA_OCI_LAYER "+gzip",    MEDIA_OCI_LAYER "+zstd",
 	MEDIA_DOCKER_LAYER, MEDIA_DOCKER_LAYER ".gzip", MEDIA_DOCKER_LAYER ".zstd",
@@ -189,8 +189,8 @@ int manifest_select(const struct image_manifest *index, const char *os, const ch
 		const struct image_descriptor *d = &index->item[i];
 
 		if (platform_matches(d, os, architecture)) {
-			/* prefer an item without a variant: a variant may need instructions that
-			 * this machine lacks */
+			/* prefer an item without a variant, because a variant may need
+			 * instructions that this machine lacks */
 			if (!best || (best->variant && !d->variant))
 				best = d;
 		} else if (d->os && d->architecture && strcmp(d->os, "unknown") != 0) {

@@ -80,7 +80,8 @@ static bool path_component_valid(struct str s)
 		}
 		while (run < s.n && s.p[run] == s.p[i])
 			run++;
-		if (!is_lower_alnum(s.p[run])) /* in range: the last byte is a letter or digit */
+		/* the index is in range, because the last byte is a letter or digit */
+		if (!is_lower_alnum(s.p[run]))
 			return false;
 		if (s.p[i] == '.' ? run - i > 1 : s.p[i] == '_' ? run - i > 2 : s.p[i] != '-')
 			return false;
@@ -108,7 +109,8 @@ static bool tag_valid(struct str s)
 	return true;
 }
 
-/* The first component is a host when it cannot be part of a path on the default registry. */
+/* Returns true if the first component of a reference is a host. This is so if it cannot be part
+ * of a path on the default registry. */
 static bool is_host(struct str first)
 {
 	if (str_eq(first, "localhost"))

@@ -19,7 +19,7 @@
 #include "image/reference.h"
 
 #define LAYER_INFO_MAX_BYTES 4096u
-#define FLAT_FORM "flat ext4 1" /* change the number when the same layers give another result */
+#define FLAT_FORM "flat ext4 1" /* change the number if the same layers give another result */
 #define FLAT_KEY_MAX_BYTES (IMAGE_LAYERS_MAX * DIGEST_BYTES + 64)
 
 static const char *const owner_names[] = {
