@@ -14,8 +14,8 @@ void firewall_from_stack(struct gateway *g, uint8_t *frame, size_t n);
 void firewall_failed_dials(struct gateway *g);
 /* Call this when the host has a new address. Ends the flows that may lead to the new address. */
 void firewall_recheck(struct gateway *g);
-/* Gives the stack the resets and the bytes of holds (hold.h) that wait for it. Must not be called from inside a
- * callback of the stack. */
+/* Gives the stack all resets and all held bytes (hold.h) that the firewall has collected for the stack. Must not be
+ * called from inside a callback of the stack. */
 void firewall_flush(struct gateway *g);
 /* Returns the source and destination of a segment. If TO_STACK is true, the segment goes from the guest to its
  * peer; otherwise it goes from the peer to the guest. */

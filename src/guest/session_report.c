@@ -19,8 +19,8 @@
 #define CHUNK_BYTES 16384
 #define TURNS 16                                        /* reads in one turn of the loop */
 #define LAST_TURNS (REPORT_MAX_BYTES / CHUNK_BYTES + 2) /* enough to read a whole report at once */
-/* If a client has not read more than this many bytes, it gets no report, because the report
- * would only make the queue longer. */
+/* A client that leaves more bytes than this unread gets no report, because the report would only
+ * make its queue longer. */
 #define QUEUE_BYTES (8u << 20)
 
 struct reporter {

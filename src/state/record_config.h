@@ -2,8 +2,8 @@
  * The files config.json and active.json of a record hold the requested configuration of the sandbox. The commands
  * `create` and `modify` write these files and replace them atomically.
  *
- * The next start uses config.json. active.json exists while a live sandbox runs with another configuration than
- * config.json, and a start removes it. The parameter DIR of the functions is the directory of the record.
+ * The next start uses config.json. If `modify` changes config.json of a live sandbox, active.json holds the configuration
+ * with which this sandbox runs. The next start removes active.json. The parameter DIR of the functions is the directory of the record.
  */
 #pragma once
 

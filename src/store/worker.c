@@ -212,8 +212,8 @@ static int run_op(const char *op, const char *arg, struct json_writer *reply, st
 {
 	enum layer_owners owners = LAYER_OWNERS_NATIVE;
 
-	/* the worker must die with its parent: the parent's lock is then free, and another process
-	 * may write to this directory */
+	/* When the parent dies, its lock is free, and another process may write to this directory.
+	 * So the worker must die with its parent. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return err_sys(e, errno, "make the worker end with its parent");
 	setlocale(LC_CTYPE, "C.UTF-8"); /* otherwise libarchive fails on names beyond ASCII */

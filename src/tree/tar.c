@@ -174,7 +174,7 @@ static void leave_link_out(const struct tar *t)
 
 	buf_addf(&why, "'%s' is not copied: it is a link to '%s', outside the copied tree",
 		 buf_str(&t->at), t->record.target);
-	/* the stream is one link, and it is left out: nothing was copied */
+	/* at depth 0 this link is all that was asked for, so the copy has failed */
 	t->note(t->arg, t->depth == 0 ? FILE_MISS : FILE_NOTE, buf_str(&why));
 }
 

@@ -48,7 +48,7 @@ static void put(struct buf *b, uint8_t op)
 	case 6:
 		file_put_data(b, "x", 1);
 		break;
-	case 7: /* the records that usually follow a file */
+	case 7: /* a whole file in three records */
 		file_put_file(b, 0644, name);
 		file_put_shared(b);
 		file_put_end(b);

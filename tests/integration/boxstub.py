@@ -2,8 +2,9 @@
 
 usage: boxstub.py pipes|socket LOG RULES
 
-RULES is a JSON object. Each key is a step at which the server misbehaves, and its value says how. Steps are
-"accept" and "handshake" of a socket, "eof" and "SIGTERM" of a child, and the names of actions. The rule "once"
+RULES is a JSON object. Each key is a step at which the server misbehaves, and its value says how. The steps
+of the mode `socket` are "accept" and "handshake", those of the mode `pipes` are "eof" and "SIGTERM", and both modes have
+the names of actions. The rule "once"
 makes a socket misbehave on its first connection only. LOG gets a line for everything that the server receives. With
 `socket` the server prints its port, and serves connections one after the other."""
 

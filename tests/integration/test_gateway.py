@@ -258,7 +258,7 @@ class Data(GatewayTest):
             for option, value in ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 2)):
                 s.setsockopt(socket.IPPROTO_TCP, option, value)
             sent = self.lab.counters()["tx_packets"]
-            # the kernel gives up after TCP_KEEPCNT unanswered probes, so these probes were answered
+            # After two unanswered probes (TCP_KEEPCNT) the kernel would close the connection. It sends four, so they are answered.
             eventually(lambda: self.lab.counters()["tx_packets"] >= sent + 4, within=20)
             s.sendall(b"still")
             self.assertEqual(s.recv(10), b"still")

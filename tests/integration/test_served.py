@@ -160,7 +160,7 @@ class Served(ServedRoots, CordonTest):
                               stdin=b"in\n", home=home)
             self.assertRegex(got.text, "^in\nfuse-overlayfs / fuse ", got)
             self.assertEqual(got.errtext.count("started supervisor"), 1, got)
-        if MODE == "user":  # in the mode served the supervisor knows before the clone that ids cannot be mapped
+        if MODE == "user":  # as root the supervisor never tries the kernel, so it writes no marker
             self.assertIn("\nlayers by fuse-overlayfs: Linux ", self.marker(home))
 
     def test_the_home_remembers_the_refused_overlay(self):
@@ -169,7 +169,7 @@ class Served(ServedRoots, CordonTest):
         got = self.cordon("run", "--no-net", "host", "--", "grep", " / ", "/proc/mounts")
         self.assertTrue(got.text.startswith("overlay / overlay "), got)
 
-    test_the_home_remembers_the_refused_overlay.modes = ("served-user",)  # root's ids can never be mapped here
+    test_the_home_remembers_the_refused_overlay.modes = ("served-user",)  # for root the kernel's overlay is never tried
 
     def test_a_missing_program_is_named(self):
         hide = ["unshare", "-m", "sh", "-c",
@@ -308,7 +308,7 @@ class ServedImages(ServedSetUp, ImageMixin, CordonTest):
         box = self.create("--no-net", image=self.load(low, high))
         self.assertEqual(box.out("ls -A /a /b /c; ls /a/self /b/lib /c/upper 2>/dev/null; ls /x/ 2>&1"
                                  " | grep -c 'No such'"), "/a:\nf\n\n/b:\n\n/c:\n1")
-        # commands make the same links: a part of a path becomes a link
+        # now commands make such links: /m was a directory, and becomes a link
         box.out("mkdir -p /m/self; echo own > /m/self/status; mv /m /n; ln -s /proc /m; mkdir /m2;"
                 " ln -s /u/upper /m2/l; ln -s /usr /m2/usr")
         self.assertEqual(box.out("cat /n/self/status; readlink /m; readlink /m2/l; cat /m/self/comm;"

@@ -85,7 +85,7 @@ static void a_missing_program(void)
 	T_INT(errno, ECHILD);
 }
 
-/* A program ends when its parent ends. Then no process holds the pipe any more. */
+/* A tied program ends with its parent, and then no process holds the pipe. Other programs go on. */
 static void tied_to_its_parent(void)
 {
 	static const char *const sleeper[] = { "sh", "-c", "echo up; exec sleep 1000", NULL };

@@ -205,7 +205,7 @@ static void messages(void)
 		{ "\"read_only_rootfs\":\"maybe\"", "read_only_rootfs must be a boolean" },
 		{ "\"workspace_quota_mb\":-1",
 		  "workspace_quota_mb must be greater than or equal to 0" },
-		/* if several fields are bad, the first field of the model is named */
+		/* of several bad fields, the message names the one that comes first in the table of fields */
 		{ "\"workspace_quota_mb\":-1,\"cmd\":1,\"cpus\":0", "cmd must be a string" },
 	};
 

@@ -143,7 +143,7 @@ static int calls_without_network(void)
 	return 0;
 }
 
-/* With a network, only the calls that the start of a gateway needs are allowed as well. */
+/* With a network, the calls that the start of a gateway needs are allowed too, and no others. */
 static int calls_with_network(void)
 {
 	const char *const argv[] = { "true", NULL };
