@@ -296,7 +296,9 @@ class Processes(McpTest):
         relay.send_frame(CLOSE, b"\x03\xe8")
         self.assertEqual(relay.close_code(), 1000)
         self.eventually(lambda: not self.info("p")["attached"])
-        self.assertEqual(self.info("p")["status"], "running")
+        again = self.box.relay("mcp-shared", "p")
+        again.send_text("still here")
+        self.assertEqual((again.read_message(), self.info("p")["status"]), ("still here", "running"))
 
     def test_the_record_of_an_ended_process_is_forgotten(self):
         peer = self.server(env={"CORDON_BOX_TTL_SEC": "1"}, config={
