@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/str.h"
+#include "process/host_secret.h"
 
 /* the largest file that we copy is ld.so.cache or a catalogue of fonts */
 #define FILE_MAX_BYTES (8u << 20)
@@ -139,10 +140,11 @@ static const char *const unwanted[] = {
 	"*~",
 };
 
-/* host_etc_key() adds the time of the last change of each of these files. A package that installs
- * programs changes at least one of them. */
+/* host_etc_key() adds the time of the last change of each of these files, also of their owner and mode. A package that
+ * installs programs changes at least one of them. The last two often hold passwords, which their owner may remove. */
 static const char *const telling[] = {
-	"ld.so.cache", "alternatives", "fonts/conf.d", "maven", "manpath.config", "perl", "python3",
+	"ld.so.cache", "alternatives", "fonts/conf.d",       "maven",  "manpath.config",
+	"perl",        "python3",      "maven/settings.xml", "wgetrc",
 };
 
 struct copy {
@@ -284,6 +286,10 @@ static void copy_file(struct copy *c, int from, int to, const char *name, const 
 	if (in < 0 || fstat(in, &st) < 0 || st.st_ino != seen->st_ino ||
 	    st.st_dev != seen->st_dev || !(st.st_mode & S_IROTH) ||
 	    io_read_to_end(in, &c->text) < 0 || c->bytes + c->text.n > TOTAL_MAX_BYTES)
+		return;
+	/* OpenSSL's own file has examples of passwords that are no comments */
+	if (strcmp(name, "openssl.cnf") != 0 &&
+	    host_secret_found((struct str){ buf_str(&c->text), c->text.n }))
 		return;
 	out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (out < 0)
@@ -464,6 +470,6 @@ void host_etc_key(struct buf *out)
 
 	for (size_t i = 0; etc >= 0 && i < ARRAY_SIZE(telling); i++)
 		if (fstatat(etc, telling[i], &st, 0) == 0)
-			buf_addf(out, " %zu.%lld.%ld", i, (long long)st.st_mtim.tv_sec,
-				 st.st_mtim.tv_nsec);
+			buf_addf(out, " %zu.%lld.%ld", i, (long long)st.st_ctim.tv_sec,
+				 st.st_ctim.tv_nsec);
 }

@@ -171,6 +171,22 @@ class Configuration(CordonTest):
         self.assertNotIn("content of", found)
         self.assertIn("root:x:0:0:", found)
 
+    def test_files_with_passwords_are_left_out(self):
+        """Every user of the host can read these passwords, but a command in a sandbox is nobody's user."""
+        for path, text in (("wgetrc", "timeout = 5\nhttp_proxy = http://me:word@proxy:3128/\n"),
+                           ("maven/settings.xml", "<settings><server><password>word</password></server></settings>\n"),
+                           ("gradle/gradle.properties", "systemProp.http.proxyPassword=word\n"),
+                           ("maven/sample.xml", "<!-- <password>none</password> -->\n")):
+            self.put(path, 0o644)
+            with open(os.path.join(self.etc, path), "w", encoding="ascii") as f:
+                f.write(text)
+        self.assertEqual(self.inside("cd /etc && find wgetrc maven/s*.xml gradle 2>/dev/null | sort").split(),
+                         ["gradle", "maven/sample.xml"])
+        self.put("wgetrc", 0o644)
+        self.assertEqual(self.inside("cat /etc/wgetrc"), "content of wgetrc\n")
+        os.chmod(os.path.join(self.etc, "wgetrc"), 0o640)
+        self.assertEqual(self.inside("ls /etc | grep -c wgetrc; true"), "0\n")
+
     def test_a_change_of_the_configuration_is_seen(self):
         self.assertEqual(self.inside("cat /etc/maven/m2.conf"), "content of maven/m2.conf\n")
         self.put("maven/extensions.xml", 0o644)

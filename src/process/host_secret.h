@@ -1,0 +1,14 @@
+/*
+ * Finds passwords in configuration files. Some files that every user of a machine can read hold the password of a proxy
+ * or of a repository: /etc/wgetrc, Maven's settings.xml and others. A command in a sandbox must not get it.
+ *
+ * A file counts if it assigns a value to a name such as "password", or has an address with a password
+ * ("http://user:word@proxy/"). Comments do not count, because many files explain their settings in that way.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/str.h"
+
+bool host_secret_found(struct str text);
