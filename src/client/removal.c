@@ -135,6 +135,19 @@ int sandbox_remove(const struct home *h, const char *name, bool force, struct er
 	return erase(h, name, dir, &lock, e);
 }
 
+int sandbox_remove_this(const struct home *h, const char *name, int dir, struct err *e)
+{
+	AUTO_FD now = -1;
+	AUTO_FD lock = -1;
+
+	if (sandbox_stop_this(h, name, dir, 0, e) < 0)
+		return -1;
+	if (control_lock(h, name, false, &now, &lock, e) < 0)
+		/* the supervisor of an ephemeral sandbox has deleted it, because it was stopped */
+		return record_is_retired(h, name, dir) ? 0 : -1;
+	return record_is_retired(h, name, dir) ? 0 : erase(h, name, now, &lock, e);
+}
+
 int home_erase(const struct home *h, struct err *e)
 {
 	if (ask_supervisor(h, "--erase-home", NULL, e) < 0)

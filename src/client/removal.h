@@ -13,6 +13,9 @@ struct home;
 
 /* Deletes a stopped sandbox. If FORCE is true, stops the sandbox first. */
 MUST_USE int sandbox_remove(const struct home *h, const char *name, bool force, struct err *e);
+/* Stops and deletes the sandbox whose record is the directory DIR. Succeeds also if NAME belongs to another sandbox by
+ * now, and leaves that sandbox alone. */
+MUST_USE int sandbox_remove_this(const struct home *h, const char *name, int dir, struct err *e);
 /* Removes an ephemeral sandbox that is about to end from all lists, a little earlier than its supervisor would.
  * The supervisor deletes the sandbox's files. */
 void sandbox_retire(const struct home *h, const char *name);

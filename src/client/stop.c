@@ -15,6 +15,7 @@
 #include "client/control.h"
 #include "state/record.h"
 #include "state/record_lock.h"
+#include "state/removal.h"
 
 #define SUPERVISOR "cordon-supervisor"
 /* how long to wait for the lock of a supervisor whose sockets are gone */
@@ -45,14 +46,14 @@ static bool is_supervisor(pid_t pid, const char *name)
 /* Kills a supervisor that does not answer. PEER is the process that accepted our last
  * connection, or 0. We prefer PEER, because the pid in the record may still be that of the
  * previous supervisor. */
-static void kill_supervisor(const struct home *h, const char *name, pid_t peer)
+static void kill_supervisor(const struct home *h, const char *name, int dir, pid_t peer)
 {
 	AUTO_RECORD r = RECORD_NONE;
 	AUTO_FD pidfd = -1;
 	struct err e;
 	pid_t pid;
 
-	if (record_load(h, name, &r, &e) < 0)
+	if (record_load(h, name, &r, &e) < 0 || (dir >= 0 && record_is_retired(h, name, dir)))
 		return;
 	pid = peer > 1 ? peer : r.state.supervisor;
 	pidfd = pid > 1 ? sys_pidfd_open(pid) : -1;
@@ -119,6 +120,12 @@ static bool grace_of_caller(uint64_t *ret_ms)
 
 int sandbox_stop(const struct home *h, const char *name, uint32_t grace_ms, struct err *e)
 {
+	return sandbox_stop_this(h, name, -1, grace_ms, e);
+}
+
+int sandbox_stop_this(const struct home *h, const char *name, int dir, uint32_t grace_ms,
+		      struct err *e)
+{
 	bool usual = grace_ms == STOP_GRACE_DEFAULT;
 	uint64_t grace = usual ? DEFAULT_GRACE_MS : grace_ms;
 	bool unsaid = usual && !grace_of_caller(&grace);
@@ -130,6 +137,10 @@ int sandbox_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 		AUTO_FD fd = -1;
 
 		r = i == 0 ? control_connect(h, name, &fd) : home_connect(h, name, "ctl", &fd);
+		/* A name never leads back to an earlier record. So if NAME still leads to DIR, the connection that we
+		 * have just made by the name leads to the sandbox of DIR. */
+		if (dir >= 0 && record_is_retired(h, name, dir))
+			return 0;
 		if (r == -ENOENT || r == -ECONNREFUSED) {
 			/* The sandbox is down or on its way down, or its sockets were deleted. Try once more, because
 			 * another command may be starting it. */
@@ -153,7 +164,7 @@ int sandbox_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 	if (r > 0)
 		return 0;
 	log_line(LOG_WARN, "the supervisor of sandbox '%s' does not answer: killing it", name);
-	kill_supervisor(h, name, peer);
+	kill_supervisor(h, name, dir, peer);
 	return wait_down(h, name, CONTROL_LOCK_MS, e);
 }
 

@@ -158,7 +158,7 @@ static int replace(struct use *u, enum found *ret, struct fault *f)
 	struct err e = { 0 };
 
 	*ret = FOUND_NONE;
-	if (sandbox_remove(&u->home, u->name, true, &e) < 0 && e.code != ERR_NOT_FOUND)
+	if (sandbox_remove_this(&u->home, u->name, u->lock, &e) < 0)
 		return backend_error(f, u->rules->backend, &e);
 	return 0;
 }
@@ -400,7 +400,7 @@ static int report(struct use *u, const struct command *c, struct outcome *ret, s
 		buf_addf(&ret->err, "Command timed out after %lld seconds.",
 			 (long long)u->spec->timeout_sec);
 	if (ret->timed_out) /* the session ends with a command that timed out */
-		IGNORE(sandbox_stop(&u->home, u->name, 0, &ignored));
+		IGNORE(sandbox_stop_this(&u->home, u->name, u->lock, 0, &ignored));
 	return 0;
 }
 
@@ -464,18 +464,39 @@ static bool is_session(const struct record *r)
 	       find_label(&r->spec, LABEL_SPEC);
 }
 
+static int not_found(const char *session_id, struct fault *f)
+{
+	return fault_about(f, FAULT_SESSION_NOT_FOUND, "session ", str_of(session_id),
+			   " not found");
+}
+
+/* Returns true if the sandbox of R is the session SESSION_ID. A sandbox with the same name may be another session, whose
+ * id has the same digest, or a sandbox that the user has made. */
+static bool is_this_session(const struct record *r, const char *session_id)
+{
+	struct box_spec spec = { 0 };
+	AUTO_FAULT ignored = { 0 };
+	bool same = read_label(r, &spec, &ignored) == 0 && strcmp(spec.session_id, session_id) == 0;
+
+	box_spec_done(&spec);
+	return same;
+}
+
 int local_end(const char *session_id, struct fault *f)
 {
 	AUTO_HOME home = { .fd = -1 };
+	AUTO_RECORD r = RECORD_NONE;
 	AUTO_FREE char *name = sandbox_name(session_id);
 	struct err e = { 0 };
 
-	if (home_open(&home, &e) == 0 && sandbox_remove(&home, name, true, &e) == 0)
-		return 0;
-	if (e.code == ERR_NOT_FOUND)
-		return fault_about(f, FAULT_SESSION_NOT_FOUND, "session ", str_of(session_id),
-				   " not found");
-	return backend_error(f, FIRST_BACKEND, &e);
+	if (home_open(&home, &e) < 0 || record_load(&home, name, &r, &e) < 0)
+		return e.code == ERR_NOT_FOUND ? not_found(session_id, f)
+					       : backend_error(f, FIRST_BACKEND, &e);
+	if (!is_this_session(&r, session_id))
+		return not_found(session_id, f);
+	if (sandbox_remove_this(&home, name, r.dir, &e) < 0)
+		return backend_error(f, FIRST_BACKEND, &e);
+	return 0;
 }
 
 int local_list(struct json_writer *w, struct fault *f)
@@ -502,10 +523,14 @@ int local_end_all(size_t *ret_n, struct fault *f)
 	if (home_open(&home, &e) < 0 || sandbox_list_load(&home, &all, &e) < 0)
 		return backend_error(f, FIRST_BACKEND, &e);
 	for (size_t i = 0; i < all.n; i++) {
-		if (!is_session(&all.item[i]))
+		const char *name = all.item[i].spec.name;
+		AUTO_RECORD r = RECORD_NONE;
+
+		/* the sandbox may have ended meanwhile, and another one may have its name */
+		if (!is_session(&all.item[i]) || record_load(&home, name, &r, &e) < 0 ||
+		    !is_session(&r))
 			continue;
-		if (sandbox_remove(&home, all.item[i].spec.name, true, &e) < 0 &&
-		    e.code != ERR_NOT_FOUND)
+		if (sandbox_remove_this(&home, name, r.dir, &e) < 0)
 			return backend_error(f, FIRST_BACKEND, &e);
 		++*ret_n;
 	}

@@ -2,15 +2,18 @@
 pipes to cordon-box as a child. A child ends with its call, so promises about two calls are tested on the other two
 ways."""
 
+import contextlib
 import ctypes
 import json
 import os
 import random
 import shlex
+import shutil
+import signal
 import threading
 
 from boxpeer import Peer, WebSocketTransport
-from harness import below, kill_quietly, unique_number
+from harness import CORDON, below, kill_quietly, unique_number
 from image_fixtures import ImageMixin
 from netlab import PRIVATE, PUBLIC
 from test_box import PROGRAM, Server
@@ -324,6 +327,25 @@ class SessionsInProcess(InProcess, Sessions):
         self.eventually(lambda: not self.left_running(), within=20)
         self.assertEqual(self.lists(), [])
 
+    def test_a_sandbox_that_only_has_the_name_of_a_session_stays(self):
+        root = self.directory("root")
+        options = self.runtime(local={"host_root": root, "workspace_quota_mb": 1})
+        self.tool("true", *options, "--session", "a")
+        (name,) = self.lists()
+        self.call("service", "cleanup", *options, "--session", "a")
+        other = json.dumps({"session_id": "other", "cmd": ""})
+        for label in ("mine=1", f"cordon.box.spec={other}", "cordon.box.spec=garbage"):
+            with self.subTest(label):
+                self.cordon("create", "--name", name, "--label", label, "host")
+                got = self.call("service", "cleanup", *options, "--session", "a", code=1)
+                self.assertEqual((got["error_type"], got["error"]), ("BoxSessionNotFoundError", "session a not found"))
+                write = {"path": "big", "content": "x" * 1200000}
+                got = self.call("tool", *options, "--session", "a", "write", "-", stdin=json.dumps(write).encode(), code=1)
+                self.assertIn("workspace quota exceeded after", got["error"])
+                os.unlink(os.path.join(root, "default", "big"))
+                self.assertEqual(self.cordon("exec", name, "--", "echo", "here").text, "here\n")
+                self.cordon("remove", "--force", name)
+
     def test_the_idle_time_of_a_session(self):
         self.tool("true", "--session", "a")
         self.spec((), session_id="b", persistent=True)
@@ -332,6 +354,40 @@ class SessionsInProcess(InProcess, Sessions):
             shown = self.cordon("inspect", s["backend_session_id"]).text
             times[s["session_id"]] = [line.split()[-1] for line in shown.splitlines() if "Idle timeout" in line]
         self.assertEqual(times, {"a": ["300s"], "b": []})
+
+
+class TakenNames(InProcess, EndpointTest):
+    """A session ends, and another sandbox gets its name, while `cleanup` works."""
+
+    modes = ("root",)  # under strace newuidmap has no privilege
+
+    def test_the_new_sandbox_stays(self):
+        if not shutil.which("strace"):
+            self.not_run("strace is missing")
+        options, log = self.runtime(), os.path.join(self.dir, "trace")
+        self.tool("true", *options, "--session", "a")
+        (name,) = self.lists()
+        # the call stops when it has looked at the sandbox, before it connects to the supervisor
+        call = self.spawn("-f", "-qq", "-o", log, "-e", "trace=socket", "-e", "inject=socket:signal=SIGSTOP:when=1",
+                          CORDON, "service", "cleanup", *options, "--session", "a", program="strace")
+        self.eventually(lambda: "stopped by SIGSTOP" in self.text(log), 20)
+        self.cordon("remove", "--force", name)
+        self.cordon("create", "--name", name, "host")
+        running = self.guests()
+        os.kill(int(self.text(log).split()[0]), signal.SIGCONT)
+        got = self.finish(call)
+        self.assertEqual((got.code, got.json()), (0, {"ended": 1}), self.text(log))
+        self.assertEqual((len(running), self.guests()), (1, running))
+        self.cordon("remove", "--force", name)
+
+    def guests(self):
+        return [p.pid for p in below([os.getpid()]) if p.comm == "cordon-guest" and p.is_pid1]
+
+    def text(self, path):
+        if not os.path.exists(path):
+            return ""
+        with open(path, encoding="utf-8") as handle:
+            return handle.read()
 
 
 class SessionsOverWebSocket(OverWebSocket, Sessions):
@@ -386,6 +442,80 @@ class KilledCallers(EndpointTest):
         options = self.write({"endpoint": f"ws://127.0.0.1:{box.port}"}, local={"host_root": root})
         self.kill_calls(options, number, [random.uniform(0, 0.5) for _ in range(self.ROUNDS)])
         self.assertEqual(self.tool("echo on", *options)["stdout"], "on")
+
+
+class KilledSearches(EndpointTest):
+    """A caller that is killed while it searches a big tree leaves no process and no file."""
+
+    modes = ("root", "user")
+    timeout = 180
+    ROUNDS = 8
+    FILES = 12000
+    EXPRESSION = {"grep": {"pattern": "no such text"}, "glob": {"pattern": "*.none"}}
+
+    def plant(self):
+        """Makes the tree. Returns its directory."""
+        work = self.directory("root", "default")
+        os.chmod(work, 0o777)
+        for i in range(100):
+            os.mkdir(os.path.join(work, str(i)))
+        for i in range(self.FILES):
+            with open(os.path.join(work, str(i % 100), f"file{i}"), "wb") as handle:
+                handle.write(b"a line of a file\n" * 100)
+        return work
+
+    def names(self, top):
+        return sorted(os.path.join(at, name) for at, _, files in os.walk(top) for name in files)
+
+    def kill_searches(self, tool, options, is_busy):
+        """Kills calls: some when IS_BUSY sees them at work, the others at a random instant."""
+        work, hits = os.path.join(os.path.realpath(self.dir), "root", "default"), 0
+        before, home = self.names(work), sorted(os.listdir(self.home))
+        for _ in range(self.ROUNDS):
+            call = self.spawn("tool", *options, tool, json.dumps(self.EXPRESSION[tool]), env={"CORDON_BOX_TTL_SEC": "1"})
+            end = threading.Event()
+            threading.Timer(random.uniform(0, 0.2 if is_busy else 0.05), end.set).start()
+            while not end.wait(0.002 if is_busy else None) and not is_busy(call):
+                pass
+            hits += not is_busy or call.poll() is None
+            call.kill()
+            call.communicate()
+            self.eventually(lambda: not [p for p in below([os.getpid()]) if p.state != "Z" and
+                                         p.comm in ("cordon-search", "find", "base64", "cordon-tool")], within=20)
+        self.assertGreater(hits, 0)
+        self.assertEqual(self.names(work), before)
+        return home
+
+    def search_runs(self, call):
+        """Stops the search, so that it does not end by itself when its caller is gone."""
+        found = [p for p in below([call.pid]) if p.comm == "cordon-search"]
+        for p in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(p.pid, signal.SIGSTOP)
+        return found
+
+    def find_runs(self, call):
+        return any(p.comm == "find" for p in below([os.getpid()]))
+
+    def test_on_files_of_this_machine(self):
+        self.plant()
+        options = self.write(local={"host_root": self.directory("root")})
+        self.cordon("list")  # makes the home
+        for tool, is_busy in (("grep", self.search_runs), ("glob", None)):
+            with self.subTest(tool):
+                home = self.kill_searches(tool, options, is_busy)
+                self.assertEqual(self.left_running(), [])
+                self.assertEqual(sorted(os.listdir(self.home)), home)
+
+    def test_on_files_of_the_sandbox(self):
+        self.plant()
+        options = self.write(local={"host_root": self.directory("root")}, service={"shares_filesystem": False})
+        self.call("tool", *options, "exec", '{"command": "true"}', env={"CORDON_BOX_TTL_SEC": "1"})
+        for tool in ("grep", "glob"):
+            with self.subTest(tool):
+                self.kill_searches(tool, options, self.find_runs)
+        self.eventually(lambda: self.cordon("list") and not self.left_running(), within=30)
+        self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
 
 
 # ---------------------------------------------------------------------------------------------
