@@ -24,6 +24,7 @@ struct file_call {
 	struct way *way;             /* runs commands in the session */
 	const struct json_value *parameters;
 	struct json_writer *w; /* gets the result, as an object */
+	uint64_t until_ns;     /* when the time of all commands ends; 0 before the first command */
 	const char *hint;      /* static text: what the model can do after a failure; or NULL */
 };
 

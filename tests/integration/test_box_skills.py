@@ -18,6 +18,15 @@ def namespace(workspace):
     return "ws-" + hashlib.sha256(f"{INSTANCE}\0{workspace}".encode()).hexdigest()[:24]
 
 
+def upload(peer, key, data):
+    """Sends a file in pieces, as LangBot does."""
+    pieces = [data[at:at + CHUNK_BYTES] for at in range(0, len(data), CHUNK_BYTES)] or [b""]
+    for index, piece in enumerate(pieces):
+        peer.call("__file_chunk", {"file_key": key, "file_length": len(data), "chunk_index": index,
+                                   "chunk_amount": len(pieces), "chunk_size": len(piece),
+                                   "chunk_base64": base64.b64encode(piece).decode()})
+
+
 class SkillsOfBox(BoxTest):
     def setUp(self):
         super().setUp()
@@ -34,11 +43,7 @@ class SkillsOfBox(BoxTest):
         return sorted(skill["name"] for skill in peer.call("box_list_skills")["skills"])
 
     def upload(self, peer, key, data):
-        pieces = [data[at:at + CHUNK_BYTES] for at in range(0, len(data), CHUNK_BYTES)] or [b""]
-        for index, piece in enumerate(pieces):
-            peer.call("__file_chunk", {"file_key": key, "file_length": len(data), "chunk_index": index,
-                                       "chunk_amount": len(pieces), "chunk_size": len(piece),
-                                       "chunk_base64": base64.b64encode(piece).decode()})
+        upload(peer, key, data)
 
     def archive(self, size=0):
         out = io.BytesIO()

@@ -2,13 +2,18 @@
 
 import base64
 import ctypes
+import hashlib
+import io
 import json
 import os
 import socket
 import subprocess
 import threading
+import zipfile
 
+from boxpeer import Peer, WebSocketTransport
 from test_box import PROGRAM, Server
+from test_box_skills import upload
 from test_service import ServiceTest
 from test_service_endpoint import EndpointTest
 
@@ -769,6 +774,55 @@ class SkillsInside(Skills):
         pass  # a shell in the sandbox sees all skills anyway
 
 
+class SkillsOverWebSocket(FileTest):
+    """A package that was sent to a Box server as an archive, as LangBot sends one."""
+
+    PATH = "/workspace/.skills/kit"
+
+    def setUp(self):
+        super().setUp()
+        root = self.directory("srv")
+        self.server = Server(self, config={"local": {"host_root": root}})
+        # the tools are on another machine: they do not see the server's directories
+        self.flags = ("--config", self.config(box={"local": {"host_root": root}, "runtime": {
+            "endpoint": f"ws://127.0.0.1:{self.server.port}"}}))
+
+    def peer(self):
+        peer = Peer(WebSocketTransport(self.server.port))
+        self.addCleanup(peer.close)
+        return peer
+
+    def install(self, **files):
+        out, peer = io.BytesIO(), self.peer()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+            for name, content in files.items():
+                made.writestr(f"kit/{name.replace('__', '/').replace('_', '.')}", content)
+        upload(peer, "k.zip", out.getvalue())
+        peer.call("box_install_skill_zip", {"file_key": "k.zip", "filename": "kit.zip"})
+
+    def test_a_package_is_used(self):
+        self.assertEqual(self.use("read", path="/workspace/.skills")["content"], "")
+        self.install(SKILL_md="---\nname: kit\ndescription: d\n---\nRun scripts/hi.sh\n",
+                     scripts__hi_sh="echo hi from the kit\n", data_txt="".join(f"needle {hashlib.sha1(b'%d' % i).hexdigest()}\n" for i in range(3000)))
+        self.assertEqual(self.use("read", path="/workspace/.skills")["content"], "kit")
+        self.assertIn("Run scripts/hi.sh", self.use("read", path=f"{self.PATH}/SKILL.md")["content"])
+        self.assertEqual(self.use("glob", pattern="*.sh", path=self.PATH)["matches"], [f"{self.PATH}/scripts/hi.sh"])
+        got = self.use("grep", pattern="needle", path=self.PATH)
+        self.assertEqual((got["total"], got["matches"][0]["file"]), (200, f"{self.PATH}/data.txt"))
+        got = self.tool(f"sh {self.PATH}/scripts/hi.sh", *self.flags)
+        self.assertEqual(got["stdout"], "hi from the kit")
+
+    def test_only_an_activated_package_is_changed(self):
+        self.install(SKILL_md="---\nname: kit\ndescription: d\n---\n")
+        got = self.use("write", code=1, path=f"{self.PATH}/new", content="x")
+        self.assertEqual(got["error_type"], "PermissionError")
+        flags = (*self.flags, "--query", json.dumps({"variables": {"_activated_skills": ["kit"]}}))
+        self.use("write", flags=flags, path=f"{self.PATH}/new", content="x")
+        self.assertEqual(self.use("read", path=f"{self.PATH}/new")["content"], "x")
+        made = self.peer().call("box_read_skill_file", {"name": "kit", "path": "new"})
+        self.assertEqual(made["content"], "x")
+
+
 class Failures(FileTest):
     """check_failure() looks at every failure of this file. This class causes the failures that no other test causes."""
 
@@ -965,11 +1019,11 @@ class LyingServer(EndpointTest):
 
     modes = ("user",)
 
-    def answer(self, tool, stdout, times=1, exit_code=0, **parameters):
+    def answer(self, tool, stdout, times=1, exit_code=0, service=None, **parameters):
         runtime = self.stub("socket", box_exec={
             "session_id": "one", "backend_name": "stub", "status": "completed", "duration_ms": 1, "stdout": stdout,
             "exit_code": exit_code, "stderr": "no\x1b", "times": times})
-        got = self.cordon("tool", *self.write(runtime), tool, json.dumps(parameters))
+        got = self.cordon("tool", *self.write(runtime, service), tool, json.dumps(parameters))
         return got.code, json.loads(got.text)
 
     def encoded(self, text):
@@ -997,6 +1051,16 @@ class LyingServer(EndpointTest):
                     if code:
                         self.assertIn(got["error"], ("The sandbox gave an answer that makes no sense.",
                                                      "old_string not found in file."))
+
+    def test_one_byte_at_a_time(self):
+        one = f"1000000:{self.encoded(b'x')}"  # a byte of a file of a million bytes
+        code, got = self.answer("edit", one, service={"exec_timeout_sec": 1}, path="x", old_string="a", new_string="b")
+        self.assertEqual((code, got["error_type"], got["error"]), (1, "BoxError", "The sandbox took too long."))
+        calls = self.actions().count("box_exec")
+        self.assertGreater(calls, 1)
+        # the search has a time of its own, and searches what it has
+        code, got = self.answer("grep", one, service={"exec_timeout_sec": 1}, exit_code=13, pattern="x", path="x")
+        self.assertEqual(code, 1, got)
 
     def test_statuses_that_nobody_expects(self):
         for code in (1, 127, 255, -5, 1 << 40):
