@@ -28,17 +28,6 @@ static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
 	return i->mode != IDS_RANGE && !m->identity.of_parent ? SWITCH_SHARED : 0u;
 }
 
-/* Does the same for a root directory. The sandbox cannot write to a directory that is used copy-on-write, but a command can
- * connect to a socket in it, because a socket of a lower layer leads to the host's socket. */
-static unsigned root_brought_in(const struct ids *i, const struct spec_image *image)
-{
-	if (image->kind != IMAGE_DIR)
-		return 0;
-	if (spec_image_in_place(image))
-		return SWITCH_SHARED | SWITCH_WRITABLE;
-	return i->mode != IDS_RANGE ? SWITCH_SHARED : 0u;
-}
-
 /* Names the mounts that only this sandbox uses. Files with privileges may be made only there. */
 static void name_own_mounts(const struct rootfs *r, struct boot_message *boot)
 {
@@ -46,7 +35,7 @@ static void name_own_mounts(const struct rootfs *r, struct boot_message *boot)
 	bool shared_root = spec_image_in_place(&spec->image);
 	struct stat st;
 
-	boot->switches |= root_brought_in(r->ids, &spec->image);
+	boot->switches |= shared_root ? SWITCH_SHARED | SWITCH_WRITABLE : 0;
 	boot->own_mount = xcalloc(1 + spec->writable.n + spec->n_mounts, sizeof(*boot->own_mount));
 	if (!shared_root)
 		boot->own_mount[boot->n_own_mounts++] = "/";
