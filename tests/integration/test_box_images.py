@@ -36,8 +36,9 @@ class Images(ImageMixin, BoxTest):
         peer = server.legacy()
         peer.call("box_create_session", {"session_id": "a", "image": image})
         peer.call("box_start_managed_process", {"session_id": "a", "spec": {
-            "process_id": "p", "command": "/bin/busybox", "args": ["cat"]}})
+            "process_id": "p", "command": "/bin/busybox", "args": ["sh", "-c", "grep ann /etc/passwd; exec cat"]}})
         relay = server.relay("a", "p")
+        self.assertEqual(relay.read_message(), "ann:x:1000:1000::/:/bin/sh")  # this machine has no such user
         relay.send_text("through busybox")
         self.assertEqual(relay.read_message(), "through busybox")
 
