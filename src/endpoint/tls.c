@@ -12,11 +12,16 @@
 #include "base/cleanup.h"
 
 #define AUTHORITIES_VARIABLE "SSL_CERT_FILE"
+/* How often one call reads from the socket. OpenSSL skips some messages, such as requests to begin anew and tickets, and
+ * reads on. A server that sends such messages without end would keep it from returning, and our caller from looking at
+ * the clock and at signals. */
+#define READS_PER_CALL 64u
 
 struct tls {
 	SSL_CTX *context;
 	SSL *ssl;
-	bool wants_out; /* the last call waits until bytes can be sent */
+	bool wants_out;      /* the last call waits until bytes can be sent */
+	unsigned reads_left; /* of READS_PER_CALL */
 };
 
 /* --- beginning --------------------------------------------------------------------------------- */
@@ -62,6 +67,31 @@ static bool set_name(SSL *ssl, const char *name)
 	       SSL_set_tlsext_host_name(ssl, name) == 1;
 }
 
+/* OpenSSL calls this before and after each use of the socket. A read beyond READS_PER_CALL waits, as if no bytes had come. */
+static long count_read(BIO *b, int operation, const char *p, size_t n, int argi, long argl, int r,
+		       size_t *done)
+{
+	struct tls *t = (struct tls *)BIO_get_callback_arg(b);
+
+	if (operation != BIO_CB_READ)
+		return r;
+	BIO_clear_retry_flags(b);
+	if (t->reads_left == 0) {
+		BIO_set_retry_read(b);
+		return -1;
+	}
+	t->reads_left--;
+	return r;
+}
+
+static void count_reads(struct tls *t)
+{
+	BIO *b = SSL_get_rbio(t->ssl);
+
+	BIO_set_callback_arg(b, (char *)t);
+	BIO_set_callback_ex(b, count_read);
+}
+
 static int set_up(struct tls *t, int fd, const char *name, struct fault *f)
 {
 	t->context = SSL_CTX_new(TLS_client_method());
@@ -76,6 +106,7 @@ static int set_up(struct tls *t, int fd, const char *name, struct fault *f)
 	t->ssl = SSL_new(t->context);
 	if (!t->ssl || !set_name(t->ssl, name) || SSL_set_fd(t->ssl, fd) != 1)
 		return no_memory(f);
+	count_reads(t);
 	SSL_set_connect_state(t->ssl);
 	return 0;
 }
@@ -167,11 +198,18 @@ static bool must_wait(struct tls *t, int error)
 	return error == SSL_ERROR_WANT_WRITE || error == SSL_ERROR_WANT_READ;
 }
 
+/* Begins a call. */
+static void begin(struct tls *t)
+{
+	ERR_clear_error();
+	t->reads_left = READS_PER_CALL;
+}
+
 int tls_shake(struct tls *t, const struct address *a, struct fault *f)
 {
 	int r, error;
 
-	ERR_clear_error();
+	begin(t);
 	r = SSL_do_handshake(t->ssl);
 	if (r == 1) {
 		t->wants_out = false;
@@ -196,7 +234,7 @@ ssize_t tls_read(struct tls *t, void *p, size_t n)
 {
 	int r, error;
 
-	ERR_clear_error();
+	begin(t);
 	r = SSL_read(t->ssl, p, n > INT_MAX ? INT_MAX : (int)n);
 	if (r > 0) {
 		t->wants_out = false;
@@ -213,7 +251,7 @@ ssize_t tls_write(struct tls *t, const void *p, size_t n)
 {
 	int r, error;
 
-	ERR_clear_error();
+	begin(t);
 	r = SSL_write(t->ssl, p, n > INT_MAX ? INT_MAX : (int)n);
 	if (r > 0)
 		return r;
