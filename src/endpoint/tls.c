@@ -62,7 +62,9 @@ static bool set_name(SSL *ssl, const char *name)
 
 	if (is_address(name))
 		return X509_VERIFY_PARAM_set1_ip_asc(p, name) == 1;
-	X509_VERIFY_PARAM_set_hostflags(p, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	/* the subject may be the name of a person, which the authority did not check as the name of a host */
+	X509_VERIFY_PARAM_set_hostflags(p, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+						   X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 	return X509_VERIFY_PARAM_set1_host(p, name, 0) == 1 &&
 	       SSL_set_tlsext_host_name(ssl, name) == 1;
 }

@@ -31,10 +31,10 @@ class Authority:
                 "-subj", f"/CN={name}", "-addext", "basicConstraints=critical,CA:TRUE")
         self.file = f"{self.path}.pem"
 
-    def sign(self, names="DNS:localhost,IP:127.0.0.1", days=2):
+    def sign(self, names="DNS:localhost,IP:127.0.0.1", days=2, subject="server"):
         """Makes a certificate for these names. Returns a TLS context for a server with this certificate."""
         at = f"{self.path}.server"
-        openssl("req", *KEY, "-keyout", f"{at}.key", "-out", f"{at}.csr", "-subj", "/CN=server",
+        openssl("req", *KEY, "-keyout", f"{at}.key", "-out", f"{at}.csr", "-subj", f"/CN={subject}",
                 "-addext", f"subjectAltName={names}")
         openssl("x509", "-req", "-in", f"{at}.csr", "-CA", self.file, "-CAkey", f"{self.path}.key", "-CAcreateserial",
                 "-days", str(days), "-copy_extensions", "copy", "-out", f"{at}.pem")
@@ -169,6 +169,10 @@ class Strangers(TlsTest):
             with self.subTest(names=names, url=url):
                 self.assertRegex(self.refused(self.authority.sign(names), self.trusting, url),
                                  "cannot be trusted: its certificate belongs to another host$")
+
+    def test_a_person_whose_name_is_that_of_the_host(self):
+        context = self.authority.sign("email:someone@example.com", subject="localhost")
+        self.assertRegex(self.refused(context, self.trusting), "its certificate belongs to another host$")
 
     def test_an_expired_certificate(self):
         self.assertRegex(self.refused(self.authority.sign(days=-1), self.trusting),
