@@ -1,6 +1,7 @@
 /* `prune` deletes stopped sandboxes, volumes that no sandbox names, and layers that belong to no image. */
 #include <stdio.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -64,6 +65,8 @@ static bool agreed(const struct plan *p)
 	cell_bytes(&b,
 		   p->sandboxes.unused_bytes + p->volumes.unused_bytes + p->images.unused_bytes);
 	buf_add_str(&b, "? [y/N] ");
+	/* keys that were typed before the question must not count as the answer */
+	tcflush(STDIN_FILENO, TCIFLUSH);
 	say_to_stderr(&b);
 	return fgets(line, sizeof(line), stdin) &&
 	       (strcmp(line, "y\n") == 0 || strcmp(line, "Y\n") == 0 || strcmp(line, "yes\n") == 0);

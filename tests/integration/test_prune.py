@@ -2,7 +2,7 @@
 
 import os
 
-from harness import CordonTest
+from harness import CORDON, CordonTest, Terminal
 
 DANGLING = "ab" * 32  # the name of a layer that no image has
 
@@ -57,6 +57,17 @@ class Pruning(CordonTest):
         term.send("y\n")
         term.expect(r"Removed +down.*Removed +idle.*Pruned +\d+ MiB")
         self.assertEqual((term.wait(), self.state()), (0, (["up"], ["used"], False)))
+
+    def test_what_was_typed_before_the_question_is_no_answer(self):
+        before = self.state()
+        # the shell reads the first line, and the second line waits in the terminal before the program asks
+        term = Terminal(self, ["sh", "-c", "read line; exec \"$@\"", "sh", CORDON, "prune"],
+                        self.environment(None, {"TERM": "xterm"}))
+        term.send("first\ny\n")
+        term.expect(r"\[y/N\] ")
+        term.send("n\n")
+        term.expect("Nothing was removed")
+        self.assertEqual((term.wait(), self.state()), (0, before))
 
     def test_nobody_to_ask(self):
         before = self.state()
