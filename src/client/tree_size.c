@@ -11,6 +11,12 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
+#define BLOCK_BYTES 512u /* the unit of st_blocks */
+/* Blocks that a file may have beyond its size before they count. File systems have blocks of up to 64 KiB, and keep
+ * lists of blocks and attributes in blocks of the file. */
+#define SPARE_BYTES (64u << 10)
+#define SPARE_FRACTION 8u
+
 struct walk {
 	DIR *open[TREE_DEPTH_MAX];
 	unsigned depth;
@@ -43,6 +49,15 @@ static void leave(struct walk *w)
 	closedir(w->open[--w->depth]);
 }
 
+/* Returns the size of a file. If many blocks are reserved behind its end, returns the size of all its blocks: otherwise
+ * files of no size could fill the disk. */
+static uint64_t used_bytes(const struct stat *st)
+{
+	uint64_t size = (uint64_t)st->st_size, held = (uint64_t)st->st_blocks * BLOCK_BYTES;
+
+	return held > size && held - size > SPARE_BYTES + size / SPARE_FRACTION ? held : size;
+}
+
 static int count(struct walk *w, const char *name, struct err *e)
 {
 	int above = dirfd(w->open[w->depth - 1]), fd;
@@ -52,7 +67,7 @@ static int count(struct walk *w, const char *name, struct err *e)
 		return errno == ENOENT ? 0 : err_sys(e, errno, "read '%s'", w->path);
 	w->size.entries++;
 	if (!S_ISDIR(st.st_mode)) {
-		w->size.bytes += (uint64_t)st.st_size;
+		w->size.bytes += used_bytes(&st);
 		return 0;
 	}
 	fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -3,6 +3,7 @@ returns."""
 
 import json
 import os
+import subprocess
 
 from harness import CordonTest
 
@@ -310,6 +311,22 @@ class Quotas(ServiceTest):
         got = self.tool("head -c 2000000 /dev/zero > big", *self.options, code=1)
         self.assertIn("workspace quota exceeded after execution: used=2000000 bytes", got["error"])
         self.assertEqual(self.call("service", "sessions"), [])
+
+    def test_reserved_blocks_count(self):
+        """A process can reserve blocks behind the end of a file. The file does not become longer."""
+        path = os.path.join(self.work, "big")
+        self.fill("big", 0)
+        if subprocess.run(["fallocate", "-n", "-l", "4194304", path], capture_output=True).returncode:
+            self.not_run("this file system reserves no blocks")
+        self.assertEqual(os.path.getsize(path), 0)
+        got = self.tool("true", *self.options, code=1)
+        self.assertRegex(got["error"], "workspace quota exceeded before execution: used=4[0-9]{6} bytes")
+
+    def test_small_files_count_by_their_size(self):
+        for i in range(9):
+            with open(os.path.join(self.work, str(i)), "wb") as handle:
+                handle.write(b"x" * 116000)  # together a little less than the limit, but more with the rest of each block
+        self.assertTrue(self.tool("true", *self.options)["ok"])
 
     def test_the_number_of_entries_is_limited(self):
         for i in range(11):
