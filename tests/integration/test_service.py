@@ -3,9 +3,10 @@ returns."""
 
 import json
 import os
+import shutil
 import subprocess
 
-from harness import CordonTest
+from harness import CORDON, CordonTest
 
 RESULT = {"session_id", "backend", "status", "ok", "exit_code", "stdout", "stderr",
           "stdout_truncated", "stderr_truncated", "duration_ms", "preview", "truncated"}
@@ -353,3 +354,20 @@ class Errors(ServiceTest):
         got = self.tool("true", "--config", self.config(box={"enabled": "off"}), code=1)
         self.assertIn("disabled", got["error"])
         self.assertEqual(self.call("service", "errors"), [])
+
+
+class NoUpdates(ServiceTest):
+    """No program asks another machine for a newer version, or for anything else that nobody asked for."""
+
+    modes = ("root",)  # under strace newuidmap has no privilege
+
+    def test_nothing_is_sent_to_another_machine(self):
+        if not shutil.which("strace"):
+            self.not_run("strace is missing")
+        for words in (("version",), ("list",), ("service", "status"), ("service", "errors"),
+                      ("tool", "exec", '{"command": "true"}')):
+            log = os.path.join(self.dir, "trace")
+            got = self.finish(self.spawn("-f", "-qq", "-o", log, "-e", "trace=connect,sendto,sendmsg", CORDON, *words,
+                                         program="strace", env={"CORDON_BOX_TTL_SEC": "1"}))  # strace waits for the sandbox
+            with self.subTest(words), open(log, encoding="utf-8") as handle:
+                self.assertEqual((got.code, [line for line in handle if "sa_family=AF_INET" in line]), (0, []), got)
