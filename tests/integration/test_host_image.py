@@ -4,7 +4,9 @@ import os
 import shutil
 import subprocess
 
-from harness import ALL_MODES, COMMAND_SECONDS, CORDON, CordonTest
+from harness import ALL_MODES, COMMAND_SECONDS, CORDON, ONE_ID, CordonTest
+
+ROOT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Programs(CordonTest):
@@ -99,6 +101,13 @@ X
         term.expect(r"root@atelier:/[a-z]*[#$] $")
         term.send("exit\n")
         self.assertEqual(term.wait(), 0)
+
+    def test_only_root_searches_the_directories_of_the_administrator(self):
+        box = self.create()
+        others = [] if ONE_ID else [("1000", "/usr/local/bin:/usr/bin:/bin")]
+        for user, path in [("root", ROOT_PATH), *others]:
+            got = self.cordon("exec", "-u", user, box.name, "--", "sh", "-lc", "echo $PATH")
+            self.assertEqual(got.text, f"/.msb/scripts:{path}\n", got)
 
 
 class Configuration(CordonTest):
