@@ -367,7 +367,7 @@ static int send_exec(struct job *j, const struct exec_message *message, bool inp
 	if (!is_framed(j) && job_pipes_open(j, input, fds, e) < 0)
 		return -1;
 	if (!input && !is_framed(j))
-		m.flags |= EXEC_PATIENT | EXEC_NO_INPUT;
+		m.flags |= EXEC_NO_INPUT | (j->owner.numbered ? 0 : EXEC_PATIENT);
 	call_exec(&j->call, &m, m.timeout_ms ? clock_mono_ns() : 0, &b);
 	return line_send(j->line, LINE_REQUEST, &b, fds,
 			 is_framed(j)             ? 0

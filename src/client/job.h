@@ -51,6 +51,8 @@ struct job_owner {
 	 * has to free the job. */
 	void (*end)(void *arg, const struct job_end *end);
 	void *arg;
+	/* job_number() is known before the first output. This wakes the client once more for each command. */
+	bool numbered;
 };
 
 /* Starts a command that is neither detached nor in the background; client/ask.h starts such commands. M is needed

@@ -71,7 +71,9 @@ static void on_end(void *arg, const struct job_end *end)
 void execution_begin(struct work *w)
 {
 	struct sessions *all = w->slot->all;
-	const struct job_owner o = { .output = on_output, .end = on_end, .arg = w };
+	const struct job_owner o = {
+		.output = on_output, .end = on_end, .arg = w, .numbered = w->slot->session->logged
+	};
 	struct exec_message m;
 	struct script s;
 	struct err e;

@@ -356,7 +356,9 @@ static void on_gone(void *arg, const struct err *why)
 
 static int run_command(struct use *u, struct command *c, struct err *e)
 {
-	const struct job_owner o = { .output = on_output, .end = on_end, .arg = c };
+	const struct job_owner o = {
+		.output = on_output, .end = on_end, .arg = c, .numbered = u->logged
+	};
 	struct exec_message m;
 	struct script s;
 	int r = loop_new(&c->loop);

@@ -179,11 +179,17 @@ class RestartedServer(ReconnectTest):
         self.options = self.write({"endpoint": f"ws://127.0.0.1:{self.box.port}"}, service=DELAY,
                                   local={"host_root": self.root})
 
+    def listens(self, port):
+        with socket.socket() as s:
+            return s.connect_ex(("127.0.0.1", port)) == 0
+
     def restart(self, number):
         """Ends the server by a signal. Returns a function that starts it again."""
         port = self.box.port
         self.box.proc.send_signal(number)
         self.box.proc.wait(60)
+        # the process that listens is a child of the one that has ended, and ends a moment later
+        self.eventually(lambda: not self.listens(port), 20)
         return lambda: Server(self, "--ws-control-port", str(port))
 
     def runs(self):
