@@ -23,6 +23,11 @@ bool run_wrote(struct run *r, int k)
 {
 	if (k == 0)
 		return true;
+	if (k == -EIO && r->q->screen_changed) {
+		/* our output is a terminal whose window was closed; the next read would show the same */
+		r->result->hung_up = true;
+		return false;
+	}
 	r->result->broken_output = true;
 	/* it is no error if the reader has gone; a full disk is an error */
 	r->output_error = k == -EPIPE ? 0 : k;

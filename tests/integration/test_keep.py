@@ -310,6 +310,22 @@ class ClientsThatDie(KeepTest):
         self.assertEqual(proc.wait(10), 129)
         self.outlives(box, ident, lambda term: term.proc.kill())
 
+    def test_a_closed_window_while_the_command_prints(self):
+        """The client writes output to its closed terminal before it reads from this terminal."""
+        box = self.create()
+        ident = self.background(box, "sh", "-c", "mkfifo /tmp/go; cat /tmp/go; touch /tmp/printed; sleep 1000",
+                                opts=("-t",))
+        master, slave = os.openpty()
+        proc = subprocess.Popen([CORDON, "attach", box.name, str(ident)], env=self.environment(), stdin=slave,
+                                stdout=slave, stderr=slave, start_new_session=True)
+        os.close(slave)
+        self.eventually(lambda: self.attached(box, ident))
+        proc.send_signal(signal.SIGSTOP)
+        box.out("echo output > /tmp/go; until test -e /tmp/printed; do :; done")
+        os.close(master)
+        proc.send_signal(signal.SIGCONT)
+        self.assertEqual(proc.wait(10), 129)
+
     def test_a_foreground_command_ends_with_its_client(self):
         box, number = self.create(), unique_number()
         for opts in ((), ("-t",)):
