@@ -15,7 +15,10 @@
 #include "base/str.h"
 
 #define LINE_MAX_BYTES (1u << 20) /* a 64 KiB chunk with every byte escaped, and some room */
-#define CHECK_EVERY 32            /* the file is checked once per this many entries */
+/* The file is checked after this many entries, or earlier after this many bytes: 32 entries can be
+ * larger than the whole file may be. */
+#define CHECK_ENTRIES 32
+#define CHECK_BYTES (512u << 10)
 
 static const char *const source_names[] = { "stdout", "stderr", "output", "system", "net" };
 
@@ -97,15 +100,18 @@ void execlog_add(struct execlog *l, uint64_t id, enum execlog_source s, const vo
 	char now[CLOCK_RFC3339_BYTES];
 	struct json_writer w;
 
-	if (l->since_check == 0 && l->dir < 0)
+	if (l->dir < 0)
 		open_files(l);
 	if (l->fd < 0)
 		return;
-	if (++l->since_check % CHECK_EVERY == 1) {
+	if (l->until_check == 0 || l->unchecked_bytes >= CHECK_BYTES) {
 		check(l);
+		l->until_check = CHECK_ENTRIES;
+		l->unchecked_bytes = 0;
 		if (l->fd < 0)
 			return;
 	}
+	l->until_check--;
 	clock_rfc3339_ms(clock_real_ns(), now);
 	buf_clear(&l->line);
 	json_writer_init(&w, &l->line, 0);
@@ -133,4 +139,5 @@ void execlog_add(struct execlog *l, uint64_t id, enum execlog_source s, const vo
 	/* a failed write is ignored, because a full disk must not stop the command */
 	if (!buf_failed(&l->line))
 		IGNORE(write(l->fd, l->line.p, l->line.n));
+	l->unchecked_bytes += l->line.n;
 }

@@ -26,7 +26,8 @@ struct execlog {
 	int record; /* borrowed */
 	int dir;    /* logs/ of the sandbox, or -1 if it is not open */
 	int fd;
-	unsigned since_check;
+	unsigned until_check;   /* entries until the next check whether the file is full */
+	size_t unchecked_bytes; /* written since the last check */
 	struct buf line;
 };
 
