@@ -736,8 +736,17 @@ class FilePrivileges(AttackTest):
 
     test_descriptors_that_another_sandbox_lends.modes = ("root", "user", "bare", "container")
 
+    def deputy(self, box):
+        """Returns the deputy of the sandbox. The deputy sets its name after its start, so this waits for the name."""
+        def found():
+            return [p for p in box.host_processes() if p.comm == "cordon-deputy"]
+
+        self.eventually(lambda: len(found()) == 1)
+        return found()[0]
+
     def test_the_deputy_cannot_be_read_traced_or_ended(self):
         box = self.shared_box()
+        self.deputy(box)
         self.attack(box, "deputy")
         self.assertEqual(box.out("cp /bin/true x; chmod 4755 x; stat -c %a x"), "4755")
 
@@ -745,7 +754,7 @@ class FilePrivileges(AttackTest):
 
     def test_the_deputy_keeps_what_it_needs(self):
         box = self.shared_box()
-        deputy, = (p for p in box.host_processes() if p.comm == "cordon-deputy")
+        deputy = self.deputy(box)
         kept = 1 << 19 | 1 << 2  # CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH
         self.eventually(lambda: deputy.status("Seccomp") == ["2"])  # the filter is installed last
         self.assertEqual([int(deputy.status(key)[0], 16) for key in ("CapPrm", "CapEff", "CapInh", "CapAmb")],
@@ -771,7 +780,7 @@ class FilePrivileges(AttackTest):
 
     def test_without_the_deputy_no_file_gets_a_privilege(self):
         box = self.shared_box()
-        deputy, = (p for p in box.host_processes() if p.comm == "cordon-deputy")
+        deputy = self.deputy(box)
         os.kill(deputy.pid, signal.SIGKILL)
         self.eventually(lambda: "cordon-deputy" not in [p.comm for p in box.host_processes()])
         for place in ("/root", "/w"):
