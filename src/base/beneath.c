@@ -116,7 +116,7 @@ char *beneath_fresh_name(const char *prefix)
 	return xasprintf("%s%016llx", prefix, tag);
 }
 
-/* Gives the file FD to the owner of DIR. An ordinary user cannot change the owner of a file. */
+/* Gives the file FD to the owner of DIR, if we have the right to. */
 static void give_to_owner_of(int dir, int fd)
 {
 	struct stat of_dir, of_fd;
@@ -124,7 +124,7 @@ static void give_to_owner_of(int dir, int fd)
 	if (fstat(dir, &of_dir) < 0 || fstat(fd, &of_fd) < 0)
 		return;
 	if (of_dir.st_uid != of_fd.st_uid || of_dir.st_gid != of_fd.st_gid)
-		/* after a failure the file belongs to us */
+		/* this may fail for an ordinary user; the file then stays ours */
 		IGNORE(fchown(fd, of_dir.st_uid, of_dir.st_gid));
 }
 

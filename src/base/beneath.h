@@ -1,11 +1,12 @@
 /*
  * Reads and writes files below a directory descriptor. A sandbox may change the directory tree at any moment.
  *
- * Every path is relative to the descriptor of a directory. The kernel resolves the path and refuses to leave the
- * directory (openat2 with RESOLVE_BENEATH). The kernel refuses every absolute link, because such a link has another
- * meaning inside a sandbox. We never write to an existing file, because the file may have another name (a hard link)
- * outside of the tree. We write a new file and rename it over the old one. We give a new file or directory to the
- * owner of the directory that it is in, if we have the right to.
+ * Every path is relative to the descriptor of a directory. The kernel resolves the path and refuses
+ * to leave the directory (openat2 with RESOLVE_BENEATH). The kernel refuses every absolute link,
+ * because such a link has another meaning inside a sandbox. We never write to an existing file,
+ * because the file may have another name (a hard link) outside of the tree. We write a new file and
+ * rename it over the old one. If we have the right to, we give each new file or directory to the
+ * owner of its parent directory.
  */
 #pragma once
 

@@ -1,9 +1,10 @@
 /*
  * A growing byte buffer with a ceiling.
  *
- * We keep data in such a buffer if a file or a peer decides how long the data is. The ceiling is set when the buffer
- * is initialised. If a buffer would grow beyond its ceiling, or gets no memory, it fails and accepts no more bytes.
- * So a caller can append without checks and call buf_failed() at the end. A failed buffer keeps its earlier bytes.
+ * If a file or a peer decides how long some data is, we keep the data in such a buffer. The ceiling
+ * is set when the buffer is initialised. If a buffer would grow beyond its ceiling, or gets no
+ * memory, it fails and accepts no more bytes. So a caller can append without checks and call
+ * buf_failed() at the end. A failed buffer keeps its earlier bytes.
  */
 #pragma once
 

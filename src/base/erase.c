@@ -1,9 +1,10 @@
 /*
- * The attacker chooses the depth and the width of the tree. So the walk does not recurse, and does not keep a
- * descriptor for each level. It goes down by name and up by "..". For each directory above the current one, the walk
- * remembers the inode and an offset. On the way up, the walk compares the inode to be sure that ".." is the same
- * directory, and goes on reading at the offset. If the walk read each directory from the start again, the time would
- * grow with the square of the entries.
+ * Hostile code chooses the depth and the width of the tree. So the walk does not recurse, and does
+ * not keep a descriptor for each level. It goes down by name and up by "..". For each directory
+ * above the current one, the walk remembers the inode and an offset. On the way up, the walk
+ * compares the inode to be sure that ".." is the same directory, and goes on reading at the offset.
+ * If the walk read each directory from the start again, the time would grow with the square of the
+ * entries.
  *
  * Two commands may delete the same tree, so an entry that is already gone is no error. A dying process may still
  * write into the tree, so a directory that is not empty at the end is read again.
@@ -25,7 +26,8 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-/* how often a directory is read again, because tmpfs before Linux 6.6 loses offsets */
+/* How often a directory is read at most. One reading is not always enough: tmpfs before Linux 6.6
+ * loses offsets. */
 #define TRIES_MAX 64
 #define ENTRIES_BYTES 4096u /* the buffer of one getdents64() */
 
@@ -164,12 +166,12 @@ static int empty_level(struct walk *w, char sub[NAME_MAX + 1])
 			p += d->d_reclen;
 		}
 	}
-	/* after ENOENT another command has removed the directory */
+	/* ENOENT means that another command has removed the directory */
 	return n < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Returns true if the directory FD is deleted. A process can delete it by renaming another directory over it. In
- * this case the name leads to the other directory, which must not be removed. */
+/* Returns true if the directory FD is deleted. A process may have renamed another directory over
+ * FD. Then the name leads to that other directory, which must not be removed. */
 static bool is_gone(int fd)
 {
 	struct stat st;

@@ -5,9 +5,10 @@
 #include "base/err.h"
 
 /*
- * Removes NAME, a path relative to DIRFD, and everything in it. Uses a descriptor for each directory. Follows no
- * link, enters no mount and stays below NAME even if a process moves directories meanwhile. If an entry cannot be
- * removed, goes on with the other entries and returns the first error as -errno. Returns 0 if NAME is gone, even if
+ * Removes NAME, a path relative to DIRFD, and everything in it. Reaches each entry through a
+ * descriptor of its directory, not by a longer path. Follows no link, enters no mount and stays
+ * below NAME even if a process moves directories meanwhile. If an entry cannot be removed, goes on
+ * with the other entries and returns the first error as -errno. Returns 0 if NAME is gone, even if
  * another process removed it.
  */
 MUST_USE int erase_tree(int dirfd, const char *name);

@@ -53,6 +53,6 @@ int err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Adds a line that tells the user what to do. HINT must be static. */
 int err_hint(struct err *e, const char *hint);
 
-/* No other functions turn codes into exit statuses, or into the words that front ends show. */
+/* Only these two functions turn codes into exit statuses and into words that front ends show. */
 int err_exit_status(enum err_code code);
 const char *err_code_name(enum err_code code);

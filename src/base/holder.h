@@ -1,7 +1,7 @@
 /*
- * A holder is a task that only waits in a new user namespace. Meanwhile we write the id maps of the namespace and
- * open the namespace. The task shares our memory, so it needs no page tables of its own. It waits until a pipe
- * closes. So it ends when we end.
+ * A holder is a task that only waits in a new user namespace. Meanwhile we write the id maps of the
+ * namespace and open the namespace. The task shares our memory, so it needs no page tables of its
+ * own. The task waits until our end of a pipe closes, so it ends at the latest when we end.
  */
 #pragma once
 

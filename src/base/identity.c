@@ -40,8 +40,8 @@ static unsigned kind_of(const struct statx *st)
 	return st->stx_mode & KIND_MASK;
 }
 
-/* Returns true if both are the same object. Both must be open: a new
- * object may get the inode number of a closed object. */
+/* Returns true if A and B describe the same object. The caller has both objects open, because a new
+ * object may get the inode number of a deleted object that is not open. */
 static bool same_now(const struct statx *a, const struct statx *b)
 {
 	return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&
@@ -116,7 +116,7 @@ char *identity_path(int fd)
 	return xstrndup(path, (size_t)n);
 }
 
-/* Opens the directory that holds PATH, which is canonical. *RET_NAME is its last component. */
+/* Opens the directory that holds the canonical PATH. *RET_NAME is the last component of PATH. */
 static int open_parent(const char *path, const char **ret_name)
 {
 	const char *slash = strrchr(path, '/');

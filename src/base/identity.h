@@ -43,9 +43,9 @@ MUST_USE int identity_take(int fd, struct identity *ret);
 /* Returns true if both identities are of the same object. */
 bool identity_equal(const struct identity *a, const struct identity *b);
 
-/* Finds the object that PATH means now and follows links. *RET_PATH is canonical and the caller frees it; *RET_FD
- * is an O_PATH descriptor. Error messages call the object "WHAT 'PATH'". Fails with ERR_INVALID if the object is
- * neither a directory nor a regular file. */
+/* Follows links and finds the object that PATH means now. *RET_PATH is canonical and the caller
+ * frees it; *RET_FD is an O_PATH descriptor. Error messages call the object "WHAT 'PATH'". Fails
+ * with ERR_INVALID if the object is neither a directory nor a regular file. */
 MUST_USE int identity_hold(const char *what, const char *path, char **ret_path,
 			   struct identity *ret, int *ret_fd, struct err *e);
 /* Opens the canonical PATH with O_PATH, without following any link, and checks its identity. If ID is not known,

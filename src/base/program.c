@@ -11,7 +11,8 @@
 #define SYSTEM_PATH "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin"
 #define USER_PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin" /* used if the environment has no PATH */
 
-/* Returns the path of NAME in the directory DIR if it can be executed there, else NULL with errno set. */
+/* Returns the path of NAME in the directory DIR. If NAME cannot be executed there, returns NULL and
+ * sets errno. */
 static char *find_in(struct str dir, const char *name)
 {
 	AUTO_FREE char *path = xasprintf("%.*s/%s", (int)dir.n, dir.p, name);

@@ -14,8 +14,8 @@ struct rotation {
 	uint32_t uid, gid; /* the ids that the caller's ids appear as in the sandbox */
 };
 
-/* Returns at which place the id ID of the sandbox comes if the sandbox's ids are sorted by their
- * ids on the host. The id N, which is the caller, has place 0. */
+/* Returns the place of ID in a list of the sandbox's ids that is sorted by their ids on the host.
+ * The id N stands for the caller and has place 0. */
 static inline uint32_t rotation_place(uint32_t n, uint32_t id)
 {
 	return id < n ? id + 1 : id == n ? 0 : id;

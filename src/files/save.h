@@ -7,10 +7,10 @@
 #include "base/str.h"
 #include "base/err.h"
 
-/* Puts a file with this content in the place of NAME in the directory DIR. NAME may be missing. If it is a regular
- * file, the new file gets its mode and its owner. Returns 0 or -errno: -ELOOP for a link, -EISDIR for a directory,
- * -EINVAL for anything else that is no regular file. If OLD is not NULL and the file is no longer the file OLD,
- * returns -ESTALE. */
+/* Puts a file with this content in the place of NAME in the directory DIR. NAME may be missing. If
+ * NAME is a regular file, the new file gets its mode and its owner. Returns 0 or -errno: -ELOOP for
+ * a link, -EISDIR for a directory, -EINVAL for anything else that is no regular file. If OLD is not
+ * NULL and the file is no longer the file OLD, returns -ESTALE. */
 MUST_USE int save_replace(int dir, const char *name, struct str content, const struct stat *old);
 /* Adds CONTENT to the end of the file NAME, or makes the file. Returns the same as
  * save_replace(). */

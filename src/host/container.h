@@ -28,8 +28,8 @@ const char *container_advice(enum container_need need);
  * this case the kernel refuses to mount a new /proc. */
 bool container_has_covered_proc(void);
 
-/* Returns true if this process was started under a system call filter. Only the first call asks the kernel. So a
- * process that sets a filter of its own must call this function before it does so. */
+/* Returns true if this process was started under a system call filter. Only the first call asks the
+ * kernel. So a process must call this function before it sets a filter of its own. */
 bool container_is_filtered(void);
 /* Returns true if the cgroups that this process sees are read-only. */
 bool container_has_readonly_cgroups(void);

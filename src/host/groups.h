@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #define GROUPS_ID_BYTES 17 /* 16 hex digits (home_machine_id()) and the terminator */
-/* a sandbox that starts has a process in its group before this time */
+/* a sandbox that starts has a process in its new group within this time */
 #define GROUPS_START_SECONDS 60
 #define GROUPS_PREFIX "cordon-" /* a group's name is this prefix and the ID */
 

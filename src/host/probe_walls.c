@@ -482,7 +482,7 @@ void probe_cgroup_kill(const char *dir, struct fact *f)
 		return;
 	}
 	p = l.unified;
-	/* with version 1, try_child() only looks for the file, which needs no controller */
+	/* cgroup.kill needs no controller; version 1 makes try_child() look only for the file */
 	p.version = 1;
 	try_child(&p, "cgroup.kill", f);
 	if (f->yes)

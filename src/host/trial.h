@@ -13,8 +13,8 @@ struct trial {
 	int sys;          /* errno of that step */
 };
 
-/* The function that the child runs. It makes system calls only, and must not allocate or print.
- * Returns NULL, or the name of the step that failed and sets errno. */
+/* The function that the child runs. It makes system calls only, and must not allocate or print. If
+ * a step fails, it sets errno and returns the name of the step; otherwise it returns NULL. */
 typedef const char *trial_fn(const void *arg);
 
 /* Runs FN in a child and reports in RET which step failed, if any. Returns 0, or -errno if the

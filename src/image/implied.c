@@ -19,9 +19,9 @@ struct search {
 	size_t n;
 };
 
-/* Reads an extended attribute of FD. FD may be an O_PATH descriptor. This is needed because we cannot open all
- * directories of the payload's users for reading. We can read the attributes of every directory that has the
- * attribute NAME. */
+/* Reads an extended attribute of FD. FD may be an O_PATH descriptor, because we cannot open all
+ * directories of the payload's users for reading. Every directory that has the attribute NAME lets
+ * us read its attributes. */
 static ssize_t attribute(int fd, const char *name, void *value, size_t n)
 {
 	char path[32];

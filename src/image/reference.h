@@ -2,8 +2,8 @@
  * Image references have the form [host[:port]/]path[:tag][@digest].
  *
  * The parser adds what the user left out: the default registry, `library/` for short names in this
- * registry, and the tag `latest`. So all ways to write one image have the same reference_key(). The
- * struct does not keep the user's own text, which messages show.
+ * registry, and the tag `latest`. So all ways to write one image have the same reference_key().
+ * Messages show the user's own text, which the struct does not keep.
  */
 #pragma once
 

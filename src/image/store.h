@@ -22,9 +22,10 @@
  * sandbox's configuration is written. The configuration names the digest of the manifest, and this protects the image
  * from removal.
  *
- * The tree of a layer has the digest of the layer's blob as its name, not the diff_id. The process that checks the
- * digest of the blob parses nothing, so no layer can attack it. If a hostile layer takes over the process that
- * unpacks it, it can spoil only its own tree.
+ * The tree of a layer has the digest of the layer's blob as its name, not the diff_id. The process
+ * that checks the digest of the blob parses nothing, so no layer can attack it. If a hostile layer
+ * takes over the process that unpacks the layer, this process can spoil only the tree of that
+ * layer.
  *
  * All functions take a descriptor of the home directory. A struct image_record owns everything that it points to.
  */

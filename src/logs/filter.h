@@ -1,6 +1,6 @@
-/* Chooses the log entries to show. A user writes the expression, and it is matched against the
- * output of a sandbox. So the time of a match is limited: an expression that takes too long is an
- * error. */
+/* Chooses the log entries to show. The expression is matched against the output of a sandbox, and a
+ * match may take very long. So the time of a match is limited: an expression that takes too long is
+ * an error. */
 #pragma once
 
 #include "logs/entry.h"

@@ -54,9 +54,9 @@ static bool is_note(const struct entry *x, const char *text)
 	       memcmp(x->body.p, text, strlen(text)) == 0;
 }
 
-/* Notes since when the present numbers of commands are used: the numbers begin again at each start
- * of the sandbox. A command's first output may be logged before the start is logged, so h->boot_ns
- * is the time when the sandbox ended before that start. */
+/* The numbers of commands begin again at each start of the sandbox. Notes since when the present
+ * numbers are used. A command's first output may be logged before the start is logged, so
+ * h->boot_ns is the time when the sandbox ended before that start. */
 static void note_boot(struct history *h, const struct entry *x)
 {
 	if (is_note(x, "--- sandbox stopped") || is_note(x, "--- sandbox crashed"))

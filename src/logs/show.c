@@ -216,7 +216,7 @@ static int watch(struct follow *f, struct err *e)
 static int follow_loop(struct follow *f, struct err *e)
 {
 	for (;;) {
-		/* we ask this before we read, so that the last output of the sandbox is not lost */
+		/* look whether the sandbox lives before we read, so that no output is lost */
 		bool live = record_is_live(f->record_dir) > 0;
 		int r = catch_up(f, e);
 

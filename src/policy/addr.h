@@ -30,7 +30,7 @@ struct cidr {
 	unsigned len;
 };
 
-/* The first of these groups that has an address is the group of the address. */
+/* The group of an address is the first of these groups that contains the address. */
 enum addr_group {
 	GROUP_NONE, /* the unspecified address: no group matches it */
 	GROUP_HOST, /* the sandbox's own gateway addresses */

@@ -88,8 +88,9 @@ struct verdict {
 };
 
 /* If NAMES is NULL, no name counts as resolved. If the client showed a name (the authority), an
- * allow rule about a name matches only if the shown name is that name and that name was also
- * resolved to this address. For a deny rule one of the two conditions is enough. */
+ * allow rule about names matches only under two conditions: the rule covers the shown name, and a
+ * name that the rule covers was resolved to this address. For a deny rule one of the two conditions
+ * is enough. */
 struct verdict policy_decide(const struct policy *p, const struct addr_host *host,
 			     const struct policy_flow *f, const struct policy_names *names);
 /* Decides whether the sandbox may ask the resolver for NAME. PROTO is the protocol that carries the

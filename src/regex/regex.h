@@ -22,7 +22,7 @@ struct regex;
 /* Compiles TEXT, which must live as long as the expression. Fails with ERR_INVALID and the reason. */
 MUST_USE int regex_new(const char *text, unsigned flags, struct regex **ret, struct err *e);
 void regex_free(struct regex *r);
-/* Returns the expression if it is plain text, so that exactly the lines that contain this text
+/* If the expression is plain text, returns that text. Then exactly the lines that contain the text
  * match. Otherwise returns an empty slice. */
 struct str regex_literal(const struct regex *r);
 /* Returns 1 if LINE matches, 0 if not, or -ETIME if the line reaches a limit. VALID is true if the

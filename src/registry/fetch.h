@@ -44,8 +44,8 @@ struct fetch {
 
 MUST_USE int fetch_init(struct fetch *f, const struct store *store, struct registry *r,
 			struct err *e);
-/* Adds a blob. It is asked for at the endpoint number ENDPOINT first, then at the endpoints after
- * that one. Add all blobs before the first call of fetch_advance(). */
+/* Adds a blob. The endpoint number ENDPOINT is asked first, then the endpoints after that one. Add
+ * all blobs before the first call of fetch_advance(). */
 void fetch_add(struct fetch *f, const char *digest, uint64_t size_bytes, size_t endpoint);
 /* Does all work that is possible without waiting. Sets *RET_DONE to true when all blobs are in the
  * store. */

@@ -247,8 +247,8 @@ static int pull_one(const struct options *o, const struct store *store, bool *re
 	return r;
 }
 
-/* Removes what a failed pull has fetched, unless another process uses the store: then the fetched
- * parts stay. They also stay if the pull is killed, and the next pull uses them. */
+/* Removes what a failed pull has fetched. If another process uses the store or the pull is killed,
+ * the fetched parts stay, and the next pull uses them. */
 static void forget_parts(const struct store *store)
 {
 	struct sweep_result ignored;

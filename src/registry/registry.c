@@ -484,7 +484,8 @@ static int check_manifest_digest(CURL *c, const char *target, const struct buf *
 	return 0;
 }
 
-/* Puts into *E what is missing, if the answer to a request for a manifest says it. */
+/* Fills *E after a manifest was not found. BODY, the answer, may say what is missing: the
+ * repository or the manifest. */
 static void explain_missing(const struct registry *r, const struct endpoint *p, const char *target,
 			    const struct buf *body, struct err *e)
 {

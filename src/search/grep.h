@@ -2,8 +2,8 @@
  * The search of the tool `grep`: it finds the lines that match an expression, in the files below a
  * directory and within limits.
  *
- * An expression is matched against one line at a time. A byte that is not UTF-8 is matched only by
- * the same byte, and is shown as U+FFFD.
+ * An expression is matched against one line at a time. A byte that is not UTF-8 matches nothing,
+ * and is shown as U+FFFD.
  */
 #pragma once
 

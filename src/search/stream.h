@@ -1,7 +1,7 @@
 /*
  * A stream of bytes that holds files one after the other. For each file the stream has a line "SIZE
- * PATH" and then the SIZE bytes of the file. The last file ends the stream. `cordon tool grep`
- * passes files of a sandbox to cordon-search in this form.
+ * PATH" and then the SIZE bytes of the file. The stream ends after the last file. `cordon tool
+ * grep` passes files of a sandbox to cordon-search in this form.
  */
 #pragma once
 

@@ -259,8 +259,8 @@ static int bad_stream(struct err *e)
 	return err_set(e, ERR_PROTOCOL, "the stream of files makes no sense");
 }
 
-/* Notes that later records may give more names to the file that is being written. Keeps the path of
- * the file below the pinned top. */
+/* Notes that later records may give more names to the file that is being written. Stores the path
+ * of the file, relative to the pinned top. */
 static int on_shared(struct tree_build *b, struct err *e)
 {
 	struct tree_shared s = { .path = b->shared_paths.n };
@@ -295,8 +295,8 @@ static int open_shared(const struct tree_build *b, const char *path, const char 
 }
 
 /* Gives the file S the name NAME, if its path still leads to the same inode. The stream may have
- * replaced the file by a link. The same link under a second name, in a directory further up, would
- * lead out of the tree. */
+ * replaced the file by a symbolic link. That link could lead out of the tree if it got a second
+ * name in a directory further up. */
 static int link_shared(struct tree_build *b, const struct tree_shared *s, int dir, const char *name)
 {
 	const char *base;

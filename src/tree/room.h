@@ -18,8 +18,8 @@
 #define ROOM_STRIDE_BYTES (16ull << 20)
 #define ROOM_STRIDE_LEAST_BYTES (256ull << 10)
 #define ROOM_STRIDE_ENTRIES 1000u
-/* these must stay free: of the space, the smaller of the two amounts; of the inodes, if they are counted, the
- * percentage */
+/* This much must stay free. Of the space: the smaller of the two amounts. Of the inodes: the
+ * percentage, if the file system counts inodes. */
 #define ROOM_LEFT_BYTES (1ull << 30)
 #define ROOM_LEFT_PERCENT 5u
 
@@ -31,5 +31,5 @@ struct room {
 /* Counts bytes and entries before they are written to FD's file system. Fails with ERR_LIMIT if too little space
  * would stay free. */
 MUST_USE int room_take(struct room *r, int fd, uint64_t bytes, unsigned entries, struct err *e);
-/* Returns how many bytes may still be written, judged by this answer of fstatvfs(). */
+/* Returns how many bytes may still be written, according to FS, an answer of fstatvfs(). */
 uint64_t room_left(const struct statvfs *fs);

@@ -192,7 +192,8 @@ static int send_link(struct walk *w, int dirfd, const char *name)
 
 static int send_entry(struct walk *w, int dirfd, const char *name, dev_t parent_dev);
 
-/* Kernel interfaces are not copied: some never end, and reading some has effects. */
+/* Returns true for a kernel interface such as /proc. These are not copied: some files never end,
+ * and reading some has effects. */
 static bool is_pseudo(int fd)
 {
 	struct statfs fs;

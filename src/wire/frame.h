@@ -7,8 +7,9 @@
  * bytes. This code only encodes and decodes: it uses no descriptors and no clock, and does not trust
  * its input.
  *
- * Versions: each side begins with HELLO {version, oldest}. Both sides then speak the smaller of their two versions.
- * If that version is too old for one side, this side refuses the connection, and its message names both versions.
+ * Versions: each side begins with HELLO {version, oldest}. Both sides then speak the smaller of
+ * their two versions. A side that finds this version too old refuses the connection, with a message
+ * that names both versions.
  */
 #pragma once
 

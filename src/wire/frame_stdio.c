@@ -9,7 +9,7 @@
 void stdio_reader_init(struct stdio_reader *r)
 {
 	*r = (struct stdio_reader){ 0 };
-	/* a line can hold a whole message, because the peer need not split it into pieces */
+	/* the peer may send even the longest message on one line */
 	buf_init(&r->line, STDIO_MESSAGE_MAX_BYTES);
 	buf_init(&r->message, STDIO_MESSAGE_MAX_BYTES);
 }

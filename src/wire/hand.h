@@ -36,7 +36,8 @@ struct hand_request {
 	 * may be made only in one of the roots */
 	const char *refused[HAND_PATHS_MAX], *root[HAND_PATHS_MAX];
 	size_t n_refused, n_roots;
-	/* CREATE: so many mounts, from the first on, may have missing sources, which are made as directories */
+	/* CREATE: the first `makeable` mounts may have missing sources, which are made as
+	 * directories */
 	uint64_t makeable;
 	bool literal; /* CREATE: no path of a mount may have a link in it */
 	bool erase;   /* MARKER: remove the file after reading it */

@@ -44,9 +44,10 @@ enum exec_flag {
 	EXEC_BACKGROUND = 1 << 8,
 	/* the command's own process may send a report before it ends (protocol 2); see FRAME_REPORT */
 	EXEC_REPORTS = 1 << 9,
-	/* the command gets no input: its stdin is /dev/null and not a pipe. Programs such as ripgrep read stdin
-	 * instead of the current directory if stdin is a pipe. An older pid 1 does not know this flag. It gives the
-	 * command a pipe: the client's, which is at its end, or for a background command one that stays open */
+	/* the command gets no input: its stdin is /dev/null and not a pipe. Programs such as
+	 * ripgrep read stdin instead of the current directory if stdin is a pipe. An older pid 1
+	 * does not know this flag and gives the command a pipe. That pipe is the client's and is at
+	 * its end. A background command gets a pipe that stays open */
 	EXEC_NO_INPUT = 1 << 10,
 };
 
@@ -220,9 +221,9 @@ MUST_USE int limits_decode(struct str body, struct limits_message *ret);
 void size_encode(struct buf *b, uint32_t rows, uint32_t cols);
 MUST_USE int size_decode(struct str body, uint32_t *ret_rows, uint32_t *ret_cols);
 
-/* If a client sends UPDATE to a supervisor, it names the parts of the record's configuration that the supervisor must
- * apply now. If a supervisor sends UPDATE to pid 1, it carries the environment and the directory of later commands,
- * as BOOT does. */
+/* An UPDATE from a client to a supervisor names the parts of the record's configuration that the
+ * supervisor must apply now. An UPDATE from a supervisor to pid 1 carries the environment and the
+ * directory of later commands, as BOOT does. */
 enum update_what {
 	UPDATE_CPUS = 1 << 0,
 	UPDATE_MEMORY = 1 << 1,

@@ -11,7 +11,7 @@
 #define CAN 0x18
 #define SUB 0x1a
 #define SO 0x0e
-/* More numbers than this in one sequence are read by some terminals only. */
+/* Only some terminals read more numbers than this in one sequence. */
 #define COMMON_NUMBERS_MAX 16u
 
 enum state {
@@ -90,7 +90,8 @@ static const char *const extras[EXTRAS] = {
 	[LOCKED] = "\033[2l",     /* the keyboard is locked */
 	[ECHOES] = "\033[12h",    /* the terminal shows what is typed */
 	[NEW_LINES] = "\033[20l", /* the return key sends two characters */
-	/* only a part of the screen scrolls; this moves the cursor, so its place is saved before and restored after */
+	/* only a part of the screen scrolls; the undo saves and restores the cursor's place,
+	 * because "ESC [ r" moves the cursor */
 	[REGION] = "\0337\033[r\0338",
 	[SHAPE] = "\033[0 q",
 	[OTHER_KEYS] = "\033[>4;0m",
@@ -487,8 +488,10 @@ static enum screen_event in_control(struct screen *s, unsigned char c)
 		s->odd |= s->middle != 0;
 		s->middle = c;
 	} else {
-		/* Terminals obey or ignore a control character within a sequence, and then go on with the sequence. At a
-		 * character of 8 bits some end the sequence, some ignore it, and some take it for the last byte. */
+		/* Terminals obey or ignore a control character within a sequence, and then go on
+		 * with the sequence. They differ about a character of 8 bits: some end the
+		 * sequence, some ignore the character, and some take the character for the last
+		 * byte. */
 		s->odd = true;
 		if (c > 0x7f)
 			suspect_all(s);
@@ -512,7 +515,8 @@ static void in_string_head(struct screen *s, unsigned char c)
 	}
 }
 
-/* In a text. A prefix of ' ' is the rest of OSC, and 0 is the rest of another text. */
+/* Takes a byte of a text. The prefix ' ' means the rest of an OSC, and 0 the rest of another
+ * text. */
 static enum screen_event in_string(struct screen *s, unsigned char c)
 {
 	if (c == BEL && (s->prefix == ']' || s->prefix == ' ')) {
@@ -697,7 +701,8 @@ void screen_leave(const struct screen *s, struct buf *out)
 		buf_add_str(out, "\033<");
 	if (is_open(s))
 		buf_add_str(out, "\030\033\\");
-	/* the terminal then also restores the colours and letters that it saved, so this comes before their undo */
+	/* When a terminal leaves the alternate screen, it restores the colours and letters that it
+	 * saved. So this comes before colours and letters are undone. */
 	leave_screens(s, out);
 	for (size_t i = ARRAY_SIZE(modes) - 1; i > 0; i--)
 		if (s->undo & 1u << i)

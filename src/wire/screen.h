@@ -61,7 +61,7 @@ enum screen_event {
 
 /* Before the first byte the caller zeroes S. */
 enum screen_event screen_take(struct screen *s, unsigned char c);
-/* Takes N bytes. Returns true if screen_leave() now adds another text. */
+/* Takes N bytes. Returns true if screen_leave() would now add a text other than before. */
 bool screen_feed(struct screen *s, const char *p, size_t n);
 bool screen_is_alternate(const struct screen *s);
 /* Adds to OUT the sequences that bring a terminal from its default modes into the modes of S. Adds nothing if S has

@@ -1,10 +1,11 @@
 /*
  * Turns a small, strict part of YAML into JSON.
  *
- * It accepts mappings, sequences and scalars of one document. It refuses the surprising parts of YAML, and its error
- * names line and column: anchors, aliases, tags, directives, merge keys, duplicate keys, several documents, and plain
- * scalars that different readers read differently (yes, 0755, 0x1f). With YAML_WORDS every scalar except null becomes
- * a string, so readers cannot differ about a scalar.
+ * It accepts mappings, sequences and scalars of one document. It refuses the surprising parts of
+ * YAML: anchors, aliases, tags, directives, merge keys, duplicate keys, several documents, and
+ * plain scalars that different readers read differently (yes, 0755, 0x1f). The error names line and
+ * column. With YAML_WORDS every scalar except null becomes a string, so readers cannot differ about
+ * a scalar.
  */
 #pragma once
 
