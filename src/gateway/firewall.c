@@ -22,7 +22,7 @@
 #include "gateway/held_flow.h"
 #include "gateway/verdict.h"
 
-#define TRAIN_MSS 32768u /* libslirp's own upper limit */
+#define TRAIN_MSS 32768u /* for links that carry large segments; libslirp's own upper limit */
 
 /* Protocols that find other machines, or that resolve names without asking the gateway. Every
  * policy refuses these protocols. */

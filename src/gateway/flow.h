@@ -1,9 +1,9 @@
 /*
  * The table of flows that policy allowed. A flow is a TCP connection or a UDP conversation.
  *
- * A packet that neither belongs to a flow nor begins a new flow is not passed on. The table looks at the flags of TCP
- * segments to know when a connection is over, so that `--max-connections` counts only live connections. The table has
- * no clock; the caller passes the time.
+ * A packet is passed on only if it belongs to a flow or begins a new flow. The table looks at the
+ * flags of TCP segments to know when a connection is over, so that `--max-connections` counts only
+ * live connections. The table has no clock; the caller passes the time.
  */
 #pragma once
 

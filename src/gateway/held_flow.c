@@ -3,9 +3,10 @@
  * the bytes is judged as soon as it is complete. From the bytes that may pass we make segments, which we give to the
  * stack.
  *
- * When the stack's window opens again, the stack does not tell us. libslirp tells it only if the window has room for
- * several segments, and our segments are too large for that. So while a hold has bytes that may pass, we ask the
- * stack after each turn in which the stack had something to do.
+ * When the stack's window opens again, the stack does not tell us. libslirp would send an update
+ * only if the window had room for several segments, and our segments are too large for that. So
+ * while a hold has bytes that may pass, we ask the stack after each turn in which the stack had
+ * something to do.
  */
 #include "gateway/held_flow.h"
 

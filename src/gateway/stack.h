@@ -26,7 +26,7 @@ void stack_free(struct stack *s);
 void stack_input(struct stack *s, const uint8_t *frame, size_t n);
 /* Returns the socket that the last input opened, or -1. */
 int stack_dialled(const struct stack *s);
-/* Adds the stack's sockets and deadlines to SET. If PAUSED, adds only the deadlines. */
+/* Adds the stack's sockets and deadlines to SET. If PAUSED is true, adds only the deadlines. */
 void stack_fill(struct stack *s, struct pollset *set, uint64_t now_ns, bool paused);
 void stack_poll(struct stack *s, const struct pollset *set);
 
@@ -37,7 +37,7 @@ bool stack_can_ping(void);
 
 struct published {
 	struct addr bind;
-	/* if it is 0, the kernel chooses a port, and stack_publish() stores the port in this member */
+	/* 0: the kernel chooses a port, and stack_publish() stores the port here */
 	uint16_t host_port;
 	uint16_t guest_port;
 	bool udp;

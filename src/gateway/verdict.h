@@ -19,7 +19,6 @@ bool verdict_is_by_name(const struct gateway *g, struct verdict v);
 /* Judges a flow again by the host name that the guest's bytes show. The verdict is the same as
  * if the name had been known at the start. Returns true if the flow is allowed. */
 bool verdict_on_hello(struct gateway *g, const struct flow_key *k, const struct hello *h);
-/* Judges a flow again after the host's addresses have changed. Returns true if the flow may
- * stay. This is so if it still leads to another machine, or if policy lets the sandbox reach the
- * host. */
+/* Judges a flow again after the host's addresses have changed. Returns true if the flow may stay:
+ * it still leads to another machine, or policy lets the sandbox reach the host. */
 bool verdict_still_allows(struct gateway *g, const struct flow *f);

@@ -132,9 +132,9 @@ static int look_above(const char *path, struct statx *ret)
 	}
 }
 
-/* If the files go into a shared directory, changes to the ids of the user as whom the sandbox's commands run. The
- * sandbox's root cannot make files in a shared directory, or the files would belong to an id that no user of the
- * host has. */
+/* If the files go into a shared directory, changes to the ids of the user as whom the sandbox's
+ * commands run. As root of the sandbox, the agent either could not make files there, or the files
+ * would belong to an id that no user of the host has. */
 static int become_owner(const struct agent_job *j, struct err *e)
 {
 	struct statx root, place;

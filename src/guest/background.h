@@ -42,7 +42,7 @@ struct background {
 struct backgrounds {
 	struct background *first; /* the latest comes first */
 	unsigned n;
-	struct pool pool; /* shared with the state blob */
+	struct pool pool; /* shared with the state blob (guest/notebook.h) */
 };
 
 struct background_spec {

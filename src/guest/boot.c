@@ -1,10 +1,11 @@
 /*
- * What pid 1 does before the first command. pid 1 begins as root of the outer namespace, with every capability over
- * that namespace and alone in the sandbox. It makes the payload's namespace, then receives the BOOT message, writes
- * the id maps, gives up capabilities and becomes non-dumpable. The id of pid 1 owns the payload's namespace, so pid 1
- * may later act on the processes in it. Commands run only after all these steps. pid 1 installs its own filter while
- * the first command starts, because this takes 40 us; if no client waits, it does so earlier. The payload runs no
- * code before the filter is installed.
+ * What pid 1 does before the first command. pid 1 begins as root of the outer namespace, with every
+ * capability over that namespace and alone in the sandbox. It makes the payload's namespace, then
+ * receives the BOOT message, writes the id maps, gives up capabilities and becomes non-dumpable.
+ * The id of pid 1 owns the payload's namespace, so pid 1 may later act on the processes in it.
+ * Commands run only after all these steps. To install its own filter, pid 1 needs 40 us. No client
+ * shall wait for this, so pid 1 installs the filter while the first command starts, or earlier if
+ * no client waits. The payload runs no code before the filter is installed.
  */
 #include "guest/guest.h"
 
@@ -313,7 +314,8 @@ static void drop_priority_limits(const struct guest *g)
 
 int guest_boot(struct guest *g, struct err *e)
 {
-	/* static, because the holder's process still uses this memory for a moment after we return */
+	/* the process that holds the payload's namespace (base/holder.h); static, because this
+	 * process still uses the memory for a moment after we return */
 	static struct holder holder;
 	int fds[FDPASS_MAX];
 	unsigned n_fds = 0;

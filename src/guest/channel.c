@@ -93,7 +93,7 @@ static void update(struct guest *g, struct str body)
 	struct buf kept;
 
 	buf_init(&kept, FRAME_BODY_MAX_BYTES);
-	buf_add(&kept, body.p, body.n); /* a copy, because the decoded strings point into it */
+	buf_add(&kept, body.p, body.n); /* NOW will point into this copy */
 	if (buf_failed(&kept) || boot_decode((struct str){ kept.p, kept.n }, &now) < 0) {
 		buf_done(&kept);
 		return;

@@ -111,7 +111,8 @@ static void finish(struct deputy_state *o, unsigned i)
 	answer(o, t.id, si.si_code == CLD_EXITED ? -si.si_status : -EIO);
 }
 
-/* Kills the tasks that took too long. Returns the milliseconds until another task has taken too long, or -1. */
+/* Kills the tasks that took too long. Returns the milliseconds until the next deadline of a task,
+ * or -1 if there is none. */
 static int next_deadline(const struct deputy_state *o)
 {
 	uint64_t now = clock_mono_ns(), first = UINT64_MAX;
@@ -207,9 +208,9 @@ static int receive_listener(int link)
 	return fdpass_recv(link, &byte, 1, &fd, 1, &n) == 1 && n == 1 ? fd : -1;
 }
 
-/* Keeps only the capabilities that the deputy needs to look into /proc/TID of every process in the sandbox. This
- * includes file agents (guest/agent.h), which are copies of pid 1. The deputy has all other rights as the owner of
- * the payload's namespace. */
+/* Keeps only the capabilities that the deputy needs to look into /proc/TID of every process in the
+ * sandbox. These processes include file agents (guest/agent.h), which are copies of pid 1. The
+ * deputy has all other rights as the owner of the payload's namespace. */
 static bool confine(void)
 {
 	struct err ignored;

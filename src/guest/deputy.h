@@ -2,15 +2,17 @@
  * Some system calls of commands could leave a privilege on the host. The deputy makes these calls in place of
  * commands.
  *
- * If a command made a set-user-id file, a set-group-id file or a file with capabilities in a directory of the host,
- * every user of the host would get that privilege. So commands must not make such files in directories of the host.
- * But package managers must be able to make such files in the sandbox's own layer. The path of a call decides where
- * the file is, and a seccomp filter cannot see paths. So in a sandbox whose commands can have files of the host open
- * for writing, the kernel passes such calls (tools/notify.table) to the deputy, a process of ours beside pid 1. For
- * each call the deputy starts a task. The task makes the call with the caller's rights, and leaves the privilege out
- * if the file is on the host. A sandbox has a deputy if a directory of the host is writable in it. A user's sandbox
- * also has a deputy if a directory of the host is readable: through a socket in that directory, another sandbox can
- * pass descriptors of files that are open for writing.
+ * If a command made a set-user-id file, a set-group-id file or a file with capabilities in a
+ * directory of the host, every user of the host would get that privilege. So commands must not make
+ * such files in directories of the host. But package managers must be able to make such files in
+ * the sandbox's own layer. The path of a call decides where the file is, and a seccomp filter
+ * cannot see paths. So the kernel passes such calls (tools/notify.table) to the deputy, a process
+ * of ours beside pid 1. For each call the deputy starts a task. The task makes the call with the
+ * caller's rights, and leaves the privilege out if the file is on the host. Only a sandbox whose
+ * commands can have files of the host open for writing has a deputy. This is so if a directory of
+ * the host is writable in the sandbox. In an ordinary user's sandbox it is also so if a directory
+ * of the host is readable: through a socket in that directory, another sandbox can pass descriptors
+ * of files that are open for writing.
  *
  * The deputy is in the outer user namespace, as pid 1 is. No process of the payload can read or trace the deputy. If
  * the deputy dies, these calls fail with ENOSYS; nothing else changes.
@@ -22,8 +24,8 @@
 #include "base/err.h"
 #include "guest/exec.h"
 
-/* the most mounts that are the sandbox's own, without its root; files on them may have
- * privileges */
+/* how many mounts besides the root can be the sandbox's own; files on the sandbox's own mounts may
+ * have privileges */
 #define DEPUTY_OWN_MAX 64
 
 struct deputy {

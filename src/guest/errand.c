@@ -4,8 +4,9 @@
  *   caller's root, working directory, ids, groups and capabilities, so a path leads where the caller's rights lead.
  * - After the task has read the last value from the caller, it asks the kernel whether the call still waits. If the
  *   call still waits, the thread id has belonged to the caller all the time.
- * - The mount of the target decides whether a privilege is allowed. The path does not matter. The task asks the
- *   kernel in which mount the descriptor lies that it acts on.
+ * - The mount of the target decides whether a privilege is allowed. The path does not matter. The
+ *   task acts on a descriptor of the target, and asks the kernel in which mount this descriptor
+ *   lies.
  * - The task never lets the kernel continue the call, because other threads of the caller may have changed the
  *   arguments in memory meanwhile.
  */

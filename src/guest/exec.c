@@ -1,9 +1,10 @@
 /*
- * The child is a copy of pid 1. The payload can neither trace the child nor read its memory, because the memory is
- * non-dumpable and belongs to the outer namespace. The child makes system calls only. It does not share pid 1's
- * memory (CLONE_VM). If it did, the out-of-memory killer of the payload's group could choose the child and kill pid 1
- * with it. After a vfork the killer would skip the child, but pid 1 would wait for the exec, and root in the sandbox
- * can stop the child before the exec.
+ * The child is a copy of pid 1. The payload can neither trace the child nor read its memory,
+ * because the memory is non-dumpable and belongs to the outer namespace. The child makes system
+ * calls only. It does not share pid 1's memory (CLONE_VM). If it did, the out-of-memory killer of
+ * the payload's group could choose the child and kill pid 1 with it. After a vfork the killer would
+ * skip the child. But then pid 1 would wait for the exec, and root in the sandbox can stop the
+ * child before the exec.
  *
  * The order of the steps matters. The child installs the filter while it still has CAP_SYS_ADMIN over the namespace
  * that it has just joined. So the filter must allow all later calls of the child. The child closes the descriptors of
@@ -223,9 +224,10 @@ long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filt
 		*ret = EXEC_USER;
 		return r;
 	}
-	/* a new cgroup namespace hides the host's names of groups in /proc/self/cgroup. The payload owns only this
-	 * namespace. This is harmless: it would only help to mount cgroups, and the payload does not own the mount
-	 * namespace */
+	/* a new cgroup namespace hides the host's names of groups in /proc/self/cgroup. The payload
+	 * owns only this namespace. This is harmless: the owner of a cgroup namespace can at most
+	 * mount cgroups, and only if it also owns the mount namespace, which the payload does
+	 * not */
 	if ((r = RAW1(SYS_unshare, CLONE_NEWCGROUP)) < 0)
 		return r;
 	if ((r = install_filter(w, filter)) < 0)

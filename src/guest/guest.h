@@ -22,7 +22,7 @@
 #include "wire/message.h"
 
 #define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* log frames beyond this are dropped */
-/* because of credits, the queue stays far smaller */
+/* clients grant credit for output, which keeps the queue far smaller */
 #define GUEST_CONNECTION_QUEUE_BYTES (64u << 20)
 #define GUEST_HELD_MAX 64         /* commands whose descriptors pid 1 keeps: see struct session */
 #define GUEST_LEFT_PIPES_MAX 4096 /* pipes of background processes that pid 1 reads */

@@ -26,10 +26,10 @@ struct launcher *launcher_new(const struct exec_walls *w, int cgroup);
 pid_t launcher_pid(const struct launcher *l);
 /* Call this when PID was reaped, because from then on the number can belong to a command. */
 void launcher_reaped(struct launcher *l, pid_t pid);
-/* Orders the launcher to start the command of J, and does not wait for it. The caller must keep the descriptors of
- * J open until launcher_command() is not 0. CPUS says on which CPUs the command may run; NULL means the CPUs of
- * the launcher. If its program cannot be executed, the process ends at once. Returns false if J is too long for an
- * order. */
+/* Orders the launcher to start the command of J, and does not wait for it. The caller must keep the
+ * descriptors of J open until launcher_command() is not 0. CPUS says on which CPUs the command may
+ * run; NULL means the CPUs of the launcher. If the command's program cannot be executed, the
+ * command's process ends at once. Returns false if J is too long for an order. */
 bool launcher_order(struct launcher *l, const struct exec_job *j, const cpu_set_t *cpus);
 /* Returns the job of the last order. Its report is final when the command's process has ended. */
 struct exec_job *launcher_job(const struct launcher *l);

@@ -2,10 +2,10 @@
  * If a supervisor watches the size of the writable layer, pid 1 tells it whether any process runs that could write,
  * and how much was written.
  *
- * pid 1 tells the supervisor that a process runs only after a short time, from a timer. So a short command costs no
- * extra system call and does not wake the supervisor. pid 1 also sends this message if the command has ended
- * meanwhile, because otherwise many short commands could write unseen. Every process counts, also a process that a
- * command left behind.
+ * When a command begins, pid 1 does not tell the supervisor at once: a timer sends the message a
+ * short time later. So a short command costs no extra system call and does not wake the supervisor.
+ * pid 1 also sends this message if the command has ended meanwhile, because otherwise many short
+ * commands could write unseen. Every process counts, also a process that a command left behind.
  */
 #include "guest/guest.h"
 

@@ -34,9 +34,10 @@
 /* Returns a socket that listens under the abstract NAME, or -errno. -EADDRINUSE means that a
  * process of the sandbox has taken the name. */
 MUST_USE int report_listen(const char *name);
-/* Returns the pid of the process that made this connection. Returns 0 if the process is no child of ours, or was
- * reaped. Without SO_PEERPIDFD the kernel cannot tell this; the result can then also be the pid of another
- * process, or of a process that is gone. So the caller must compare the result with the pids of its children. */
+/* Returns the pid of the process that made this connection. Returns 0 if the process is no child of
+ * ours, or was reaped. If the kernel lacks SO_PEERPIDFD, the result can also be the pid of another
+ * process, or of a process that is gone. So the caller must compare the result with the pids of its
+ * children. */
 pid_t report_sender(int sock);
 
 enum report_state {

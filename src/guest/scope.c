@@ -15,7 +15,8 @@
 #include "base/io.h"
 #include "base/str.h"
 
-/* if the list is longer, it has processes that are neither launchers nor the deputy */
+/* for the list of pid 1's children; a longer list has processes that are neither launchers nor the
+ * deputy */
 #define CHILDREN_MAX_BYTES 256
 #define PROCS_MAX_BYTES (8u << 20) /* cgroup.procs with a million processes */
 

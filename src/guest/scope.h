@@ -20,7 +20,7 @@
 
 #define SCOPE_PASSES_NS 1000000000ull
 #define SCOPES_SPARE_MAX 16
-/* each launcher takes 60 KiB; with four, four commands at once start fast */
+/* each launcher takes 60 KiB; with four launchers, four commands can start fast at once */
 #define SCOPES_LAUNCHERS_MAX 4
 
 struct scope {

@@ -139,8 +139,8 @@ static bool on_hello(struct connection *c, struct str body)
 	return c->greeted;
 }
 
-/* Handles the frame QUIT, with which a client leaves that started the sandbox for its own
- * command. Other commands may still run. */
+/* Handles the frame QUIT. A client that started the sandbox for its own command sends QUIT when it
+ * leaves. Other commands may still run. */
 static void on_quit(struct connection *c, uint32_t stream)
 {
 	AUTO_BUF b = BUF_INIT(64);

@@ -75,8 +75,8 @@ static void drop_held(struct session *s)
 		fd_closep(&s->held[i]);
 }
 
-/* If the sandbox ends with its last command, asks the supervisor to end it. Does so only if no command runs and
- * every client has read how its commands ended. */
+/* Only for a sandbox that shall end with its last command (g->quits). Asks the supervisor to end
+ * the sandbox if no command runs and every client has read how its commands ended. */
 static void quit_if_idle(struct guest *g)
 {
 	const struct session *s = g->sessions;
@@ -541,8 +541,8 @@ struct session *session_find(struct guest *g, struct connection *c, uint32_t str
 	return NULL;
 }
 
-/* Returns true if the command has a process. If a launcher has cloned the process, it counts
- * even before pid 1 has noticed it. */
+/* Returns true if the command has a process. A process that a launcher has cloned counts even
+ * before pid 1 has noticed it. */
 static bool is_there(const struct session *s)
 {
 	return start_has_begun(&s->start) || (s->start.launcher && start_pid(&s->start) > 0);

@@ -128,9 +128,10 @@ void session_pass_rest(struct session *s);
 void session_end_relay(struct session *s);
 /* Separates the client from the command. The command goes on. */
 void session_part(struct session *s);
-/* Makes a background entry for a command with a terminal, if it has none. While the command ends with its client,
- * the entry is hidden. Later calls can make the entry visible. If there is no room for the entry, the output goes
- * only to the log, and the exit status is not kept. */
+/* Makes a background entry for a command with a terminal, if the command has none. The entry is
+ * hidden if the command shall not outlive its client. Later calls can make the entry visible. If
+ * there is no room for the entry, the output goes only to the log, and the exit status is not
+ * kept. */
 void session_keep(struct session *s);
 
 /* session_screen.c */

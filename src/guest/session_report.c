@@ -63,7 +63,8 @@ static void on_report(void *arg, int fd, uint32_t events)
 	read_some(arg, TURNS);
 }
 
-/* Finds the command that made this connection. Returns NULL if no command that may report made it. */
+/* Finds the command that made this connection. Returns NULL if this is no command that may
+ * report. */
 static struct reporter *find(struct guest *g, int sock)
 {
 	pid_t pid = report_sender(sock);

@@ -4,7 +4,7 @@
  * because a report would wake pid 1 just when the command begins. pid 1 looks at the launcher's order when a timer
  * ends or a child has ended.
  *
- * In both cases the owner is told of a failure when the process has been reaped.
+ * In both cases pid 1 tells the owner of a failure when it has reaped the process.
  */
 #include "guest/start.h"
 

@@ -16,12 +16,12 @@
 #include "guest/scope.h"
 #include "loop/loop.h"
 
-/* After this time pid 1 looks whether the launcher has cloned the process. A launcher usually needs far less time.
- * Until then pid 1 keeps its own copy of the command's input open. So if the command closes its input, the client
- * may learn this with a delay of up to this time. */
+/* After this time pid 1 looks whether the launcher has cloned the process. A launcher usually needs
+ * far less time. Until then pid 1 keeps its own copy of the command's input open. So if the command
+ * closes its input, the client may learn this up to START_LOOK_MS later. */
 #define START_LOOK_MS 10
-/* After this time pid 1 stops waiting for the launcher or process, which is stopped or gets no
- * CPU time. */
+/* A launcher or process that needs longer than this is stopped or gets no CPU time. pid 1 does not
+ * wait for it any longer. */
 #define START_PATIENCE_MS 2000
 
 enum start_state {

@@ -90,8 +90,8 @@ static int make_dir(int parent, const char *name)
 	return fd;
 }
 
-/* Adds the path of our own v2 group to OUT. The path is relative to the root of the mount, for
- * which it is "/" or "". */
+/* Adds the path of our own v2 group to OUT. The path is relative to the root of the mount; the root
+ * itself has the path "/" or "". */
 static void own_v2_path(struct buf *out)
 {
 	char room[CONTROL_FILE_USUAL_BYTES];
@@ -285,7 +285,7 @@ static void limit_v1(struct cgroup *c, unsigned kind, const struct cgroup_limits
 		return;
 	tasks = openat(dir, "tasks", O_WRONLY | O_CLOEXEC);
 	if (tasks < 0) {
-		/* remove the group, so that all is as if it could not be made */
+		/* the group is useless, so remove it; the limit then counts as not enforced */
 		IGNORE(unlinkat(root, name, AT_REMOVEDIR));
 		return;
 	}

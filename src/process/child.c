@@ -204,7 +204,7 @@ static int is_in_ours(const struct walker *w, uint64_t mount)
 }
 
 /* Opens a path below a volume. No link is followed, because another sandbox that can write to the
- * volume may have made it. */
+ * volume may have made the link. */
 static long open_in_volume(const struct walker *w, const struct step *s)
 {
 	long volume = in_root(w, s->data, O_PATH | O_DIRECTORY);

@@ -11,7 +11,8 @@
 #include "process/fuse_overlay.h"
 #include "process/process.h"
 
-/* we wait at most this long for the mount; if the file system hangs, a failure is reported later */
+/* we wait at most this long to learn whether the mount was refused; if the mount fails later, the
+ * failure is reported then */
 #define OVERLAY_WAIT_S 10
 
 const char *process_failed_stage(const struct process_instance *i)

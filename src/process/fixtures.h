@@ -1,7 +1,7 @@
 /*
  * Directories that are the same in every sandbox of root: /dev, and /sys with its mount points.
- * They are made once per machine and are read-only in sandboxes. /proc/self/mountinfo shows the
- * path of each directory in the sandbox, so the path names no sandbox and no user.
+ * They are made once per machine and are read-only in sandboxes. In a sandbox, /proc/self/mountinfo
+ * shows their paths on the host, so these paths name no sandbox and no user.
  */
 #pragma once
 

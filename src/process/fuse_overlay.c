@@ -270,7 +270,7 @@ int fuse_overlay_start(const struct process_request *q, int device, struct proce
 	return rc;
 }
 
-/* Returns the last line of TEXT that is not a warning from the start of fuse-overlayfs. */
+/* Returns the last line of TEXT that is not a warning about an unknown option. */
 static const char *last_words(char *text)
 {
 	const char *last = "";

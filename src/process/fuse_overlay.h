@@ -4,19 +4,19 @@
  * that it needs.
  *
  * The fuse-overlayfs that unites the layers with the writable layer is called the writer. The mount
- * belongs to the user namespace of the child that becomes pid 1, so this child opens /dev/fuse. The
- * child sends the descriptor to the supervisor, and the supervisor gives it to the writer. So the
- * writer needs no privilege over any mount. The writer's user namespace has the same id map as the
- * sandbox's outer namespace: ids need no translation, and the writer can give files only to ids of
- * the sandbox.
+ * that the writer serves belongs to the user namespace of the child that becomes pid 1, so this
+ * child opens /dev/fuse. The child sends the descriptor to the supervisor, and the supervisor gives
+ * it to the writer. So the writer needs no privilege over any mount. The writer's user namespace
+ * has the same id map as the sandbox's outer namespace: ids need no translation, and the writer can
+ * give files only to ids of the sandbox.
  *
  * If the sandbox has a range of ids and the file system of the layers cannot map ids, a second
  * fuse-overlayfs runs, the reader. The reader shows the layers to the writer with the ids of the
- * range, through a mount that we make. The reader cannot write to the layers. It has one
- * capability, which lets it read all files of the layers.
+ * range, through a mount that the supervisor makes. The reader cannot write to the layers. It has
+ * one capability, which lets it read all files of the layers.
  *
- * The payload reaches the writer only through requests of the kernel. Writer and reader end when their mount is gone. If
- * one of them ends first, its mount is useless.
+ * The payload reaches the writer only through requests of the kernel. Writer and reader end when
+ * their mount is gone. If one of them ends first, its mount is useless.
  */
 #pragma once
 

@@ -37,9 +37,9 @@ static bool has_file(int group, const char *file)
 	return group >= 0 && faccessat(group, file, F_OK, 0) == 0;
 }
 
-/* GROUP is the group of a controller that limits nothing. Adds a view of this group, and the file
- * by which pid 1 joins it. If there is no such group and FILE shows that the controller is mounted
- * together with the controller `cpu`, adds a view of the group CPU instead. */
+/* GROUP is the group of a controller with which we limit nothing. Adds a view of this group, and
+ * the file by which pid 1 joins it. If there is no such group and FILE shows that the controller is
+ * mounted together with the controller `cpu`, adds a view of the group CPU instead. */
 static void add_seen(struct group_views *v, enum group_view kind, int group, int cpu,
 		     const char *file)
 {

@@ -44,8 +44,8 @@ static int readonly_mount(const char *path, int *ret_fd)
 	return 0;
 }
 
-/* Returns true if only root can write to the file. An access list cannot hide that others may
- * write: the file's group bits then include write permission. */
+/* Returns true if only root can write to the file. If an access list lets others write, the file's
+ * group bits include write permission. */
 static bool is_roots_alone(const struct stat *st)
 {
 	return st->st_uid == 0 && (st->st_mode & S_IXOTH) && !(st->st_mode & (S_IWGRP | S_IWOTH));
@@ -72,8 +72,8 @@ int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, str
 
 	if (open_guest_program(path, parent_mounts, &fd, e) < 0)
 		return -1;
-	/* before it executes this file, the child puts descriptors at the numbers that pid 1 knows,
-	 * so our descriptor must have a higher number */
+	/* before the child executes this file, it puts descriptors at the fixed numbers that pid 1
+	 * knows, so our descriptor must have a higher number */
 	*ret_fd =
 		fd > GUEST_GROUP_FD ? fd_take(&fd) : fcntl(fd, F_DUPFD_CLOEXEC, GUEST_GROUP_FD + 1);
 	return *ret_fd < 0 ? err_sys(e, errno, "keep '%s' open", path) : 0;

@@ -33,7 +33,7 @@
  * slower. The targets of deeper links, such as those of Java, are in the list `wanted`. */
 #define USR_DEPTH_MAX 3
 #define LISTING_BYTES \
-	16384 /* of names that one call reads; each level of a walk has as much on the stack */
+	16384 /* for names that one call reads; each level of a walk has this on the stack */
 
 /* Names and patterns of files in /etc that programs open by their own path, not through a link in
  * /usr. None of these files is secret. */
@@ -140,8 +140,9 @@ static const char *const unwanted[] = {
 	"*~",
 };
 
-/* host_etc_key() adds the time of the last change of each of these files, also of their owner and mode. A package that
- * installs programs changes at least one of them. The last two often hold passwords, which their owner may remove. */
+/* host_etc_key() adds the ctime of each of these files, which also changes with the owner and the
+ * mode. A package that installs programs changes at least one of them. The last two often hold
+ * passwords, and are copied only after their owner has removed these. */
 static const char *const telling[] = {
 	"ld.so.cache", "alternatives", "fonts/conf.d",       "maven",  "manpath.config",
 	"perl",        "python3",      "maven/settings.xml", "wgetrc",
@@ -187,7 +188,8 @@ static const struct dirent *listing_next(struct listing *l)
 	return d;
 }
 
-/* Compares the text before the first wildcard itself, because fnmatch() takes longer than a system call. */
+/* Compares the text before the first wildcard without fnmatch(), because fnmatch() takes longer
+ * than a system call. */
 static bool matches(const char *name, const char *const list[], size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -370,8 +372,8 @@ static void copy_path(struct copy *c, const char *path, unsigned depth)
 		int in, out;
 
 		if (!slash) {
-			/* if a file exists already, an earlier link has led to it and it was
-			 * copied; a directory may be incomplete */
+			/* a file that exists already needs no copy, but a directory may be
+			 * incomplete */
 			if (fstatat(to, at, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode))
 				copy_entry(c, from, to, at, path, depth);
 			return;

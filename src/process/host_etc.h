@@ -1,11 +1,12 @@
 /*
- * The part of the host's /etc that the image `host` shows: configuration without which the programs in /usr do not work.
+ * The part of the host's /etc that the image `host` shows: configuration without which the programs
+ * in /usr do not work.
  *
- * It consists of the files on a fixed list, and of the files to which symbolic links near the top
- * of /usr lead. A file is copied only if every user of the host may read it and may enter every
- * directory above it. A link is copied only if it leads to /usr or to another place in /etc. Files
- * with names of users or of the machine are never copied, and keys are never copied, even if a link
- * leads to them.
+ * This part consists of the files on a fixed list, and of the files to which symbolic links near
+ * the top of /usr lead. A file is copied only if every user of the host may read it and may enter
+ * every directory above it. A link is copied only if it leads to /usr or to another place in /etc.
+ * Files with names of users or of the machine are never copied, and keys are never copied, even if
+ * a link leads to them.
  */
 #pragma once
 

@@ -142,7 +142,8 @@ static const struct {
 	  "networks: files\nprotocols: files\nservices: files\n", 0644 },
 	{ "etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/bash\n/bin/dash\n", 0644 },
 	{ "etc/host.conf", "multi on\n", 0644 },
-	/* the root directory belongs to root. Asking `id` would cost more than the rest of a login shell. */
+	/* `-O /` is true for root, who owns the root directory. To ask `id` would cost more than
+	 * the rest of a login shell. */
 	{ "etc/profile",
 	  "if [ -O / ]; then\n"
 	  "  PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
@@ -268,7 +269,7 @@ static int make_once(int cache_fd, const char *name, int (*build_it)(int root), 
 	return *ret_fd >= 0 ? 0 : make_alone(host, name, build_it, ret_fd);
 }
 
-/* What a process needs that makes a directory with the id of the sandbox's root. */
+/* What a process needs to make a directory with the id of the sandbox's root. */
 struct job {
 	int cache_fd;
 	const char *name;
@@ -299,7 +300,7 @@ static int make_for(const struct job *j, int *ret_fd, struct err *e)
 		r = make_once(j->cache_fd, j->name, j->build_it, ret_fd);
 		return r < 0 ? err_sys(e, -r, "make 'host/%s'", j->name) : 0;
 	}
-	/* the directory above it belongs to the user who runs cordon */
+	/* `host` itself belongs to the user who runs cordon */
 	if (mkdirat(j->cache_fd, "host", 0755) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "make 'host'");
 	if (ids_run(j->ids, make_as_root, (void *)j, e) < 0)
@@ -307,9 +308,9 @@ static int make_for(const struct job *j, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* Opens the directory PATH. If LOCK is true, the descriptor holds a lock, so that `image prune`
- * does not remove the directory. Such a directory has files with other ids than the user's, so only
- * `image prune` can remove it. Fails with -ENOENT if the directory was removed meanwhile. */
+/* Opens the directory PATH. LOCK is true if the directory has files with other ids than the user's.
+ * `image prune` removes such directories, so the descriptor then holds a lock against that. Fails
+ * with -ENOENT if the directory was removed meanwhile. */
 static int open_locked(int cache_fd, const char *path, bool lock)
 {
 	struct stat ours, theirs;

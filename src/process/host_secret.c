@@ -92,7 +92,8 @@ static bool line_has_secret(struct str line)
 	return false;
 }
 
-/* Moves *TEXT behind the comments of XML in front of it. Returns false if a comment does not end. */
+/* *TEXT begins with an XML comment. Moves *TEXT behind the comment. Returns false if the comment
+ * does not end. */
 static bool skip_comment(struct str *text)
 {
 	const char *end = memmem(text->p, text->n, "-->", 3);

@@ -140,8 +140,8 @@ static long make_netns(struct netns *n)
 	long r;
 
 	n->failed = NETNS_MAKE;
-	/* The task calls unshare(). With a flag of clone() the parent would wait until the
-	 * namespace is made. */
+	/* If clone() made the namespace, the parent would wait for that. So the task calls
+	 * unshare(). */
 	r = RAW1(SYS_unshare, CLONE_NEWNET);
 	if (r < 0)
 		return r;

@@ -68,7 +68,7 @@ void netif_sysctl(const char *path, const char *text, size_t n);
 
 /* If we may open /dev/net/tun, the task of process/netns.h makes the child's network namespace and
  * a tap device in it. Otherwise, for an ordinary user, the child makes a veth pair and sends a
- * packet socket of it to the parent (netif_run_child). This needs no privilege outside of the
+ * packet socket on gw0 to the parent (netif_run_child). This needs no privilege outside of the
  * child's own namespaces. */
 struct netif_job {
 	struct netlink_batch make;      /* the veth pair eth0 and gw0 */

@@ -72,8 +72,8 @@ static void go_elsewhere(pid_t pid)
 		return;
 	others = all;
 	CPU_CLR((unsigned)here, &others);
-	/* The first call moves the task at once. After the second call it may run on any CPU again.
-	 * Both fail if the task has ended. */
+	/* The first call moves the task at once. After the second call the task may run on any CPU
+	 * again. Both fail if the task has ended. */
 	if (CPU_COUNT(&others) > 0 && sched_setaffinity(pid, sizeof(others), &others) == 0)
 		IGNORE(sched_setaffinity(pid, sizeof(all), &all));
 }

@@ -1,8 +1,8 @@
 /*
  * A network namespace that is made early, by a separate task, while we still read the sandbox's
  * record. The kernel needs more time for a network namespace than for all other namespaces
- * together. This is done only if root runs cordon. The namespace belongs to the host's user
- * namespace, so even pid 1 has no privilege over it. So the task also makes everything in the
+ * together. The namespace is made early only if root runs cordon. Then it belongs to the host's
+ * user namespace. Even pid 1 has no privilege over it, so the task also makes everything in the
  * namespace.
  */
 #pragma once
@@ -46,8 +46,7 @@ MUST_USE int netns_begin(struct netns *n, struct err *e);
 void netns_order(struct netns *n, const struct netif_job *job, unsigned first_group,
 		 unsigned last_group);
 /* netns_enter() waits until the namespace exists and enters it, so that the next child is born in
- * it. netns_leave() returns to our own namespace. Other threads would be affected, but we have
- * none. */
+ * it. netns_leave() returns to our own namespace. */
 MUST_USE int netns_enter(struct netns *n, struct err *e);
 void netns_leave(const struct netns *n);
 /* Waits until the task has done what netns_order() told it. Fails with ERR_DENIED and a hint if

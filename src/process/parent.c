@@ -1,12 +1,14 @@
 /*
  * The parent's half of a start, in this order:
- *  1. if we are root, a task begins to make the network namespace, before we have the request
- *   2. the plan is made: we open all sources, clone all trees and map their ids, which needs our privileges and our
- *      view of the file system
- *   3. the v2 group of pid 1 is made, so that the clone is born in it: joining a group later would wait for an RCU
- *      grace period
- *   4. the child is cloned as soon as the network namespace exists; it shares our memory and waits for a byte
- *   5. the child's ids are mapped, the network is finished, and the child gets the byte; while it mounts, we set limits
+ *   1. if we are root, a task begins to make the network namespace, before we have the request
+ *   2. the plan is made: we open all sources, clone all trees and map their ids, which needs our
+ *      privileges and our view of the file system
+ *   3. the v2 group of pid 1 is made, so that the clone is born in it: joining a group later would
+ *      wait for an RCU grace period
+ *   4. the child is cloned as soon as the network namespace exists; the child shares our memory and
+ *      waits for a byte
+ *   5. the child's ids are mapped, the network is finished, and the child gets the byte; while the
+ *      child mounts, we set limits
  * If we are not root, 2 comes after 4: see make_child_and_plan().
  */
 #include "process/process.h"

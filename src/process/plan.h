@@ -45,16 +45,16 @@ enum step_op {
 	 * `flags` are WAY_* */
 	STEP_DIR,
 	STEP_FILE, /* the same for an empty file */
-	/* `path` in the root becomes the target, if a mount may be there. If `flags` is set, it must be
-	 * writable. `text` is the part of `path` below the volume at `data`; no link in that part is
-	 * followed. */
+	/* `path` in the root becomes the target, if a mount may be there. If `flags` is set, the
+	 * target must be writable. `text` is the part of `path` below the volume at `data`; no link
+	 * in that part is followed. */
 	STEP_PLACE,
 	STEP_TARGET, /* `path` in the root becomes the target */
 	/* mounts a file system of type `text` on the target, with `data` and `flags`; then `path` becomes
 	 * the target */
 	STEP_MOUNT,
-	/* mounts an empty read-only directory over `text` in the directory `path` of the root, if we can
-	 * reach it */
+	/* mounts an empty read-only directory over `text` in the directory `path` of the root, if
+	 * the child can reach that directory */
 	STEP_COVER,
 	STEP_MOVE,   /* attaches `tree` on the target */
 	STEP_NODE,   /* makes the empty file `path` in the target and attaches `tree` on it */
@@ -163,7 +163,7 @@ struct child_args {
 	int parents_end;
 	unsigned long namespaces;
 	/* the child reads a byte from this descriptor; the byte comes when the ids and the plan are
-	 * ready, and the child reads the plan only after it */
+	 * ready, and the child reads the plan only after that byte */
 	int go;
 	struct plan *plan;
 	/* a futex: the child's id; 0 after the child has mounted the overlay or has ended */

@@ -23,7 +23,8 @@ struct process_request {
 	struct cgroup_limits limits;
 	int guest_program;         /* the result of process_guest_program() */
 	const struct netif *netif; /* the addresses of eth0, or NULL for loopback only */
-	/* our task makes the interface, not the child; this needs root and a range of ids */
+	/* the task of process/netns.h makes the interface, not the child; this needs root and a
+	 * range of ids */
 	bool tap;
 };
 

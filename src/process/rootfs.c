@@ -29,7 +29,7 @@
 #define WRITABLE_LAYER ",upperdir=u/upper,workdir=" WORK_AREA ",volatile"
 #define TTY_GROUP 5u /* the id of the group `tty`, which is the same in every distribution */
 /* How many terminals a sandbox may have. The machine has 4096 terminals, of which the kernel keeps
- * 1024 for the host. So two dozen sandboxes can use all the terminals that they may have. */
+ * 1024 for the host. So 24 sandboxes can have their full number of terminals at the same time. */
 #define TERMINALS_MAX 128
 #define PTS_OPTIONS "newinstance,ptmxmode=0666,mode=0620,max=%d"
 #define DEV_OPTIONS "mode=755,size=64k,nr_inodes=64"
@@ -284,8 +284,8 @@ static int open_group(struct builder *b, int group, int *ret)
 	return 0;
 }
 
-/* Makes the directories on which control groups are mounted. We mount them, or pid 1 does if the
- * supervisor may mount. */
+/* Makes the directories on which control groups are mounted. The child mounts the groups there. If
+ * the supervisor may mount, pid 1 does so instead. */
 static void add_group_places(struct builder *b, int group)
 {
 	if (group < 0 && !b->r->parent_mounts)
@@ -514,7 +514,8 @@ static void add_tmpfs(struct builder *b, size_t mount, const char *before)
 	memory_options(data, shared ? 01777 : 0755,
 		       m->size_mib ? m->size_mib : (b->r->spec->memory_mib + 1) / 2);
 	n = strlen(data);
-	/* at this step the child may have the ids of the user who runs cordon */
+	/* the child may have the ids of the user who runs cordon at this step, but the tmpfs must
+	 * belong to the payload's root */
 	if (ids_rotated(b->r->ids))
 		snprintf(data + n, sizeof(data) - n, ",uid=%u,gid=%u", ids_outer_uid(b->r->ids, 0),
 			 ids_outer_gid(b->r->ids, 0));

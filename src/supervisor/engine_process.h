@@ -19,7 +19,7 @@ struct engine_process_start {
 };
 
 struct engine_process {
-	struct engine_instance instance; /* first: S->instance points to it */
+	struct engine_instance instance; /* must be first: S->instance points here */
 	/* we may mount in our own mount namespace: true for root outside of containers */
 	bool parent_mounts;
 	struct ids ids;

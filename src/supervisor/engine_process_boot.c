@@ -17,10 +17,10 @@ static bool is_disk(const struct spec_mount *m)
 	return m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk);
 }
 
-/* Returns which kinds of the host's files the mount M can bring into the sandbox. If another
- * sandbox may write to the directory of M, it can make a socket there. A process that connects to
- * the socket can get descriptors, even through a read-only mount. Sandboxes of root have no id in
- * common, so descriptors of another sandbox are of no use to them. */
+/* Returns which kinds of the host's files the mount M can bring into the sandbox. A read-only mount
+ * counts, too: another sandbox that may write to the directory of M can make a socket there, and
+ * pass descriptors to a process that connects. Sandboxes of root have no id in common, so
+ * descriptors of another sandbox are of no use to them. */
 static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
 {
 	if (!m->readonly)

@@ -31,7 +31,7 @@ static void use_own(struct ids *ret, struct err *why)
 
 void ids_of_user(struct ids *ret)
 {
-	struct err ignored; /* without a range there is a single id; `inspect` shows it */
+	struct err ignored; /* why there is no sub-range; `inspect` shows the single id */
 
 	use_own(ret, &ignored);
 }

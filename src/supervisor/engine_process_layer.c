@@ -52,8 +52,8 @@ static int open_directory(struct supervisor *s, int *ret_fd, struct err *e)
 	return *ret_fd < 0 ? err_sys(e, errno, "open the writable layer") : 0;
 }
 
-/* Makes work/ anew. The last mount leaves files there, such as its `volatile` mark. The next mount would fail because
- * of them. */
+/* Makes work/ anew. The last mount leaves files there, such as its `volatile` mark, which would
+ * make the next mount fail. */
 static int clean(const struct ids *i, int layer, bool host_ids, struct err *e)
 {
 	if (erase_tree(layer, "work") < 0 || mkdirat(layer, "work", 0700) < 0)
@@ -151,8 +151,8 @@ static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, b
 		struct err *e)
 {
 	bool interrupted = is_there(layer, DISK_GROWING);
-	/* the payload wrote the whole file system of a flat root, so we do not repair it: e2fsck only replays the
-	 * journal, except after an interrupted growth */
+	/* The payload wrote the whole file system of a flat root, so e2fsck only replays its
+	 * journal. After an interrupted growth e2fsck repairs it. */
 	enum disk_check how = !flat ? DISK_CHECK : interrupted ? DISK_REPAIR : DISK_REPLAY;
 	AUTO_FREE char *path = path_in_layer(s, DISK_FILE);
 	AUTO_FD mark = -1;
@@ -211,7 +211,7 @@ static int refuse(const struct supervisor *s, bool fresh, struct err *e)
 	}
 	err_set(e, ERR_UNSUPPORTED,
 		"--root-disk: the size of a layer on disk cannot be enforced without root");
-	/* without --root-disk a directory would be used in place */
+	/* the hint adds `,cow`: without --root-disk, a bare DIRECTORY would be used in place */
 	if (s->record.spec.image.kind == IMAGE_DIR)
 		return err_hint(e, "write DIRECTORY,cow with --root-disk tmpfs:SIZE, in memory and "
 				   "empty after each stop; or DIRECTORY,cow alone; or run cordon "

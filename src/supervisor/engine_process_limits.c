@@ -90,8 +90,8 @@ static void warn_a_server(struct supervisor *s)
 		buf_addf(&s->warnings, "%s\n", container_advice(CONTAINER_CGROUPS));
 }
 
-/* Adds one warning that names the limits that are not enforced. For `run` these are only limits that the user asked
- * for, and for `create` also the defaults. */
+/* Adds one warning that names the limits that are not enforced. For `run`, names only a limit that
+ * the user asked for. For `create`, also names defaults. */
 static void warn_of_limits(struct supervisor *s)
 {
 	const struct spec *spec = &s->record.spec;

@@ -1,9 +1,10 @@
 /*
- * Makes the mount points that a directory of the user lacks. The directory is a directory image, or a volume. The
- * supervisor makes mount points by descriptor and writes a note about each. The last sandbox that uses the directory
- * removes the mount points that are still the same files and still empty. Sandboxes of one home share the notes about
- * a directory, because several sandboxes may use one mount point. If one sandbox removed it, the mounts of the other
- * sandboxes there would end.
+ * Makes the mount points that a directory of the user lacks. The directory is a directory image, or
+ * a volume. The supervisor makes mount points by descriptor and writes a note about each. The last
+ * sandbox that uses the directory removes the mount points that are still the same files and still
+ * empty. Sandboxes of one home share the notes about a directory, because several sandboxes may use
+ * one mount point. If one sandbox removed that mount point, the mounts of the other sandboxes there
+ * would end.
  */
 #pragma once
 

@@ -1,9 +1,10 @@
 /*
  * Keeps our own state out of volumes and root directories.
  *
- * A payload that can write another sandbox's record controls that sandbox. So a volume inside our state is refused, and a
- * root directory that shows our state is refused, also one that is used copy-on-write. If a volume shows our state somewhere, under any name, that place is
- * covered in the sandbox (process/rootfs.h).
+ * A payload that can write another sandbox's record controls that sandbox. So we refuse a volume
+ * inside our state, and a root directory that is in our state or shows it, even if the directory is
+ * used copy-on-write. If a volume shows our state somewhere, under any name, that place is covered
+ * in the sandbox (process/rootfs.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +74,7 @@ static int check_root(const struct mounts *m, const struct location *state, stru
 
 	if (r->spec->image.kind != IMAGE_DIR)
 		return 0;
-	dir = r->layer_fd[r->n_layers - 1]; /* only a layer of ours can be below it */
+	dir = r->layer_fd[r->n_layers - 1]; /* the layer before it, if any, is ours */
 	if (mounts_locate(m, dir, &here, e) < 0 || mounts_find(m, dir, state, see, &s, e) < 0)
 		return -1;
 	if (s.seen || location_is_within(&here, state))

@@ -27,8 +27,8 @@
 /* implied directories, and the root directory */
 #define ROOTFS_OWNERS_MAX (IMAGE_IMPLIED_MAX + 1)
 
-/* Refuses stat-virt= without root, and uid= and gid= that are not the ids of the user who works inside: only root can
- * give the files of each mount another owner. */
+/* Only root can give the files of each mount another owner. So without root, refuses stat-virt=,
+ * and allows uid= and gid= only if they are the ids of the user who works inside. */
 static int check_owner(const struct ids *i, const struct spec_mount *m, struct err *e)
 {
 	if (!m->has_owner && m->stat_virt != STAT_VIRT_OFF)
@@ -227,8 +227,8 @@ static int use_in_place(struct supervisor *s, struct rootfs *r, struct err *e)
 	return mount_points_make(points, r->layer_fd[0], &s->record.spec, e);
 }
 
-/* Makes the directory of the user the only layer of the image. It has one form only: if the ids are rotated, the
- * caller's files in it belong to the user who works inside. */
+/* Makes the directory of the user the only layer of the image. The directory has no rotated form.
+ * So if the ids are rotated, the caller's files in it belong to the user who works inside. */
 static int open_directory_image(struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	if (open_places(s, r, e) < 0 || open_directory(s, &r->layer_fd[1], e) < 0)

@@ -12,7 +12,7 @@
 #define REPORT_TRIES 100
 #define REPORT_RETRY_MS 10
 #define CHUNK_BYTES 16384
-/* one unfinished request, of which the largest is a piece of output for the log, and one chunk */
+/* room for an unfinished request (the largest is LEASH_LOG) and for one more chunk */
 #define IN_MAX_BYTES (1 + FRAME_HEADER_BYTES + LEASH_LOG_MAX_BYTES + CHUNK_BYTES)
 
 static bool send_all(const struct supervisor *s, const struct buf *b)

@@ -31,7 +31,7 @@
 
 #define BIT(n) (1u << (n))
 #define READ_CHUNK_BYTES 16384
-/* on_late() runs this long after the start; a sandbox that ends sooner does not need its work */
+/* on_late() runs this long after the start; a sandbox that ends sooner does without it */
 #define LATE_AFTER_NS (20 * NS_PER_MS)
 
 static const unsigned may_become[] = {
@@ -116,7 +116,8 @@ void supervisor_settle(struct supervisor *s)
 static void time_is_up(struct supervisor *s, enum end_reason why, const char *reason)
 {
 	supervisor_note(s, reason);
-	/* pid 1 tells the clients of running commands; if this frame is lost, they only miss the reason */
+	/* pid 1 tells the reason to the clients of running commands; if this frame is lost, the
+	 * clients miss only the reason */
 	IGNORE(supervisor_tell(s, FRAME_END, (uint64_t)why));
 	supervisor_stop(s, STOP_USUAL, reason);
 }
@@ -234,7 +235,7 @@ static void start_is_over(struct supervisor *s)
 	s->record.state.boots++;
 	s->record.state.started_ns = clock_real_ns();
 	s->record.state.stop_reason[0] = '\0';
-	/* the client of an ephemeral sandbox talks to pid 1 already: its record can wait */
+	/* an ephemeral sandbox is reported before its record is written: the record can wait */
 	if (s->record.spec.ephemeral)
 		leash_tell_up(s);
 	if (s->unsettled)

@@ -66,8 +66,8 @@ static void leave_kept_cpus(void)
 		IGNORE(sched_setaffinity(0, sizeof(both), &both));
 }
 
-/* Makes the OOM killer prefer the sandbox to the host's own processes: a payload can make the kernel use memory that no
- * control group counts, such as buffers of netlink sockets. */
+/* Makes the OOM killer kill the sandbox before the host's own processes. A payload can make the
+ * kernel use memory that no control group counts, such as buffers of netlink sockets. */
 static void go_first_for_memory(void)
 {
 	AUTO_BUF text = BUF_INIT(64);
@@ -81,7 +81,7 @@ static void go_first_for_memory(void)
 	if (parse_u64_str(str_cut(&rest, '\n'), PRIORITY_OOM_SCORE, 1000, &score) == 0)
 		return; /* the caller has chosen an equal or a higher score */
 	snprintf(first, sizeof(first), "%d", PRIORITY_OOM_SCORE);
-	IGNORE(io_write_file(AT_FDCWD, OOM_FILE, first)); /* raising it is always allowed */
+	IGNORE(io_write_file(AT_FDCWD, OOM_FILE, first)); /* raising the score is always allowed */
 }
 
 void priority_give_up(void)

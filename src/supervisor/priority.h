@@ -15,9 +15,10 @@
  * The sum is more than the size of any well-behaved process of the host. */
 #define PRIORITY_OOM_SCORE 500
 
-/* Gives up the advantages of this process. Called before this process makes its first child, and while it still has
- * CAP_SYS_RESOURCE: then no child can lower its OOM score again. This function cannot fail, because the kernel lets
- * every process give up these advantages. */
+/* Gives up the advantages of this process. Called before this process makes its first child,
+ * because children inherit what it gives up. Called while this process still has CAP_SYS_RESOURCE:
+ * then the kernel does not let a child lower its OOM score again. This function cannot fail,
+ * because the kernel lets every process give up these advantages. */
 void priority_give_up(void);
 
 /* Returns the processors that are in MINE and in THEIRS, or all of THEIRS if no processor is in both. */

@@ -3,8 +3,8 @@
  * mount points that it made in a directory image.
  *
  * Files that a sandbox made under a sub-range of ids can be deleted only from a user namespace that
- * has the range. The command that removes such a sandbox is not in such a namespace. So it runs
- * cordon-supervisor, which calls this file.
+ * has the range. The command that removes such a sandbox is not in such a namespace. So that
+ * command runs cordon-supervisor, which calls the functions of this file.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -31,7 +31,7 @@ static_assert(HIERARCHY_SCOPE_DIGITS == HOME_TAG_DIGITS, "a scope is not one hom
 #define WAIT_NS (10 * NS_PER_SEC)
 #define JOIN_NS (2 * NS_PER_SEC) /* the scope exists: systemd answers in some milliseconds */
 #define RETRY_MS 20              /* a scope takes a few of these intervals to start or to end */
-/* if the scope refuses us, `create` gives up after this many tries */
+/* a supervisor that waits gives up after this many tries */
 #define TRIES_MAX 50
 #define BODY_MAX_BYTES 4096
 #define MANAGER "org.freedesktop.systemd1"
@@ -110,8 +110,9 @@ static int call_manager(struct bus *b, const char *member, const char *signature
 	return ret->type == DBUS_RETURN ? 0 : refused(ret, member, e);
 }
 
-/* Waits until systemd reports the end of the start of NAME. subscribe() asks the bus for signals of systemd only. A bus
- * that forges a signal gains nothing, because it could also refuse the scope. */
+/* Waits until systemd reports the end of the start of NAME. subscribe() asks the bus for signals of
+ * systemd only. A bus gains nothing by a forged signal, because it could simply refuse the
+ * scope. */
 static int wait_for_job(struct bus *b, const char *name, struct err *e)
 {
 	struct dbus_message m;
