@@ -64,7 +64,8 @@ static bool get_text(struct action *a, const char *key, struct str *ret)
 	return false;
 }
 
-/* Gets an id. Ids are kept as C strings, so a NUL would cut the id and name another object. */
+/* Gets an id. Ids are kept as C strings, so an id with a NUL would be cut and could then name
+ * another object. */
 static bool get_id(struct action *a, const char *key, struct str *ret)
 {
 	struct fault f = { 0 };
@@ -563,7 +564,7 @@ bool actions_may_answer(struct action *a, struct fault *f)
 void actions_cancel(struct action *a)
 {
 	if (!a->work)
-		return; /* when the reply comes, it finds no connection and frees the action */
+		return; /* the callback of the reply finds no connection and frees A */
 	work_cancel(a->work);
 	action_free(a);
 }

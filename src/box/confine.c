@@ -6,11 +6,12 @@
 
 static int give_up_capabilities(struct err *e)
 {
-	/* this needs CAP_SETPCAP and fails for an ordinary user. This is harmless, because with
-	 * no_new_privs the bounding set has no effect */
+	/* an ordinary user lacks CAP_SETPCAP, so the calls fail. A failure is harmless, because
+	 * with no_new_privs the bounding set has no effect */
 	for (unsigned cap = 0; cap < 64; cap++)
 		IGNORE(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0));
-	/* a failure is harmless, because most processes have no ambient capability */
+	/* a failure is harmless, because the kernel empties the ambient set together with the
+	 * permitted set */
 	IGNORE(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0));
 	return confine_capabilities(0, e);
 }

@@ -48,8 +48,8 @@ static void on_listen_again(void *arg)
 		pause_listening(s);
 }
 
-/* Stops listening for a while. If no descriptor is free, a new connection stays in the backlog, and the loop would
- * spin. */
+/* Stops listening for a while. Without a free descriptor, a new connection stays in the backlog and
+ * keeps the listener readable, so the loop would spin. */
 static void pause_listening(struct server *s)
 {
 	loop_remove(s->loop, &s->listen_watch);

@@ -1,7 +1,7 @@
 /*
- * The Box server: one thread with an event loop, which reads what peers send. It has no access to files, no
- * capability and few system calls. Hands and the skill worker do the work that needs more rights. The parent process
- * made the channels between them and the server.
+ * The Box server: one thread with an event loop, which reads what peers send. It has no access to
+ * files, no capability and few system calls. Hands (client/hands.h) and the skill worker do the
+ * work that needs more rights. The parent process made the server's channels to these processes.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct server {
 	uint64_t ping_ms; /* time between two pings of a relay */
 	int listener;
 	loop_id listen_watch;
-	loop_id listen_again; /* timer; the server had no descriptors left, and listens again when it ends */
+	loop_id listen_again; /* timer of the pause in listening if no descriptor is free */
 	struct peer *peers;
 	unsigned n_peers, n_unidentified;
 	struct rpc *rpcs;

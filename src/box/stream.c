@@ -69,7 +69,7 @@ static void watch_input(struct stream *s)
 	if (s->unwatchable)
 		do_soon(s);
 	else if (!s->in_watch)
-		stream_abandon(s); /* the stream would wait forever */
+		stream_abandon(s); /* without a watch the stream would wait forever */
 }
 
 static void on_socket(void *arg, int fd, uint32_t events)
@@ -88,7 +88,7 @@ static void watch_socket(struct stream *s, uint32_t events)
 	else if (s->in_watch)
 		loop_change_fd(s->loop, s->in_watch, events);
 	else if (!(s->in_watch = loop_add_fd(s->loop, s->in, events, on_socket, s)))
-		stream_abandon(s); /* the stream would wait forever */
+		stream_abandon(s); /* without a watch the stream would wait forever */
 }
 
 static void watch(struct stream *s)
@@ -110,7 +110,7 @@ static void watch(struct stream *s)
 		loop_remove(s->loop, &s->out_watch);
 	else if (!s->out_watch &&
 		 !(s->out_watch = loop_add_fd(s->loop, s->out, LOOP_WRITE, on_out, s)))
-		stream_abandon(s); /* the stream would wait forever */
+		stream_abandon(s); /* without a watch the stream would wait forever */
 }
 
 static void end(struct stream *s)

@@ -495,8 +495,9 @@ static int parse_word(struct parser *p, const char *word)
 	return 0;
 }
 
-/* For cordon, the first word after the image or the name that is no option begins the command. The command is WORD
- * and all later words, even if they look like options. For msb, a command comes only after '--'. */
+/* For cordon, the command begins after the image or the name, with the first word that is no
+ * option. The command is WORD and all later words, even if these look like options. For msb, a
+ * command comes only after '--'. */
 static bool begins_command(const struct parser *p, const char *word)
 {
 	const struct command *c = command_path_end(&p->path);

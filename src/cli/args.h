@@ -107,7 +107,8 @@ struct args {
 };
 
 bool args_has(const struct args *a, const char *name);
-/* Returns true if the program was called as msb, so that it must behave exactly as msb does. */
+/* Returns true if the program was called as msb (the program of microsandbox). It must
+ * then behave exactly as msb does. */
 bool args_as_msb(const struct args *a);
 /* Returns true if the option NAME, which is marked OPT_BARE, was given without a value. */
 bool args_bare(const struct args *a, const char *name);

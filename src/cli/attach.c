@@ -11,8 +11,8 @@ struct choice {
 	struct command_message found;
 };
 
-/* Returns a rank for a command, for the case that the user gave no number. Of the commands with
- * the highest rank, the latest is chosen. */
+/* Returns the rank of a command. If the user gave no number, `attach` chooses the latest of the
+ * commands with the highest rank, but never a command with rank 0. */
 static unsigned rank(const struct command_message *m)
 {
 	if (!(m->flags & COMMAND_BACKGROUND) || m->flags & COMMAND_ATTACHED)

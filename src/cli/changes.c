@@ -60,7 +60,7 @@ static char *copy(const char *s)
 
 static void write_value(struct json_writer *w, const char *text, const char *json)
 {
-	struct err ignored; /* we have written this JSON ourselves */
+	struct err ignored; /* parsing succeeds, because we have written this JSON */
 	AUTO_JSON doc = NULL;
 
 	if (json && json_parse(json, strlen(json), &doc, &ignored) == 0)
@@ -92,7 +92,7 @@ static int put(struct changes *c, enum change_field what, const char *field, con
 	return 0;
 }
 
-/* Adds the values for programs to the last change, if it is a change of FIELD. */
+/* If the last change is a change of FIELD, adds the values for programs to this change. */
 static void set_json(struct changes *c, const char *field, const char *before, const char *after,
 		     const char *unit)
 {
@@ -261,7 +261,7 @@ static int add_ports(struct changes *c, const struct spec *was, const struct spe
 		AUTO_FREE char *now_json = port_json(now, p);
 
 		if (i >= was->n_ports && before)
-			continue; /* the loop has seen this port in WAS */
+			continue; /* an earlier turn has handled this port of WAS */
 		if (add(c, CHANGE_PORT, field, before, after, e) < 0)
 			return -1;
 		set_json(c, field, before ? was_json : NULL, after ? now_json : NULL, NULL);

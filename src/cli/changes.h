@@ -29,7 +29,7 @@ struct change {
 	char *before, *after; /* text for people; NULL if there is no such value */
 	/* the same values for programs, as JSON; NULL if the text is the value */
 	char *before_json, *after_json;
-	const char *unit; /* of a number: "MiB"; or NULL */
+	const char *unit; /* the unit of a number, such as "MiB", or NULL */
 };
 
 struct changes {
@@ -42,7 +42,8 @@ struct changes {
 MUST_USE int changes_between(const struct spec *was, const struct spec *now, struct changes *ret,
 			     struct err *e);
 void changes_done(struct changes *c);
-/* Write one of the two values: a number, a list or an object if the field has one; with TEXTS always the text. */
+/* Write one of the two values as JSON. If TEXTS is true or there is no value for programs, write
+ * the text for people. */
 void change_write_before(struct json_writer *w, const struct change *c, bool texts);
 void change_write_after(struct json_writer *w, const struct change *c, bool texts);
 const char *change_kind(const struct change *c); /* "resource", "env", "labels", … */

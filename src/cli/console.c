@@ -57,7 +57,7 @@ static void restore_terminal(void)
 	if (terminal_is_raw) {
 		/* after a failure there is nothing else to try */
 		IGNORE(tcsetattr(0, TCSADRAIN, &saved_terminal));
-		terminal_is_raw = 0; /* cleared last, because a signal handler must still see it */
+		terminal_is_raw = 0; /* last: a signal before this must restore the terminal */
 	}
 }
 

@@ -1,5 +1,5 @@
 /* `cordon context` says where sandboxes run. The answer is always the same. The command exists
- * because programs ask for it. */
+ * because other programs run it. */
 #include "base/say.h"
 #include "base/table.h"
 #include "cli/commands.h"

@@ -5,7 +5,8 @@
 #include "client/sandbox.h"
 #include "spec/spec.h"
 
-/* Initialises and fills S. Makes all checks that need no running sandbox before it changes any state. */
+/* Initialises and fills S. Before it changes any state, makes all checks that need no running
+ * sandbox. */
 MUST_USE int creation_spec(const struct args *a, const struct home *h, struct spec *s,
 			   struct err *e);
 /* If --replace was given, stops and deletes the sandbox NAME. */

@@ -245,7 +245,7 @@ static void report_limits(struct report *r)
 	}
 }
 
-/* Of the ways to limit the size of a writable layer that work on this machine, reports the best. */
+/* Reports the best way in which this machine can limit the size of a writable layer. */
 static void report_sizes(struct report *r)
 {
 	const struct fact *quota = &r->facts.fact[FACT_PROJECT_QUOTA];

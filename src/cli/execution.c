@@ -53,8 +53,8 @@ static int add_env(struct execution *x, const struct args *a, struct err *e)
 	return r;
 }
 
-/* Returns the slot of RESOURCE. If the user gives a limit twice, the second value replaces the first. If both were
- * set one after the other, the second would fail if it is higher. */
+/* Returns the slot of RESOURCE. If the user gives a limit twice, the second value replaces the
+ * first. If both were set in turn, a second value above the first would fail. */
 static struct exec_rlimit *limit_slot(struct exec_message *m, uint32_t resource)
 {
 	size_t i = 0;

@@ -55,8 +55,8 @@ static void add_words(struct buf *b, const char *key, const struct strv *words)
 	buf_add_char(b, '\n');
 }
 
-/* Adds the path PATH of the host, and what the sandbox does with it. If OUTSIDE is true, adds it only if it lies
- * outside of the project, otherwise only if it lies in the project. */
+/* Adds the path PATH of the host, and what the sandbox does with the path. If OUTSIDE is true,
+ * skips paths in the project; otherwise skips paths outside of the project. */
 static void add_source(struct buf *b, const struct project *p, bool outside, const char *key,
 		       const char *path, const char *to, const char *how)
 {

@@ -37,7 +37,7 @@ static void add_next(struct buf *b, const char *s)
 
 static void add_option(struct buf *b, const char *name, const char *value)
 {
-	buf_addf(b, " --%s=", name); /* a value may start with a dash */
+	buf_addf(b, " --%s=", name); /* with '=', because a value may start with a dash */
 	buf_add_shell_word(b, value);
 }
 

@@ -93,8 +93,8 @@ static void delete_all(const struct home *h, const struct space *s, struct strv 
 	}
 }
 
-/* Lets cordon-image delete the layers. It takes the lock of the store and then looks again which
- * layers are unused. */
+/* Lets cordon-image delete the layers. cordon-image first takes the lock of the store, and then
+ * looks again which layers are unused. */
 static void delete_layers(const struct home *h, const struct space *s, struct result *ret)
 {
 	char hint[IMAGER_HINT_BYTES];

@@ -13,8 +13,8 @@ static bool is_null(const struct stat *st)
 	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
 }
 
-/* poll() also reports a socket that has ended as readable. So this function looks whether there
- * really is a byte. */
+/* poll() says that a socket is readable even if the socket's stream has ended. So this function
+ * checks that there is a byte. */
 static bool socket_has_byte(void)
 {
 	char c;

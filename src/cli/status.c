@@ -21,7 +21,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct record *)a)->spec.name, ((const struct record *)b)->spec.name);
 }
 
-/* Called as msb, the command and the ports are texts as in the table. */
+/* If MSB is true, the command and the ports are texts, as in the table. */
 static void write_json(struct json_writer *w, const struct record *r, bool msb)
 {
 	const struct spec *s = record_in_force(r);

@@ -13,6 +13,6 @@ typedef int target_fn(const struct args *a, const struct home *h, const char *na
 /* Calls FN for each chosen sandbox. Returns the exit status: 1 if FN failed for a sandbox. If
  * QUIET_ERRORS is true, the option `-q` hides error texts. */
 int targets_each(const struct args *a, target_fn *fn, void *data, bool quiet_errors);
-/* Does the same as targets_each() for all sandboxes. If ONLY_UP is true, does it only for
- * sandboxes that are up. */
+/* Does the same as targets_each() for all sandboxes. If ONLY_UP is true, skips sandboxes that are
+ * not up. */
 int targets_all(const struct args *a, target_fn *fn, void *data, bool quiet_errors, bool only_up);

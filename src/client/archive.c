@@ -118,8 +118,8 @@ static void pass_note(void *arg, enum file_record_type type, const char *text)
 	n->note(n->arg, type == FILE_MISS, text);
 }
 
-/* Opens a temporary file without a name on the disk of the home. It must not be in memory, because the sandbox chooses
- * its size. */
+/* Opens a temporary file without a name on the disk of the home. The file must not be in memory,
+ * because the sandbox chooses the file's size. */
 static int open_scratch(const struct home *h)
 {
 	AUTO_FREE char *name = xasprintf("%s/.scratch-%ld", h->path, (long)getpid());
@@ -127,7 +127,7 @@ static int open_scratch(const struct home *h)
 
 	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
 		return fd;
-	/* this file system cannot make such a file */
+	/* this file system cannot make a file without a name */
 	fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd >= 0)
 		IGNORE(unlink(name)); /* if this fails, an empty name stays in the home */

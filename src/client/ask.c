@@ -193,7 +193,7 @@ int ask_signal(struct line *n, uint64_t id, int sig, bool scope, const struct as
 	return ask_send(a, &b, ret, e);
 }
 
-/* Sends a LOOK that does not wait. Because of it, pid 1 drops our older LOOK, which still waits. */
+/* Sends a LOOK that does not wait. pid 1 then drops our older LOOK, which still waits. */
 static void stop_waiting(struct ask *a)
 {
 	AUTO_BUF b = BUF_INIT(QUESTION_BYTES);

@@ -138,7 +138,8 @@ int commands_await_end(struct client *c, uint64_t id, uint64_t until_ns, struct 
 	call_look(&q.call, &(struct look_message){ .id = id, .flags = LOOK_UNTIL_END }, &b);
 	r = ask(&q, &b, until_ns);
 	*ret_known = r > 0;
-	/* the connection is lost if the sandbox ended with its last command */
+	/* the command has also ended if pid 1 does not know it any more, or if the connection is
+	 * lost because the sandbox ended with its last command */
 	return r < 0 && (e->code == ERR_NOT_FOUND || e->code == ERR_SYSTEM) ? 1 : r;
 }
 

@@ -17,8 +17,8 @@ struct copy_notes {
 
 enum copy_flag { COPY_FOLLOW = 1 << 0 /* if the source is a link, copy what it leads to */ };
 
-/* Each function below returns 0 even if some entries could not be copied. For each such entry it
- * passes a note to N. */
+/* Each function with a parameter N returns 0 even if some entries could not be copied. For each
+ * such entry it passes a note to N. */
 struct tree_sink; /* tree/walk.h */
 /* Writes the records (wire/file.h) of a tree, without the record DONE. */
 typedef int copy_producer(void *arg, const struct tree_sink *to, struct err *e);
@@ -31,6 +31,6 @@ MUST_USE int copy_out(struct client *c, const char *from, const char *to, unsign
 		      const struct copy_notes *n, struct err *e);
 MUST_USE int copy_across(struct client *a, const char *from, struct client *b, const char *to,
 			 unsigned flags, const struct copy_notes *n, struct err *e);
-/* Makes one change in the files of the sandbox that an option of `create` asks for. */
+/* Makes one change that an option of `create` asks for in the files of the sandbox. */
 MUST_USE int copy_patch(struct client *c, const struct spec_patch *p, const struct copy_notes *n,
 			struct err *e);

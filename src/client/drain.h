@@ -1,9 +1,10 @@
 /*
- * Decides how long the client reads a command's pipes after pid 1 has reported the command's end. This code only
- * decides; it reads nothing itself. The client reads everything that the pipes held when the command ended, even if
- * the reader of the client's own output is slow. If a background process still holds a pipe, the client reads on for
- * a short time and then leaves the pipe to pid 1. If the command left no background process, the client does not
- * wait. If a process still holds the pipe in this case, the process belongs to another command.
+ * Decides how long the client reads a command's pipes after pid 1 has reported the command's end.
+ * This code only decides; it reads nothing itself. The client reads everything that the pipes held
+ * when the command ended, even if the reader of the client's own output is slow. If a background
+ * process still holds a pipe, the client reads on for a short time and then leaves the pipe to pid
+ * 1. If the command left no background process, the client does not wait: a process that still
+ * holds a pipe then belongs to another command.
  */
 #pragma once
 

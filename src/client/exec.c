@@ -77,7 +77,8 @@ static void take_output(struct run *r, const struct frame *f)
 			run_replay(r);
 	} else {
 		run_replay(r); /* does nothing after the first time */
-		/* first, because a signal may end us right after the terminal got the output */
+		/* tell of new modes before the output is written, because a signal may end us right
+		 * after that */
 		if (r->q->screen_changed && screen_feed(&r->screen, f->body.p, f->body.n))
 			r->q->screen_changed(&r->screen);
 		if (!run_wrote(r, io_write_all(is_error ? r->q->err : r->q->out, f->body.p,

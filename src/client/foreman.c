@@ -99,7 +99,7 @@ static int start(struct started *h, struct err *e)
 	h->watch = loop_add_fd(f->loop, h->child.pidfd, LOOP_READ, on_ended, h);
 	if (!h->watch)
 		out_of_memory();
-	/* must not wait, because a server that an attacker controls may never read the channel */
+	/* do not wait, because a server that an attacker controls may never read the channel */
 	r = fdpass_try(f->channel, "h", 1, (int[]){ sock, h->child.pidfd }, 2);
 	/* if the server has ended, on_channel() sees it. If the server lives but did not get the socket, the hand
 	 * ends and is started again */

@@ -3,10 +3,11 @@
  * single thread with an event loop and must never block. A hand does one request at a time. If no hand is idle, a
  * request waits in a queue.
  *
- * A foreman starts the hands and passes each hand to the pool on a channel. If a hand ends, its request fails with
- * ERR_SYSTEM, and the foreman starts another hand. Every request has a deadline. At the deadline the request fails
- * with ERR_TIMEOUT. If a hand is still working on it, the hand is killed. This closes the leash of a sandbox that the
- * hand was making, so the sandbox ends. HAND_SWEEP removes what a killed hand left on disk.
+ * A foreman starts the hands and passes each hand to the pool on a channel. If a hand ends, its
+ * request fails with ERR_SYSTEM, and the foreman starts another hand. Every request has a deadline.
+ * At the deadline the request fails with ERR_TIMEOUT. If a hand is still working on it, the hand is
+ * killed. This closes the leash of a sandbox that the hand was making, so the sandbox ends. The
+ * request HAND_SWEEP removes what a killed hand left on disk.
  *
  * Any function may be called from any callback, even hands_free().
  */
@@ -34,7 +35,7 @@ struct hands_answer {
 	/* why the request failed, or NULL. If it failed, the other members have no meaning */
 	const struct err *err;
 	uint64_t mount; /* HAND_CREATE: the mount that caused the error, as in struct hand_answer */
-	/* HAND_CREATE, HAND_START: lines of warnings, although the sandbox is up */
+	/* HAND_CREATE, HAND_START: warnings about a sandbox that is up, one per line */
 	const char *warnings;
 	/* HAND_CREATE, HAND_START: the owner must close these descriptors. An ephemeral sandbox ends when its
 	 * leash is closed or shut down for writing; the sandbox is gone when a read of the leash returns end of

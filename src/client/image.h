@@ -16,7 +16,8 @@ struct image_fetch {
 	char *hint; /* an array of IMAGER_HINT_BYTES for the text of an error's hint; must outlive the error */
 };
 
-/* Returns true if this host could mount a flat form. */
+/* Returns true if this host could mount a flat form. The flat form of an image is one file system
+ * with the merged tree of all its layers. */
 bool image_flat_usable(void);
 /* Fails if this host could not mount a flat form. The error message names the option FLAG and its VALUE, with
  * which the user asked for the flat form. */

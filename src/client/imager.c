@@ -31,9 +31,9 @@ void imager_words(struct strv *argv, const char *command, const char *home)
 	strv_add(argv, home);
 }
 
-/* Returns the path of the program that credential helpers call. Our programs are in PREFIX/libexec/cordon, and in
- * an installation the link PREFIX/bin/msb leads there: that link is preferred. The program `cordon` is the second choice.
- * Returns NULL if neither exists. */
+/* Returns the path of the program that credential helpers call. Our programs are in
+ * PREFIX/libexec/cordon. In an installation the link PREFIX/bin/msb leads there, and this function
+ * prefers that link. The program `cordon` is the second choice. Returns NULL if neither exists. */
 static char *callable(void)
 {
 	AUTO_FREE char *own = NULL;

@@ -1,8 +1,9 @@
 /*
- * The states of a job. Until pid 1 reports the end, the job is in JOB_RUNNING. After that it reads the rest of the
- * command's output by the rules of client/drain.h (JOB_DRAINING). Then the job is over. If the line is lost, a
- * running job ends. A draining job needs its line only to pass the pipes that background processes still hold to pid
- * 1 (the frame LEAVE). client/job_pipes.c and client/job_frames.c move the bytes.
+ * The states of a job. Until pid 1 reports the end, the job is in JOB_RUNNING. After that it reads
+ * the rest of the command's output by the rules of client/drain.h (JOB_DRAINING). Then the job is
+ * over. If the line is lost, a running job ends. A draining job needs its line only for the frame
+ * LEAVE, which gives pid 1 the pipes that background processes still hold. client/job_pipes.c and
+ * client/job_frames.c move the bytes.
  */
 #include "client/job.h"
 

@@ -51,13 +51,14 @@ struct job_owner {
 	 * has to free the job. */
 	void (*end)(void *arg, const struct job_end *end);
 	void *arg;
-	/* job_number() is known before the first output. This wakes the client once more for each command. */
+	/* If true, job_number() is known before the first output. This costs one more wake-up of
+	 * the client for each command. */
 	bool numbered;
 };
 
-/* Starts a command that is neither detached nor in the background; client/ask.h starts such commands. M is needed
- * only during the call. If INPUT is false, the command finds the end of its input at once. Fails with
- * ERR_NOT_RUNNING or ERR_LIMIT. */
+/* Starts a command that is neither detached nor in the background. client/ask.h starts background
+ * commands. M is needed only during the call. If INPUT is false, the command finds the end of its
+ * input at once. Fails with ERR_NOT_RUNNING or ERR_LIMIT. */
 MUST_USE int job_start(struct line *n, const struct exec_message *m, bool input,
 		       const struct job_owner *o, struct job **ret, struct err *e);
 /* Attaches to a background command. From now on the job has the command's output, input and end, and no other

@@ -1,6 +1,6 @@
-/* Input and output of a job that go through frames on the line. This is so if the command has a terminal, or if
- * the job attached to the command. pid 1 sends at most as many bytes as we granted. The job keeps these bytes
- * until the owner wants them. */
+/* Moves a job's input and output through frames on the line, if the command has a terminal or the
+ * job attached to the command. pid 1 sends at most as many bytes as we granted. The job keeps these
+ * bytes until the owner wants them. */
 #include <errno.h>
 
 #include "client/job_state.h"

@@ -80,7 +80,7 @@ void job_pipes_close_input(struct job *j);
 void job_pipes_begin_drain(struct job *j);
 /* Returns true if nothing is left to read. Otherwise sets the timer to look again. */
 bool job_pipes_are_drained(struct job *j);
-/* Passes the pipes that background processes still hold to pid 1, and closes the other pipes. */
+/* Gives pid 1 the pipes that background processes still hold, and closes the other pipes. */
 void job_pipes_release(struct job *j);
 
 /* --- job_frames.c ----------------------------------------------------------------------------- */

@@ -200,7 +200,7 @@ static int begin_start(struct launch *l, bool connect, struct starting *s, struc
 	r = make_channels(l, connect, s, e);
 	if (r == 0)
 		r = spawn_begin(&s->spawn, &s->spawning, e);
-	/* a container's seccomp filter hides clone3, because the filter cannot see its flags */
+	/* the seccomp filter of a container hides clone3, because it cannot see the flags */
 	if (r < 0 && e->sys == ENOSYS)
 		return err_hint(e, container_advice(CONTAINER_NAMESPACES));
 	return r;

@@ -1,8 +1,8 @@
 /*
  * Starts a sandbox: makes the sockets, starts the supervisor and waits for the supervisor's answer.
  *
- * A launch may have a first connection. The caller sends its command on this connection at once and does not wait for
- * the supervisor's answer. pid 1 finds the command in the socket when it starts.
+ * A launch may have a first connection. The caller sends its command on this connection at once and
+ * does not wait for the supervisor's answer. When pid 1 starts, it finds the command in the socket.
  */
 #pragma once
 

@@ -11,7 +11,7 @@
 #define IN_MAX_BYTES (64u << 10)
 #define REQUEST_MAX_BYTES 256u /* a word, the header of a frame and three numbers */
 #define OUT_MAX_BYTES \
-	(LEASH_LOG_QUEUE_BYTES + (LEASH_REQUESTS_MAX + 1) * REQUEST_MAX_BYTES) /* and a marker */
+	(LEASH_LOG_QUEUE_BYTES + (LEASH_REQUESTS_MAX + 1) * REQUEST_MAX_BYTES) /* + 1: a marker */
 
 struct request {
 	leash_answer_fn *fn;

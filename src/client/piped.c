@@ -177,8 +177,8 @@ static int drain(struct piped *p)
 	}
 }
 
-/* Passes the read ends of pipes that are still open to pid 1, so that background processes never
- * get SIGPIPE. */
+/* Gives pid 1 the read ends of pipes that are still open, so that background processes never get
+ * SIGPIPE. */
 static void leave(struct piped *p)
 {
 	struct run *r = p->run;

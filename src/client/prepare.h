@@ -1,7 +1,8 @@
 /*
- * Prepares a spec that options, files or a server have filled, before the sandbox is launched. Checks the spec, looks
- * up every path in it once and keeps the object that was found, and finds or fetches the image. So mistakes are found
- * before anything of the sandbox is made. Fetching an image may take long.
+ * Prepares a spec that options, files or a server have filled, before the sandbox is launched.
+ * Checks the spec. Looks up every path in it once, and keeps the object that was found. Finds or
+ * fetches the image, which may take long. So mistakes are found before anything of the sandbox is
+ * made.
  */
 #pragma once
 
@@ -17,8 +18,8 @@ struct preparation {
 		image_word; /* the image as the user wrote it, for messages; NULL if the spec has the same text */
 	/* which paths of the host may be named; NULL means all paths */
 	const struct source_rules *rules;
-	/* after a failure it is set to the number of the mount that caused it, counted from 1,
-	 * or to 0 if no mount did; may be NULL */
+	/* after a failure: the number of the mount that caused it, counted from 1, or 0 if no mount
+	 * did; may be NULL */
 	size_t *ret_mount;
 	struct image_fetch fetch;
 };

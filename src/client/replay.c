@@ -46,8 +46,8 @@ static bool began_alternate(const struct replay *r)
 	return screen_is_alternate(&r->now);
 }
 
-/* Adds what was printed on the ordinary screen since the screen was last erased to TEXT. Returns the offset in
- * TEXT from which on no client has got the output before. */
+/* Adds to TEXT what was printed on the ordinary screen since the screen was last erased. Returns
+ * the offset in TEXT of the first output that no client has got before. */
 static size_t add_ordinary(const struct replay *r, struct buf *text)
 {
 	size_t fresh_at = r->out.n > r->fresh ? r->out.n - r->fresh : 0, fresh = 0, begin = 0;
@@ -62,7 +62,8 @@ static size_t add_ordinary(const struct replay *r, struct buf *text)
 
 		if (!s.follow)
 			letter = text->n;
-		/* some terminals would take the rest of a character for a control character */
+		/* begin with a whole character: some terminals would take the rest of one for a
+		 * control character */
 		if (i == fresh_at)
 			fresh = letter;
 		if (s.state == 0 || r->out.p[i] == '\033') /* an unfinished sequence is left out */

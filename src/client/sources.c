@@ -125,8 +125,8 @@ static int check_not_ours(const struct view *v, const char *path, const struct i
 	return 0;
 }
 
-/* A root directory must not be the host's root, nor contain our own state. This is so for a copy-on-write directory, too:
- * commands inside could read the records of other sandboxes. */
+/* A root directory must not be the host's root, nor contain our own state. Both rules hold for a
+ * copy-on-write directory, too: commands inside could read the records of other sandboxes. */
 static int check_root_dir(const struct spec_image *i, const struct view *v, const char *word,
 			  struct err *e)
 {

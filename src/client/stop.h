@@ -1,4 +1,5 @@
-/* Stops sandboxes. Asks the supervisor to stop the sandbox, or kills it. */
+/* Stops sandboxes. Asks the supervisor of a sandbox, and kills a supervisor that does not
+ * answer. */
 #pragma once
 
 #include <stdint.h>
@@ -12,8 +13,8 @@ struct home;
 /* Asks the supervisor for a stop and waits until the sandbox is down. If GRACE_MS is 0, the sandbox is killed at
  * once. If the sandbox is not running, succeeds. */
 MUST_USE int sandbox_stop(const struct home *h, const char *name, uint32_t grace_ms, struct err *e);
-/* Does the same, but only to the sandbox whose record is the directory DIR. Succeeds also if NAME belongs to another
- * sandbox by now, and leaves that sandbox alone. */
+/* Does the same as sandbox_stop(), but only to the sandbox whose record is the directory DIR.
+ * Succeeds also if NAME belongs to another sandbox by now, and leaves that sandbox alone. */
 MUST_USE int sandbox_stop_this(const struct home *h, const char *name, int dir, uint32_t grace_ms,
 			       struct err *e);
 /* Does the same as sandbox_stop(), for a caller that started the sandbox for one command. If other commands run in

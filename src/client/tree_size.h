@@ -9,8 +9,8 @@
 #define TREE_DEPTH_MAX 256u
 
 struct tree_size {
-	/* the sizes of files and of links, which are not followed; of a file with many blocks behind its end, the size of
-	 * all its blocks */
+	/* the sizes of files and of links, which are not followed. A file with many blocks behind
+	 * its end counts with the size of all its blocks */
 	uint64_t bytes;
 	uint64_t entries; /* files, links and directories */
 };

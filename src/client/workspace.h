@@ -1,5 +1,6 @@
 /*
- * The directory on the host in which a server keeps the files of its Workspaces. The server itself has no access to
+ * The directory on the host in which a server keeps the files of its Workspaces, and the markers in
+ * it. A marker is a small file that the server's peer wrote. The server itself has no access to
  * files, so a hand runs this code.
  */
 #pragma once

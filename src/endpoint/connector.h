@@ -2,8 +2,9 @@
  * The connection of the service to its runtime. The connector connects, prepares the default workspace and asks for the
  * skills. After a loss it marks the runtime as unavailable, waits (endpoint/reconnect.h) and does all of this again.
  *
- * Only a Box server that others run (RUNTIME_WEBSOCKET) is waited for, because it may be restarting. A failure says by
- * its member `again` (service/fault.h) whether waiting can help.
+ * The connector waits only for a Box server that others run (RUNTIME_WEBSOCKET), because such a
+ * server may be restarting. The member `again` of a fault (service/fault.h) says whether waiting
+ * can help.
  */
 #pragma once
 

@@ -95,7 +95,7 @@ static int send_request(struct endpoint *p, enum endpoint_action action, const s
 	uint64_t begin;
 	int r;
 
-	/* find out now if the server has closed the connection: nothing is sent then */
+	/* if the server has closed the connection, fail before anything is sent */
 	if (!actions[action].reads && link_check(&p->link, f) < 0)
 		return -1;
 	begin = link_end(&p->link);

@@ -1,11 +1,11 @@
 /*
- * When a lost connection to a Box server is made again. This is a state machine without a clock and without I/O: the
- * caller passes monotonic times.
+ * Decides when a lost connection to a Box server is made again. This is a state machine without a
+ * clock and without I/O: the caller passes monotonic times.
  *
- * A loss begins a loop of attempts. The first attempt begins after a delay. Each failed
- * attempt doubles the delay, up to RECONNECT_MAX_NS. Only one loop runs at a time. An attempt that could begin only
- * after the time UNTIL does not begin. Nothing begins after reconnect_end(), which is for a service that is disabled or
- * shuts down.
+ * A loss begins a loop of attempts. The first attempt begins after a delay. Each failed attempt
+ * doubles the delay, up to RECONNECT_MAX_NS. Only one loop runs at a time. An attempt that could
+ * begin only after the time UNTIL does not begin. Nothing begins after reconnect_end(), which is
+ * for a service that is disabled or shuts down.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define RECONNECT_MAX_NS 60000000000ull
-#define RECONNECT_FOR_EVER UINT64_MAX /* for UNTIL: a server that lives on never gives up */
+#define RECONNECT_FOR_EVER UINT64_MAX /* for UNTIL: never give up */
 
 enum reconnect_state {
 	RECONNECT_UP,      /* connected, or not connected for the first time yet */
@@ -31,14 +31,16 @@ struct reconnect {
 };
 
 void reconnect_init(struct reconnect *r, uint64_t first_ns, uint64_t until_ns);
-/* The connection is lost, or the first attempt has failed. Returns true if a loop begins: the state is
- * RECONNECT_WAITING. Returns false if a loop runs already, or if no attempt can begin in time. */
+/* Call this when the connection is lost, or when the first attempt has failed. Returns true if a
+ * loop begins; the state is then RECONNECT_WAITING. Returns false if a loop runs already, or if no
+ * attempt can begin in time. */
 bool reconnect_lost(struct reconnect *r, uint64_t now_ns);
 /* Begins the attempt that the loop waits for. Returns false if its time has not come. */
 bool reconnect_try(struct reconnect *r, uint64_t now_ns);
-/* The attempt has failed. Returns true if the loop waits for the next one, or false if the loop gives up. */
+/* Call this when the attempt has failed. Returns true if the loop waits for the next attempt, or
+ * false if the loop gives up. */
 bool reconnect_failed(struct reconnect *r, uint64_t now_ns);
-/* The attempt has succeeded. The next loss begins with the first delay. */
+/* Call this when the attempt has succeeded. The next loss begins with the first delay. */
 void reconnect_succeeded(struct reconnect *r);
 /* No loop begins any more, and a running loop ends. */
 void reconnect_end(struct reconnect *r);

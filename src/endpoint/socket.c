@@ -66,7 +66,7 @@ static int try_address(const struct addrinfo *a, const struct interrupt *i, uint
 	return fd_take(&fd);
 }
 
-/* Says that the server cannot be reached. It may be reachable a little later if the failure is TEMPORARY. */
+/* Says that the server cannot be reached. TEMPORARY says that a later attempt may succeed. */
 static int miss(const struct address *a, const char *why, bool temporary, struct fault *f)
 {
 	fault_set(f, FAULT_BOX, "the Box runtime at %s cannot be reached: %s", a->host, why);
@@ -103,7 +103,7 @@ static int connect_to(const struct address *a, const struct interrupt *i, uint64
 
 /* --- TLS --------------------------------------------------------------------------------------- */
 
-/* Encrypts the link. The server has proved who it is when this succeeds. */
+/* Encrypts the link. When this succeeds, the server has proved who it is. */
 static int secure(struct link *l, const struct address *a, uint64_t deadline_ns, struct fault *f)
 {
 	int r, error;

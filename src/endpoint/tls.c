@@ -12,9 +12,9 @@
 #include "base/cleanup.h"
 
 #define AUTHORITIES_VARIABLE "SSL_CERT_FILE"
-/* How often one call reads from the socket. OpenSSL skips some messages, such as requests to begin anew and tickets, and
- * reads on. A server that sends such messages without end would keep it from returning, and our caller from looking at
- * the clock and at signals. */
+/* How often one call may read from the socket. OpenSSL skips some messages, such as tickets and
+ * requests to renegotiate, and reads on. If a server sent such messages without end, OpenSSL would
+ * never return, and our caller could not look at the clock and at signals. */
 #define READS_PER_CALL 64u
 
 struct tls {
@@ -32,8 +32,8 @@ static int no_memory(struct fault *f)
 	return fault_set(f, FAULT_BOX, "TLS cannot be set up");
 }
 
-/* Loads the authorities. OpenSSL itself ignores a file that cannot be read. We name it, because otherwise the user
- * would only learn that the server cannot be trusted. */
+/* Loads the authorities. OpenSSL itself ignores a file that cannot be read. We report such a file,
+ * because otherwise the user would only learn that the server cannot be trusted. */
 static int load_authorities(SSL_CTX *context, struct fault *f)
 {
 	const char *file = getenv(AUTHORITIES_VARIABLE);
@@ -55,21 +55,23 @@ static bool is_address(const char *name)
 	return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
 }
 
-/* Sets whom the certificate must name. An address is not sent as the server's name, because the protocol forbids it. */
+/* Sets whom the certificate must name. Also sends NAME to the server, unless NAME is an address:
+ * TLS forbids sending an address. */
 static bool set_name(SSL *ssl, const char *name)
 {
 	X509_VERIFY_PARAM *p = SSL_get0_param(ssl);
 
 	if (is_address(name))
 		return X509_VERIFY_PARAM_set1_ip_asc(p, name) == 1;
-	/* the subject may be the name of a person, which the authority did not check as the name of a host */
+	/* ignore the subject: the authority may not have checked it as the name of a host */
 	X509_VERIFY_PARAM_set_hostflags(p, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
 						   X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 	return X509_VERIFY_PARAM_set1_host(p, name, 0) == 1 &&
 	       SSL_set_tlsext_host_name(ssl, name) == 1;
 }
 
-/* OpenSSL calls this before and after each use of the socket. A read beyond READS_PER_CALL waits, as if no bytes had come. */
+/* OpenSSL calls this before and after each use of the socket. A read beyond READS_PER_CALL ends as
+ * if no bytes had come. */
 static long count_read(BIO *b, int operation, const char *p, size_t n, int argi, long argl, int r,
 		       size_t *done)
 {
@@ -193,7 +195,8 @@ static int explain(struct tls *t, const struct address *a, int error, struct fau
 			 a->host, text ? text : "unknown reason");
 }
 
-/* Notes what the last call waits for. Returns false if it failed. */
+/* ERROR is the result of the last call. Notes what that call waits for, or returns false if it
+ * failed. */
 static bool must_wait(struct tls *t, int error)
 {
 	t->wants_out = error == SSL_ERROR_WANT_WRITE;

@@ -1,8 +1,9 @@
 /*
- * The backend that makes sandboxes: our own engine, under the name `nsjail` or `cordon`. A probe makes a sandbox
- * and runs a command in it. If the probe succeeds, the backend is available. A success is remembered until a
- * sandbox cannot be made. A failure is remembered for BACKEND_RETRY_SEC seconds. The reason is /readyz: it needs no
- * token, so requests for it must not make the server start a sandbox each time. At most one probe runs at a time.
+ * The backend that makes sandboxes: our own engine, under the name `nsjail` or `cordon`. A probe
+ * makes a sandbox and runs a command in it. If the probe succeeds, the backend is available. A
+ * success is remembered until a sandbox cannot be made. A failure is remembered for
+ * BACKEND_RETRY_SEC seconds. Otherwise each request for /readyz, which needs no token, could make
+ * the server start a sandbox. At most one probe runs at a time.
  */
 #pragma once
 

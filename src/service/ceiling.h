@@ -1,9 +1,10 @@
 /*
  * A ceiling is one limit for all memory that peers and payloads can make a server use.
  *
- * A holder is a part of the server that stores such data. A holder takes bytes from the ceiling before it allocates
- * memory, and gives the bytes back after it has freed the memory. A large amount may be only a part of what is
- * left, so that one noisy command or one long message leaves memory for the others.
+ * A holder is a part of the server that stores such data. A holder takes bytes from the ceiling
+ * before it allocates memory, and gives the bytes back after it has freed the memory. Most holders
+ * get a large amount only if it is a small part of what is left, so that one noisy command or one
+ * long message leaves memory for the others.
  */
 #pragma once
 
@@ -12,7 +13,7 @@
 
 #define CEILING_DEFAULT_BYTES ((size_t)512 << 20)
 #define CEILING_SMALL_BYTES \
-	((size_t)64 << 10) /* a holding may always grow by this much, as long as enough is left */
+	((size_t)64 << 10) /* a holding may grow by this much if enough is left */
 
 struct ceiling {
 	size_t max, used; /* bytes */

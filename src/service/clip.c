@@ -6,7 +6,7 @@
 
 #define NOTICE_BYTES 96
 #define ROUNDS \
-	4 /* the lengths of notice and kept text depend on each other; so many tries find both */
+	4 /* the lengths of notice and kept text depend on each other; this many tries find both */
 
 /* How a text of N characters is cut. */
 struct cut {

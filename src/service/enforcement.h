@@ -1,6 +1,7 @@
 /*
- * How this machine enforces the limits of sessions. The newest sandbox has reported it. If a limit of a BoxSpec
- * cannot be enforced, that is no error, but the log, the action `box_status` and /readyz show it.
+ * How this machine enforces the limits of sessions, as the newest sandbox has reported it. If a
+ * limit of a BoxSpec cannot be enforced, that is no error, but the log, the action `box_status` and
+ * /readyz show it.
  */
 #pragma once
 

@@ -318,7 +318,8 @@ struct command {
 	bool ended, lost, hung;
 };
 
-/* The tap holds output back until it knows the number of the command. */
+/* The tap (client/tap.h) writes output to the log only after it has learned the number of the
+ * command. */
 static void learn_number(struct command *c, uint64_t number)
 {
 	if (!c->tap.numbered && number)

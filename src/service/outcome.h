@@ -17,6 +17,7 @@ struct outcome {
 
 void outcome_init(struct outcome *o);
 void outcome_done(struct outcome *o);
-/* Writes the result as an object. Shortens the text of each stream to LIMIT characters. If PREVIEW is true, the
- * object also has one text with both streams, of at most OUTCOME_PREVIEW_MAX_BYTES, which the model reads first. */
+/* Writes the result as an object. Shortens the text of each stream to LIMIT characters. If PREVIEW
+ * is true, the object also has one text with both streams, of at most OUTCOME_PREVIEW_MAX_BYTES.
+ * The model reads this text first. */
 void outcome_write(const struct outcome *o, int64_t limit, bool preview, struct json_writer *w);

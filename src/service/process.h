@@ -48,7 +48,8 @@ struct attachment {
 	bool blocked;
 };
 
-/* Starts the process through the connection LINE. Owns *SPEC from then on, also after a failure. */
+/* Starts the process through the connection LINE. Takes ownership of *SPEC, also after a
+ * failure. */
 MUST_USE int process_start(struct line *line, struct process_spec *spec,
 			   const struct process_owner *o, struct ceiling *ceiling,
 			   struct process **ret, struct err *e);

@@ -24,7 +24,7 @@ static void add_path(struct buf *b, const struct model_env *env)
 		}
 }
 
-/* Forks a process (mkdir) only if the directory is missing. */
+/* Adds a line that enters DIR. The line forks a process (mkdir) only if DIR is missing. */
 static void add_enter(struct buf *b, const char *dir)
 {
 	buf_add_str(b, "cd ");

@@ -1,9 +1,9 @@
 /*
- * The sandbox of a session, with its connection, its leash and its processes.
+ * The sandbox of a session, with its connection, its leash (wire/leash.h) and its processes.
  *
- * A session ends in two steps. First all processes are stopped at once. Then the leash is half-closed, which makes
- * the supervisor end the sandbox. When the sandbox is gone, a read of the leash reports the end of file. No step
- * needs a hand or a lock.
+ * A session ends in two steps. First all processes are stopped at once. Then the leash is
+ * half-closed, which makes the supervisor end the sandbox. When the sandbox is gone, a read of the
+ * leash reports the end of file. No step needs a hand (client/hands.h) or a lock.
  */
 #include "service/session.h"
 
@@ -149,7 +149,7 @@ static void on_process_ended(void *arg, struct process *p)
 		if (!has_running_process(n) && n->line)
 			let_go(n);
 	} else if (w && w->stage == STAGE_ENDING) {
-		/* the list is not trimmed: the work that stopped P still reads P */
+		/* do not trim the list here: the work that stopped P still reads P */
 		slot_continue(n->slot);
 	} else {
 		sessions_trim_completed(n->slot->all);

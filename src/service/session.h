@@ -1,9 +1,9 @@
 /*
  * One session and the work that waits for it. Only the files of service/ that handle sessions include this header.
  *
- * A slot belongs to one session id of one tenant. A slot has the session, if there is one, and a queue of work. The
- * first work in the queue is active: it may wait for a hand, for a command or for the end of a sandbox. A slot that
- * has neither a session nor work is freed.
+ * A slot belongs to one session id of one tenant. A slot has the session, if there is one, and a
+ * queue of work. The first work in the queue is active: it may wait for a hand (client/hands.h),
+ * for a command or for the end of a sandbox. A slot that has neither a session nor work is freed.
  */
 #pragma once
 
@@ -101,8 +101,8 @@ unsigned sessions_running_processes(const struct sessions *all);
 void sessions_trim_completed(struct sessions *all);
 
 /* session.c */
-/* Makes a session for a sandbox that already runs. The session owns both descriptors. LOGGED is the member of struct
- * session. */
+/* Makes a session for a sandbox that already runs. The session owns both descriptors. LOGGED
+ * becomes the member `logged`. */
 MUST_USE int session_new(struct slot *slot, const struct box_spec *b, bool logged, int leash,
 			 int connection, struct err *e);
 /* If the sandbox has a log, writes the output of the command number ID to the log. */
@@ -117,7 +117,7 @@ void session_forget_process(struct session *n, struct process *p);
 /* The first function writes the members of a BoxSessionInfo, the second writes the whole object. */
 void session_write_members(const struct session *n, struct json_writer *w);
 void session_write_info(const struct session *n, struct json_writer *w);
-/* Owns *SPEC from then on. */
+/* Takes ownership of *SPEC. */
 MUST_USE int session_start_process(struct session *n, struct process_spec *spec,
 				   struct process **ret, struct err *e);
 

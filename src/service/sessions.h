@@ -6,9 +6,9 @@
  * All work on one session id is done in the order in which it came. Work is to create or delete a session, to run a
  * command, and to start or stop a process. Work on one id never waits for work on another id.
  *
- * A session holds the leash of its sandbox. When the server dies, however it dies, the kernel closes the leash and
- * the sandbox ends. If a sandbox ends by itself, the connection to its pid 1 closes, and the next use of the
- * session makes a new sandbox.
+ * A session holds the leash (wire/leash.h) of its sandbox. When the server dies, however it dies,
+ * the kernel closes the leash and the sandbox ends. If a sandbox ends by itself, the connection to
+ * its pid 1 closes, and the next use of the session makes a new sandbox.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ struct reply {
 	void *arg;
 };
 
-/* How sandboxes are made. The configuration decides this. */
+/* How sandboxes are made, according to the configuration. */
 struct session_engine {
 	const char *(*backend_name)(void *arg); /* the name that peers see */
 	/* Fills *S from a BoxSpec. SANDBOX is the sandbox's name. SHOWN is the session's id as peers know it, which
@@ -51,8 +51,7 @@ struct session_engine {
 	void (*list_roots)(void *arg, struct hand_request *q);
 	/* Called when a sandbox was made. HELD says how its limits are enforced (wire/leash.h). */
 	void (*made)(void *arg, const char *held);
-	/* Called when a sandbox could not be made for a reason that is not the fault of the
-	 * peer. */
+	/* Called when a sandbox could not be made and the peer did not cause that. */
 	void (*failed)(void *arg);
 	void *arg;
 };
@@ -68,10 +67,10 @@ uint64_t sessions_ttl_sec(const struct sessions *all);
 
 /* --- work: R is called once, after the function has returned; the handle is valid until then --- */
 
-/* Owns *B from then on. */
+/* Takes ownership of *B. */
 struct work *sessions_create(struct sessions *all, const struct tenant *t, struct box_spec *b,
 			     const struct reply *r);
-/* Owns *B from then on. OUTPUT_JSON_MAX limits the bytes of each output in the JSON. 0 means no
+/* Takes ownership of *B. OUTPUT_JSON_MAX limits the bytes of each output in the JSON. 0 means no
  * limit. */
 struct work *sessions_exec(struct sessions *all, const struct tenant *t, struct box_spec *b,
 			   size_t output_json_max, const struct reply *r);
@@ -79,7 +78,7 @@ struct work *sessions_delete(struct sessions *all, const struct tenant *t, const
 			     struct str shown, const struct reply *r);
 struct work *sessions_start_process(struct sessions *all, const struct tenant *t, const char *id,
 				    struct process_spec *p,
-				    const struct reply *r); /* owns *P from then on */
+				    const struct reply *r); /* takes ownership of *P */
 struct work *sessions_stop_process(struct sessions *all, const struct tenant *t, const char *id,
 				   const char *process_id, const struct reply *r);
 /* Cancels work. The reply of this work is then never called. If its command runs, the command is interrupted, but

@@ -322,7 +322,7 @@ static int ask_for_worker(struct skills *s)
 	return 0;
 }
 
-/* Owns both descriptors from then on. */
+/* Takes ownership of both descriptors. */
 static void add_worker(struct skills *s, int sock, int pidfd)
 {
 	s->sock = sock;

@@ -35,14 +35,14 @@ struct skills_file {
 	size_t bytes;
 };
 
-/* Owns CHANNEL from then on. Returns 0 or -errno. */
+/* Takes ownership of CHANNEL. Returns 0 or -errno. */
 MUST_USE int skills_new(struct loop *loop, int channel, struct ceiling *ceiling,
 			struct skills **ret);
 /* Operations that still wait get no reply. */
 void skills_free(struct skills *s);
 /* Sets the skills root for operations that have not begun. ROOT is an absolute path. */
 void skills_set_root(struct skills *s, const char *root);
-/* Does the operation OP (wire/skills.h) for the tenant. Owns FILE from then on. Calls the reply exactly once,
- * perhaps before skills_ask() returns. */
+/* Does the operation OP (wire/skills.h) for the tenant. Takes ownership of FILE. Calls the reply
+ * exactly once, perhaps before skills_ask() returns. */
 void skills_ask(struct skills *s, const char *op, const struct tenant *t,
 		const struct json_value *data, struct skills_file file, const struct reply *reply);

@@ -327,7 +327,7 @@ static int do_status(struct call *c, struct fault *f)
 
 enum need {
 	NEEDS_NOTHING,
-	NEEDS_TRUTH, /* the runtime as it is now: a server that restarts is not waited for */
+	NEEDS_TRUTH, /* the runtime as it is now, without waiting for a server that restarts */
 	NEEDS_RUNTIME,
 	NEEDS_SKILLS
 };
@@ -360,8 +360,8 @@ static void begin_answer(struct call *c)
 	c->hint = NULL;
 }
 
-/* Does the call. If the connection is lost before anything was sent that must not be sent twice, does the call again
- * from its beginning, with a new connection and the skills as they are then. */
+/* Does the call. If the connection is lost, and everything sent so far may be sent twice, begins
+ * the call anew. The new call has a new connection and reads the skills again. */
 static int run_verb(struct call *c, const struct verb *v, struct fault *f)
 {
 	int r;

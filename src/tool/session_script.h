@@ -25,8 +25,9 @@ enum {
 
 /* Begins a script: sets the shell variable p to the path of P. */
 void session_begin(struct buf *script, const struct place *p);
-/* Runs the script in the session. Fails if the runtime fails, but not if the script does. All scripts of a tool's call
- * begin within service.exec_timeout_sec, because a sandbox that answers with one byte each time would never end. */
+/* Runs the script in the session. Fails if the runtime fails, but not if the script does. All
+ * scripts of a tool's call must begin within service.exec_timeout_sec: otherwise a sandbox that
+ * answers each script with one byte could prolong the call without end. */
 MUST_USE int session_run(struct file_call *c, const struct buf *script, struct outcome *o,
 			 struct fault *f);
 /* Turns the exit status of a script that failed into a message about P. Returns -1. */
