@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that every include obeys the table of rooms in meson.build: a room includes only rooms below it.
 
-docs/architecture.md prints the same table, and both must be equal. Files in src/bin may include
-any room. An include names its room, so that a reader of the file sees which rooms it uses.
+docs/architecture.md prints the same table, and both must be equal. The list of words on that page
+must stay short enough to be learnt. Files in src/bin may include any room. An include names its room, so that a reader of the file sees which rooms it uses.
 
 A file that includes a header also gets what that header includes. So a file must not include a header that brings
 in a room which the file may not include. DOORS names the headers for which this is allowed, and what each may
@@ -25,6 +25,8 @@ DOORS = {
     # A front end that reads the output of a command on the loop also writes its log.
     "client/tap.h": {"state/execlog.h", "state/home.h"},
 }
+
+WORDS_MAX = 40  # a reader can learn this many words of the project; for one more, find a name that needs no entry
 
 # (A, B): PREFIX. In room A only files whose names begin with PREFIX may include room B.
 BEHIND = {
@@ -137,6 +139,11 @@ def judge_known_faults():
         [f"the check reported a fault where there is none: {f}" for f in found if f not in wanted]
 
 
+def count_words(text):
+    n = len(re.findall(r"^\| [^|]+ \|", text.split("| word | what it means here |")[1].split("\n\n")[0], re.M))
+    return [f"docs/architecture.md explains {n} words; at most {WORDS_MAX} are allowed"] if n > WORDS_MAX else []
+
+
 def compare_document(text, rooms):
     printed = {}
     table = text.split("| room | may include |")[1].split("\n\n")[0]
@@ -150,7 +157,8 @@ def compare_document(text, rooms):
 root = pathlib.Path(__file__).resolve().parent.parent
 meson = (root / "meson.build").read_text()
 table = ast.literal_eval(re.search(r"^rooms = (\{.*?^\})", meson, re.S | re.M)[1])
+page = (root / "docs" / "architecture.md").read_text()
 bad = judge_known_faults() + judge(root / "src", table, DOORS, BEHIND) + \
-    compare_document((root / "docs" / "architecture.md").read_text(), table)
+    compare_document(page, table) + count_words(page)
 print("\n".join(bad), end="\n" if bad else "")
 sys.exit(bool(bad))
