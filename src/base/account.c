@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define ENTRY_MAX_BYTES 16384 /* lines of the password database are much shorter */
+#define ENTRY_MAX_BYTES 16384 /* a line of the password database is much shorter than this */
 
 const char *account_home(char place[PATH_MAX])
 {

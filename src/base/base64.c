@@ -9,8 +9,8 @@ void base64_encode(struct buf *out, const void *p, size_t n)
 {
 	const unsigned char *s = p;
 	size_t size = n / 3 * 4 + (n % 3 ? 4 : 0);
-	char *to = n ? buf_room(out, size)
-		     : NULL; /* for 0 bytes, buf_room() may leave OUT without a NUL */
+	/* do not call buf_room() for 0 bytes: it may leave OUT without a NUL */
+	char *to = n ? buf_room(out, size) : NULL;
 
 	if (!to)
 		return;
@@ -29,7 +29,7 @@ void base64_encode(struct buf *out, const void *p, size_t n)
 	out->p[out->n] = '\0';
 }
 
-/* Returns the six bits that the character C encodes, or -1. */
+/* Returns the six bits that the character C encodes, or -1 if C is not in the alphabet. */
 static int sextet(char c)
 {
 	if (c >= 'A' && c <= 'Z')
@@ -41,7 +41,8 @@ static int sextet(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Decodes four characters into up to three bytes at TO. Returns how many bytes, or -1. */
+/* Decodes four characters into up to three bytes at TO. Returns how many bytes it decoded, or -1 if
+ * the characters are malformed. */
 static int quartet(const char *p, bool last, unsigned char *to)
 {
 	int pad = last && p[3] == '=' ? (p[2] == '=' ? 2 : 1) : 0;

@@ -11,8 +11,8 @@
 #include "base/compat.h"
 #include "base/io.h"
 
-#define LINKS_MAX 8 /* links that beneath_write() follows in the last component */
-/* how often we try to open a path while another process renames its directories */
+#define LINKS_MAX 8 /* how many links beneath_write() follows at the end of a path */
+/* how often we try to open a path if other processes keep renaming directories of this path */
 #define TRIES_MAX 64
 
 /* --- looking and reading --------------------------------------------------------------------- */
@@ -26,8 +26,8 @@ static int open_how(int dir, const char *path, int flags, unsigned long long res
 
 	if (!(flags & O_PATH))
 		how.flags |= O_NONBLOCK | O_NOCTTY;
-	/* The kernel returns EAGAIN if another process renamed a directory during the lookup, so
-	 * that `..` might lead out of DIR. */
+	/* The kernel returns EAGAIN if another process renamed a directory during the lookup,
+	 * because `..` might then lead out of DIR. */
 	do
 		fd = sys_openat2(dir, *path ? path : ".", &how);
 	while (fd < 0 && errno == EAGAIN && ++tries < TRIES_MAX);
@@ -112,11 +112,11 @@ char *beneath_fresh_name(const char *prefix)
 	unsigned long long tag;
 
 	if (getrandom(&tag, sizeof(tag), 0) != sizeof(tag))
-		abort(); /* the kernel never refuses 8 bytes */
+		abort(); /* cannot happen: getrandom() never fails for 8 bytes */
 	return xasprintf("%s%016llx", prefix, tag);
 }
 
-/* Gives the file FD to the owner of DIR, if we have the right to. */
+/* Gives the file FD to the owner of DIR, if we have the right to do so. */
 static void give_to_owner_of(int dir, int fd)
 {
 	struct stat of_dir, of_fd;
@@ -124,7 +124,7 @@ static void give_to_owner_of(int dir, int fd)
 	if (fstat(dir, &of_dir) < 0 || fstat(fd, &of_fd) < 0)
 		return;
 	if (of_dir.st_uid != of_fd.st_uid || of_dir.st_gid != of_fd.st_gid)
-		/* this may fail for an ordinary user; the file then stays ours */
+		/* fchown() may fail for an ordinary user; the file then stays ours */
 		IGNORE(fchown(fd, of_dir.st_uid, of_dir.st_gid));
 }
 
@@ -226,7 +226,8 @@ int beneath_replace(int dir, const char *name, struct str content)
 	if (r == 0 && renameat(dir, temp, dir, name) < 0)
 		r = -errno;
 	if (r < 0)
-		IGNORE(unlinkat(dir, temp, 0)); /* the caller learns the error of the write */
+		/* if this fails, too, the caller still gets the first error */
+		IGNORE(unlinkat(dir, temp, 0));
 	return r;
 }
 
@@ -243,7 +244,8 @@ static bool names_entry(const char *leaf)
 	return *leaf && strcmp(leaf, ".") != 0 && strcmp(leaf, "..") != 0;
 }
 
-/* Returns the reason why PATH cannot be a file: it is a directory, or it leads out of DIR. */
+/* Returns -EISDIR if PATH is a directory, or the reason why PATH cannot be opened, such as
+ * -EXDEV. */
 static int directory_at(int dir, const char *path)
 {
 	AUTO_FD fd = beneath_open(dir, path, O_PATH);

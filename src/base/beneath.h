@@ -2,11 +2,11 @@
  * Reads and writes files below a directory descriptor. A sandbox may change the directory tree at any moment.
  *
  * Every path is relative to the descriptor of a directory. The kernel resolves the path and refuses
- * to leave the directory (openat2 with RESOLVE_BENEATH). The kernel refuses every absolute link,
- * because such a link has another meaning inside a sandbox. We never write to an existing file,
- * because the file may have another name (a hard link) outside of the tree. We write a new file and
- * rename it over the old one. If we have the right to, we give each new file or directory to the
- * owner of its parent directory.
+ * to leave the directory (openat2 with RESOLVE_BENEATH). With this flag the kernel also refuses
+ * every absolute link. We want that, because an absolute link leads to another file inside a
+ * sandbox than on the host. We never write to an existing file, because the file may have another
+ * name (a hard link) outside of the tree. We write a new file and rename it over the old one. If we
+ * have the right to do so, we give each new file or directory to the owner of its parent directory.
  */
 #pragma once
 
@@ -33,8 +33,9 @@ MUST_USE int beneath_stat(int dir, const char *path, struct stat *ret);
 bool beneath_has_file(int dir, const char *path);
 bool beneath_has_dir(int dir, const char *path);
 
-/* Reads the regular file PATH into B. Returns -EFBIG if B cannot hold the file, and -EISDIR or -EINVAL if PATH is no
- * regular file. RET may be NULL. */
+/* Reads the regular file PATH into B. Returns -EFBIG if B cannot hold the file, and -EISDIR or
+ * -EINVAL if PATH is no regular file. Fills *RET with the status of the file, unless RET is
+ * NULL. */
 MUST_USE int beneath_read(int dir, const char *path, struct buf *b, struct stat *ret);
 /* Makes the file PATH with this content, and its missing parent directories. The new file gets the mode of the
  * file that it replaces, or 0644 if there was none. If PATH is a link, its target is replaced. Returns 0 or

@@ -165,8 +165,8 @@ static bool is_deceptive(const char *s)
 	}
 }
 
-/* Returns the length of the character at S, or 0 if it is malformed or not printable. At most
- * MAX bytes may be read. */
+/* Returns the length of the character at S, or 0 if it is malformed or not printable. Reads at most
+ * MAX bytes. */
 static size_t printable(const char *s, size_t max)
 {
 	unsigned char c = (unsigned char)*s;

@@ -15,7 +15,7 @@
 #include "base/err.h"
 
 struct buf {
-	char *p;    /* if not NULL, it ends in a NUL that n does not count */
+	char *p;    /* NULL, or n bytes and a NUL behind them */
 	size_t n;   /* bytes used */
 	size_t cap; /* bytes allocated, without the terminator */
 	size_t max; /* ceiling for n */

@@ -1,5 +1,5 @@
-/* Variables that own memory or a descriptor and release it at the end of a block, unless another
- * owner has taken it. */
+/* Variables that own memory or a descriptor. At the end of its block such a variable releases what
+ * it owns, unless another owner has taken it over. */
 #pragma once
 
 #include <errno.h>

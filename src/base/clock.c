@@ -63,7 +63,7 @@ void clock_rfc3339_ms(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES])
 		 (unsigned)t.tm_sec % 100u, (unsigned long long)(real_ns % NS_PER_SEC / NS_PER_MS));
 }
 
-/* Returns the seconds since the epoch of a UTC calendar date. */
+/* Converts a date and time in UTC to seconds since the epoch. */
 static int64_t utc_seconds(int year, int month, int day, int hour, int min, int sec)
 {
 	/* counts days in years that start in March, so that the leap day comes last */
@@ -140,7 +140,8 @@ int clock_parse_rfc3339(const char *s, uint64_t *ret_ns)
 	if (*s != '\0')
 		return -EINVAL;
 	t = utc_seconds(year, month, day, hour, min, sec) - sign * (oh * 3600 + om * 60);
-	if (t < 0 || (uint64_t)t >= UINT64_MAX / NS_PER_SEC) /* before 1970 or after mid-2554 */
+	/* refuse a time before 1970 or after mid-2554 */
+	if (t < 0 || (uint64_t)t >= UINT64_MAX / NS_PER_SEC)
 		return -EINVAL;
 	*ret_ns = (uint64_t)t * NS_PER_SEC + frac;
 	return 0;

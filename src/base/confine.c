@@ -108,7 +108,8 @@ int confine_files_allow_path(struct confine_files *f, const char *path, uint64_t
 
 	if (f->ruleset < 0)
 		return 0;
-	fd = openat(AT_FDCWD, path, O_PATH | O_CLOEXEC); /* musl's open() would also call fcntl() */
+	/* musl's open() would need a second system call, fcntl() */
+	fd = openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (fd < 0)

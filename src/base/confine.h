@@ -2,8 +2,9 @@
  * Walls for our own programs. After its start, a program puts walls around itself before it reads bytes that an
  * attacker can influence.
  *
- * Each wall takes rights away for good, from this process and from all processes that it starts. If a program cannot
- * set up a wall, it ends. Only Landlock may be missing on the host; `cordon doctor` reports this.
+ * Each wall takes rights away for good, from this process and from all processes that it starts. If
+ * a program cannot set up a wall, it ends. Landlock is the only exception: if the host lacks
+ * Landlock, the program runs without this wall, and `cordon doctor` reports this.
  */
 #pragma once
 
@@ -27,19 +28,19 @@
  * a dropped capability. */
 MUST_USE int confine_capabilities(uint64_t keep, struct err *e);
 
-/* Lowers the soft and the hard limit of this process to MAX. If the limit is already lower, does not change it,
- * because the user may have set it on purpose. */
+/* Lowers the soft and the hard limit of RESOURCE for this process to MAX. Does not raise a limit
+ * that is already lower, because the user may have set it on purpose. */
 MUST_USE int confine_limit(int resource, rlim_t max, struct err *e);
 
-/* Replaces FD, a directory, by a detached clone of its mount, in which `..` cannot lead above FD. Returns 0 or
- * -errno. For ordinary users, it returns -EPERM. */
+/* Replaces FD, a directory, by a detached clone of its mount, in which `..` cannot lead above FD.
+ * Returns 0 or -errno. Returns -EPERM if an ordinary user runs this program. */
 MUST_USE int confine_enclose(int fd);
 
 /* The rights on files that this process keeps, for each tree. After confine_files_end() the
  * process can open, make or remove nothing outside of these trees. Descriptors that are already
  * open stay usable. */
 struct confine_files {
-	int ruleset;      /* -1 if this host has no Landlock; then all calls do nothing */
+	int ruleset;      /* -1 if this host has no Landlock; all functions then do nothing */
 	uint64_t handled; /* the rights that this kernel knows */
 };
 

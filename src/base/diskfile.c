@@ -15,7 +15,7 @@
 #include "base/spawn.h"
 
 #define MIB (1ull << 20)
-#define LOOP_TRIES 64 /* another program may take a free device before we configure it */
+#define LOOP_TRIES 64 /* how often we ask for a free device: another program may take it first */
 #define COPY_CHUNK_BYTES (1u << 30)
 
 static int make_file_system(const char *path, const struct disk_make *m, struct err *e)

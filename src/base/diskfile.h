@@ -9,8 +9,8 @@
 
 struct disk_make {
 	uint64_t size_mib;
-	uint64_t inodes;      /* 0 if mke2fs chooses by size */
-	unsigned journal_mib; /* 0 if mke2fs chooses by size */
+	uint64_t inodes;      /* 0 if mke2fs chooses by the size of the disk */
+	unsigned journal_mib; /* 0 if mke2fs chooses by the size of the disk */
 };
 
 /* Makes the file NAME in DIR, with an empty ext4 file system that root owns. PATH must be the
@@ -32,9 +32,10 @@ MUST_USE int disk_file_grow(int fd, const char *path, uint64_t size_mib, enum di
 /* Makes the file and its file system at most SIZE_MIB large. Fails with ERR_LIMIT if the contents do
  * not fit; the file is then unusable. */
 MUST_USE int disk_file_shrink(int fd, const char *path, uint64_t size_mib, struct err *e);
-/* Copies FROM to TO, an empty file. The two files are independent afterwards. The copy shares
- * the blocks of FROM if the file system can share blocks; otherwise everything except holes is
- * copied. With DISK_CLONE_SHARE, the call fails with ERR_UNSUPPORTED instead of copying. */
+/* Copies FROM to TO, an empty file. The two files are independent afterwards. The copy shares the
+ * blocks of FROM if the file system can share blocks; otherwise everything except holes is copied.
+ * DISK_CLONE_COPY always copies. If blocks cannot be shared, DISK_CLONE_SHARE fails with
+ * ERR_UNSUPPORTED and copies nothing. */
 enum disk_clone { DISK_CLONE_AUTO, DISK_CLONE_COPY, DISK_CLONE_SHARE };
 MUST_USE int disk_file_clone(int from, int to, enum disk_clone how, struct err *e);
 

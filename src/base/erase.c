@@ -2,9 +2,9 @@
  * Hostile code chooses the depth and the width of the tree. So the walk does not recurse, and does
  * not keep a descriptor for each level. It goes down by name and up by "..". For each directory
  * above the current one, the walk remembers the inode and an offset. On the way up, the walk
- * compares the inode to be sure that ".." is the same directory, and goes on reading at the offset.
- * If the walk read each directory from the start again, the time would grow with the square of the
- * entries.
+ * compares the inode to be sure that ".." is the same directory as on the way down. It then goes on
+ * reading at the offset. If the walk read each directory from the start again, the time would grow
+ * with the square of the entries.
  *
  * Two commands may delete the same tree, so an entry that is already gone is no error. A dying process may still
  * write into the tree, so a directory that is not empty at the end is read again.
@@ -26,8 +26,8 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-/* How often a directory is read at most. One reading is not always enough: tmpfs before Linux 6.6
- * loses offsets. */
+/* How often a directory is read at most. One reading is not always enough: after entries were
+ * deleted, a remembered offset on tmpfs before Linux 6.6 skips other entries. */
 #define TRIES_MAX 64
 #define ENTRIES_BYTES 4096u /* the buffer of one getdents64() */
 
@@ -44,12 +44,12 @@ struct walk {
 	int at; /* the directory of the last level */
 	struct level *level;
 	size_t n, room;
-	unsigned rounds; /* how often the top was read to its end and was not empty */
+	unsigned rounds; /* how often the top directory was read to its end and was not empty */
 };
 
-/* Lets the owner enter and change the directory NAME, and follows no link. Kernels before 6.6 lack fchmodat2(). On
- * such kernels libc uses /proc instead, but our confined programs cannot see /proc. They leave the directory, and
- * a later sweep erases it. */
+/* Lets the owner enter and change the directory NAME, and follows no link. Kernels before 6.6 lack
+ * fchmodat2(). On such kernels libc uses /proc instead, but our confined programs cannot see /proc.
+ * So a confined program cannot erase the directory on such a kernel; a later sweep erases it. */
 static int let_owner_in(int dir, const char *name)
 {
 	int r = sys_fchmodat2(dir, name, 0700, AT_SYMLINK_NOFOLLOW);
@@ -144,8 +144,8 @@ static int empty_level(struct walk *w, char sub[NAME_MAX + 1])
 	long n;
 
 	sub[0] = '\0';
-	/* if another command has removed the directory, ext4 refuses the old offset (EINVAL); then
-	 * read from the start and find nothing */
+	/* if another command has removed the directory, ext4 refuses the old offset (EINVAL). We
+	 * then read from the start and find no entry */
 	if (lseek(w->at, l->here, SEEK_SET) < 0 &&
 	    (errno != EINVAL || lseek(w->at, 0, SEEK_SET) < 0))
 		return -errno;
@@ -179,7 +179,8 @@ static bool is_gone(int fd)
 	return fstat(fd, &st) == 0 && st.st_nlink == 0;
 }
 
-/* Removes the top, which we have emptied. Sets *RET_AGAIN if the top must be read once more. */
+/* Removes the top directory of the tree, which we have emptied. Sets *RET_AGAIN if this directory
+ * must be read once more. */
 static int remove_top(struct walk *w, int dirfd, const char *name, bool *ret_again)
 {
 	int r = w->level[0].error;
@@ -266,11 +267,12 @@ static int move_out(const struct part *p, const char *name)
 	if (errno == EACCES && let_owner_in(p->at, name) == 0 &&
 	    renameat(p->at, name, p->dirfd, fresh) == 0)
 		return 0;
-	/* Landlock's first version forbids moves between directories; then erase the whole tree now, however large */
+	/* if the kernel has only Landlock's first version, it forbids moves between directories
+	 * (EXDEV). In this case erase the whole tree now, however large it is */
 	return errno == EXDEV ? erase_tree(p->at, name) : -errno;
 }
 
-/* Removes or moves the entries of one piece of the directory. */
+/* Removes or moves the entries that one getdents64() has returned. */
 static void handle_entries(struct part *p, const char *entries, long n)
 {
 	for (const char *at = entries; at < entries + n && p->left;) {

@@ -28,7 +28,7 @@ enum err_code {
 	ERR_BUSY,      /* the state of the object forbids the operation: it is running or in use */
 	ERR_NOT_RUNNING, /* the operation needs a running sandbox */
 	ERR_DENIED,      /* the host or its policy forbids the operation */
-	ERR_LIMIT,       /* a limit of cordon or of the host was reached; the text names it */
+	ERR_LIMIT,       /* a limit of cordon or the host was reached; the text names the limit */
 	ERR_UNSUPPORTED, /* the request is valid, but cordon or this host cannot do it */
 	ERR_TIMEOUT,     /* a deadline passed */
 	ERR_PROTOCOL,    /* a peer broke the rules of the protocol */
@@ -48,7 +48,7 @@ struct err {
 /* Each function returns -1, so that its caller can end with `return err_set(e, …);`. */
 int err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int err_sys(struct err *e, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Puts "context: " in front of the text. Code, sys and hint stay. */
+/* Puts "context: " in front of the text. The members code, sys and hint stay unchanged. */
 int err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Adds a line that tells the user what to do. HINT must be static. */
 int err_hint(struct err *e, const char *hint);

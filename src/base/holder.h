@@ -9,8 +9,8 @@
 
 #include "base/err.h"
 
-#define HOLDER_STACK_BYTES 4096 /* the task makes three system calls */
-#define HOLDER_LIMITS_MAX 4     /* resources that the kernel counts per user namespace */
+#define HOLDER_STACK_BYTES 4096 /* enough, because the task makes only three system calls */
+#define HOLDER_LIMITS_MAX 4     /* how many resources the kernel counts per user namespace */
 
 struct holder {
 	pid_t pid;

@@ -40,8 +40,8 @@ static unsigned kind_of(const struct statx *st)
 	return st->stx_mode & KIND_MASK;
 }
 
-/* Returns true if A and B describe the same object. The caller has both objects open, because a new
- * object may get the inode number of a deleted object that is not open. */
+/* Returns true if A and B describe the same object. The caller must have both objects open: if a
+ * deleted object is not open, a new object may get its inode number. */
 static bool same_now(const struct statx *a, const struct statx *b)
 {
 	return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&

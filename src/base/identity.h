@@ -2,10 +2,11 @@
  * Remembers which file or directory of the host a path means. Later uses of the path then reach the same object, or
  * fail.
  *
- * When a person names a path, identity_hold() follows its links once. It finds the canonical path of the object, and
- * the object's identity. The sandbox's record keeps both. Every later use calls identity_open(), which opens the
- * canonical path from / without following any link, and fails if it finds another object. The caller mounts or reads
- * the descriptor and does not look the path up again.
+ * When a person names a path, identity_hold() follows its links once. It finds the canonical path
+ * of the object, and the object's identity. The sandbox's record keeps the canonical path and the
+ * identity. Every later use calls identity_open(), which opens the canonical path from / without
+ * following any link, and fails if it finds another object. The caller mounts or reads the
+ * descriptor and does not look the path up again.
  *
  * Neither a device number nor an inode number identifies an object: st_dev changes when a loop device or btrfs is
  * mounted again, and ext4 gives a new directory the inode number of a deleted one. The kernel's file handle

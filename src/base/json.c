@@ -4,12 +4,13 @@
  *   struct json_doc | slots ................................................ | characters
  *                   | finished containers -> | free | <- values being read  |
  *
- * Before every value except the root there is a '[', a '{' or a ',' outside of strings. So there are at most as many
- * values as such characters; brackets that are closed at once do not count. A decoded string with its terminator is
- * never longer than the string with its quotes, so the text's length bounds the characters. The values of an open
- * container are on a stack that grows down from the end of the slots. When the container closes, its values move, in
- * order, to the place behind the finished containers. Each value is in only one of the two places, so the counted
- * slots are always enough.
+ * Before every value except the root there is a '[', a '{' or a ',' outside of strings. So the
+ * number of these characters bounds the number of values. A bracket that is closed at once holds no
+ * value and does not count. A decoded string with its terminator is never longer than the same
+ * string in the text with its quotes, so the text's length bounds the characters. The values of an
+ * open container are on a stack that grows down from the end of the slots. When the container
+ * closes, its values move, in order, to the place behind the finished containers. Each value is
+ * either on the stack or in a finished container, so the counted slots are always enough.
  *
  * JSON_DEPTH_MAX limits the recursion. After a failure everything is freed except the message.
  */
@@ -106,8 +107,8 @@ static bool skip_digits(struct parser *p)
 	return p->at > start;
 }
 
-/* Reads the integer in TOKEN: digits after an optional minus sign. Returns false if it does not
- * fit. */
+/* Reads the integer in TOKEN: digits after an optional minus sign. Returns false if the integer
+ * does not fit into 64 bits. */
 static bool fits_int64(const char *token, const char *end, int64_t *ret)
 {
 	bool negative = *token == '-';
@@ -397,7 +398,8 @@ static void join_sorted(struct json_member **sorted, size_t n)
 	for (size_t i = 1; i < n; i++)
 		if (key_compare(sorted[i]->key, sorted[i - 1]->key) == 0) {
 			replace_first(sorted[i - 1], sorted[i]);
-			sorted[i] = sorted[i - 1]; /* so that a third equal key finds the first */
+			/* a third member with this key then finds the first */
+			sorted[i] = sorted[i - 1];
 		}
 }
 
@@ -539,7 +541,8 @@ static int parse(const char *p, size_t n, bool lenient, struct json_doc **ret, s
 	if (lenient && state.top >= JSON_LENIENT_VALUES_MAX)
 		return err_set(e, ERR_LIMIT, "JSON text of %zu values; the limit is %u",
 			       state.top + 1, JSON_LENIENT_VALUES_MAX);
-	/* one byte more than the text, because a number at its very end needs a terminator */
+	/* one byte more than the text, because a number at the very end of the text needs a
+	 * terminator */
 	bytes = sizeof(*doc) + state.top * sizeof(doc->slot[0]) + n + 1;
 	doc = malloc(bytes);
 	if (!doc)
@@ -684,7 +687,8 @@ void json_end_array(struct json_writer *w)
 	end(w, ']');
 }
 
-/* Does not use snprintf, because snprintf is slow and a log may hold many escaped characters. */
+/* Writes C as an escape. Does not use snprintf, because snprintf is slow and a log may hold many
+ * escaped characters. */
 static void add_escaped(struct buf *out, unsigned char c)
 {
 	static const char plain[] = "\"\\\b\f\n\r\t";
@@ -730,7 +734,7 @@ static void add_quoted(struct buf *out, const char *p, size_t n)
 			continue;
 		}
 		buf_add(out, p + start, i - start);
-		if (k) /* the last byte is the code point, also of U+0080 to U+009F */
+		if (k) /* the last byte of each character that is escaped is its code point */
 			add_escaped(out, (unsigned char)p[i + k - 1]);
 		else
 			buf_add_str(out, "\xef\xbf\xbd");

@@ -34,7 +34,8 @@ struct json_value {
 	enum json_type type;
 	union {
 		bool boolean;
-		int64_t integer;   /* a number without fraction or exponent, if it fits */
+		/* a number without fraction or exponent that fits into 64 bits */
+		int64_t integer;
 		double number;     /* any other number */
 		struct str string; /* also NUL-terminated; contains NULs if the text had \u0000 */
 		struct {
@@ -134,9 +135,10 @@ struct json_field {
 	int64_t min, max;
 };
 
-/* The type of a FIELD_STR in the struct is `const char *`; it points into the document, and the text must not
- * contain NUL. FIELD_INT is an int64_t, FIELD_BOOL a bool, and FIELD_VALUE a `const struct json_value *`. If an
- * optional member is absent or null, the struct keeps the caller's value. */
+/* The type of a FIELD_STR in the struct is `const char *`. The pointer points into the document,
+ * and the string must not contain NUL. FIELD_INT is an int64_t, FIELD_BOOL a bool, and FIELD_VALUE
+ * a `const struct json_value *`. If an optional member is absent or null, the struct keeps the
+ * caller's value. */
 // clang-format off
 #define FIELD_STR(type, name, need) { #name, JSON_FIELD_STR, need, offsetof(type, name), 0, 0 }
 #define FIELD_INT(type, name, need, lo, hi) { #name, JSON_FIELD_INT, need, offsetof(type, name), lo, hi }

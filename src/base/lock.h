@@ -1,8 +1,8 @@
 /*
  * Waits for a file lock for a bounded time. The kernel's locks have no time-outs, and a timer
  * signal would disturb the whole process. So we start a task that waits for the lock, and we wait
- * for the task with a time-out. The locks of this file belong to the open file, which the task
- * shares with us. So when the task gets the lock, we have the lock.
+ * for the task with a time-out. A lock that these functions take belongs to the open file, which
+ * the task shares with us. So when the task gets the lock, we have the lock.
  */
 #pragma once
 

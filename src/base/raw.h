@@ -66,7 +66,8 @@ static inline long raw_old_clone_on_stack(unsigned long flags, void *stack_top, 
 					  void (*fn)(void *), void *arg)
 {
 	register long child_tid __asm__("r10") = 0;
-	register long fn_reg __asm__("r8") = (long)fn; /* clone's unused TLS argument */
+	/* without CLONE_SETTLS, clone() ignores its TLS argument in r8 */
+	register long fn_reg __asm__("r8") = (long)fn;
 	register long arg_reg __asm__("r9") = (long)arg;
 	long ret;
 

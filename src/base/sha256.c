@@ -61,7 +61,7 @@ void sha256_add(struct sha256 *h, const void *p, size_t n)
 	size_t used = h->n % sizeof(h->block);
 
 	if (n == 0)
-		return; /* P may be NULL here */
+		return; /* P may be NULL if N is 0 */
 	h->n += n;
 	if (used) {
 		size_t k = sizeof(h->block) - used < n ? sizeof(h->block) - used : n;

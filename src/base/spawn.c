@@ -45,8 +45,8 @@ struct kernel_sigaction {
 	unsigned long mask;
 };
 
-/* First duplicates every source to a number above all targets, so that no target overwrites a
- * source. */
+/* Puts each listed descriptor at its target number. First duplicates every source to a number above
+ * all targets, so that no target overwrites a source. */
 static long place_fds(const struct spawn *s)
 {
 	int lifted[SPAWN_FDS_MAX];
@@ -88,7 +88,8 @@ static void run(void *arg)
 		RAW0(SYS_setsid);
 	if (j->s->tied) {
 		RAW5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-		/* if the parent ended before the prctl() call, the kernel sends no signal */
+		/* if the parent ended before the prctl() call, the kernel sends no signal, so we
+		 * exit ourselves */
 		if (RAW0(SYS_getppid) != j->parent)
 			raw_exit(127);
 	}

@@ -155,7 +155,8 @@ const char *path_leaf(const char *path)
 
 unsigned str_distance(const char *a, const char *b, unsigned cap)
 {
-	enum { WORD_MAX = 32 }; /* option and rule words are short; a longer word counts as "far" */
+	/* all words that we compare are shorter; a longer word counts as too far away */
+	enum { WORD_MAX = 32 };
 	unsigned row[3][WORD_MAX + 1];
 	size_t na = strlen(a), nb = strlen(b);
 

@@ -1,8 +1,9 @@
 /*
- * Finds users of a sandbox or an image in the texts of the sandbox's or image's /etc/passwd and /etc/group.
+ * Finds a user of a sandbox or an image. The caller passes the texts of /etc/passwd and /etc/group
+ * of this sandbox or image.
  *
- * Hostile code may have written both texts. A string of digits is never read as a name. It is a number, or an error
- * if the number is too large.
+ * Hostile code may have written these texts. A string of digits is never read as a name. Such a
+ * string is a number, or an error if the number is too large.
  */
 #pragma once
 

@@ -37,8 +37,8 @@ static void reap(void *arg, int sig)
 }
 
 /* fdpass_send() fails with EMFILE while this user has sent too many descriptors that nobody has
- * received yet. This changes soon, so we wait and send again. If it takes too long, the server
- * kills us. */
+ * received yet. The receivers usually take them soon, so we wait and send again. If the sending
+ * takes too long, the server kills us. */
 static int send_answer(const struct buf *b, const int *fds, unsigned n)
 {
 	int r;
@@ -62,7 +62,7 @@ static int on_frame(void *arg, const struct frame *f)
 	r = send_answer(&answer, fds, n);
 	while (n > 0)
 		fd_closep(&fds[--n]);
-	reap(NULL, SIGCHLD); /* the supervisors that ended while we did the request */
+	reap(NULL, SIGCHLD); /* reap the supervisors that ended while we did the request */
 	return r;
 }
 

@@ -25,9 +25,9 @@
 #include "store/worker.h"
 
 /* If root runs this program, it keeps the capabilities that it needs to set owners and modes of
- * files in layers. Its workers inherit no other capabilities. If an ordinary user runs it, it
- * has no capabilities to drop. It must not set no_new_privs, because it runs the set-user-id
- * program newuidmap for its workers. */
+ * files in layers. Its workers inherit no other capabilities. If an ordinary user runs this
+ * program, there are no capabilities to drop. The program must then not set no_new_privs, because
+ * it runs the set-user-id program newuidmap for its workers. */
 static int drop_capabilities(bool mounts, struct err *e)
 {
 	uint64_t keep = CONFINE_CAP(CAP_CHOWN) | CONFINE_CAP(CAP_DAC_OVERRIDE) |
@@ -132,7 +132,7 @@ static int command_main(int argc, char **argv)
 	struct options o = { 0 };
 	int r = 0;
 
-	signal(SIGPIPE, SIG_IGN); /* if the reader is gone, write() fails instead */
+	signal(SIGPIPE, SIG_IGN); /* if the reader is gone, write() must fail and not kill us */
 	r = options_parse(argc, argv, &o, &e);
 	say_set_quiet(o.quiet);
 	/* our messages quote texts of archives and registries, and such a text must not start a

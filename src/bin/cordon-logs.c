@@ -129,8 +129,8 @@ static int confine(struct err *e)
 	return r < 0 ? err_wrap(e, "confine cordon-logs") : 0;
 }
 
-/* When a user interrupts `--follow`, this is no failure, so SIGINT must not kill us. Returns a descriptor that
- * becomes readable when SIGINT arrives. */
+/* Blocks SIGINT and returns a descriptor that becomes readable when SIGINT arrives. SIGINT must not
+ * kill us, because it is no failure if a user interrupts `--follow`. */
 static int hold_interrupt(struct err *e)
 {
 	sigset_t interrupt;

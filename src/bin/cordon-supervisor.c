@@ -47,8 +47,9 @@ static bool get_record(struct supervisor *s)
 	r = state_read(s->record_dir, &s->record.state);
 	if (r == 0 || r == -ENOENT || r == -EINVAL)
 		return true;
-	/* At the first start the file does not exist. A file that exists and cannot be read is an error, because
-	 * the state would be lost. */
+	/* At the first start the state file does not exist (ENOENT). A damaged file (EINVAL) is
+	 * replaced. After any other error we do not start, because the state in the file would be
+	 * lost. */
 	if (r == -ENOTSUP)
 		log_line(LOG_ERROR, "this sandbox was last run by a newer cordon");
 	else

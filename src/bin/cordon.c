@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 		/* allowed: stays open on purpose, also for our children */
 		if (open("/dev/null", O_RDWR) < 0)
 			return 1;
-	signal(SIGPIPE, SIG_IGN); /* if the reader is gone, write() fails instead */
-	signal(SIGCHLD, SIG_DFL); /* if it stays ignored, we do not learn how a child ended */
+	signal(SIGPIPE, SIG_IGN); /* if the reader is gone, write() must fail and not kill us */
+	signal(SIGCHLD, SIG_DFL); /* if SIGCHLD stays ignored, we do not learn how a child ended */
 	return args_main(&cordon_root, argc, argv);
 }

@@ -3,7 +3,7 @@
 
 const char *__asan_default_options(void);
 
-/* The search for leaks fails in a program that made itself non-dumpable. So it is off by
+/* The search for leaks fails in a program that made itself non-dumpable. So the search is off by
  * default, and unit tests turn it on. */
 const char *__asan_default_options(void)
 {

@@ -8,7 +8,7 @@
 #include "base/str.h"
 
 struct entry {
-	uint64_t changed_sec; /* since 1970 */
+	uint64_t changed_sec; /* seconds since 1970 */
 	uint64_t size;
 	struct str
 		path; /* relative, without empty, `.` and `..` components; borrowed from the line */

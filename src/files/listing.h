@@ -14,7 +14,7 @@ struct listing {
 };
 
 #define LISTING_NAMES_MAX 10000u
-#define LISTING_SCAN_MAX 100000u /* entries that are looked at */
+#define LISTING_SCAN_MAX 100000u /* listing_read() stops after this many entries */
 
 /* Reads the directory FD and closes it. Returns 0 or -errno. */
 MUST_USE int listing_read(int fd, struct listing *ret);

@@ -64,10 +64,12 @@ static bool take_element(struct str *part, uint32_t c)
 	return r < 0 ? c == '[' : r;
 }
 
-/* Matches one component. Only the last `*` is tried again, so the time is at most the product of both lengths. */
+/* Matches one component. After a mismatch, only the last `*` is tried again, with one more
+ * character. So the time is at most the product of both lengths. */
 static bool match_name(struct str part, struct str name)
 {
-	struct str behind = { 0 }, from = name; /* where the last `*` is tried again */
+	/* the pattern behind the last `*`, and the place in the name from which it is matched */
+	struct str behind = { 0 }, from = name;
 
 	while (name.n) {
 		struct str p = part, s = name;

@@ -84,7 +84,7 @@ int save_replace(int dir, const char *name, struct str content, const struct sta
 	if (r < 0)
 		return r;
 	fd = make_unnamed(dir);
-	if (fd == -EOPNOTSUPP || fd == -EISDIR) { /* a file system without unnamed files */
+	if (fd == -EOPNOTSUPP || fd == -EISDIR) { /* the file system has no unnamed files */
 		fd = beneath_make_file(dir, temp, 0600);
 		named = true;
 	}

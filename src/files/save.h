@@ -1,5 +1,6 @@
-/* Writes a file of a tree that other processes may change at any moment. Other processes see the old file or the
- * whole new file. If our process is killed while it writes, no incomplete file is left. */
+/* Writes a file of a tree that other processes may change at any moment. Other processes see either
+ * the old file or the whole new file. If our process is killed while it writes, no incomplete file
+ * is left. */
 #pragma once
 
 #include <sys/stat.h>
@@ -15,5 +16,6 @@ MUST_USE int save_replace(int dir, const char *name, struct str content, const s
 /* Adds CONTENT to the end of the file NAME, or makes the file. Returns the same as
  * save_replace(). */
 MUST_USE int save_append(int dir, const char *name, struct str content);
-/* Returns true if A and B are the same file and nothing was written to it in between. */
+/* A and B are two states of files. Returns true if they are of the same file, and nothing was
+ * written to the file in between. */
 bool save_is_unchanged(const struct stat *a, const struct stat *b);

@@ -15,8 +15,8 @@
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 #define PODMAN_MARK "/run/.containerenv" /* Podman makes this file in every container */
-#define ADVICE_BYTES 640                 /* the longest text and three options */
-#define LABEL_MAX_BYTES 4096             /* the name of an AppArmor profile */
+#define ADVICE_BYTES 640                 /* room for the longest text and three options */
+#define LABEL_MAX_BYTES 4096             /* room for the name of an AppArmor profile */
 
 /* clang-format off */
 static const char *const advice[CONTAINER_NEED_COUNT] = {

@@ -1,8 +1,8 @@
 /*
  * Facts say what this machine lets the user of this process do. There is one fact for each thing
- * that a sandbox may need. To find out, a probe tries the operation; it never looks at a version
- * number. If the operation fails, the fact says what to change. `cordon doctor`, error hints and
- * the tests read this table.
+ * that a sandbox may need. A probe finds out a fact: it tries the operation that a sandbox would
+ * need, and never looks at a version number. If the operation fails, the fact says what to change.
+ * `cordon doctor`, error hints and the tests read this table.
  *
  * A probe forks and takes some milliseconds, so the creation of a sandbox must not run probes.
  */
@@ -16,7 +16,7 @@ enum fact_id {
 	FACT_OVERLAY,         /* overlay can be mounted inside a user namespace */
 	FACT_OVERLAY_ON_DISK, /* overlay can have its writable layer in the directory DIR */
 	FACT_FUSE_OVERLAYFS, /* fuse-overlayfs, which replaces the kernel's overlay, and /dev/fuse exist */
-	FACT_MOUNT_API,      /* fsopen, open_tree, mount_setattr */
+	FACT_MOUNT_API,      /* the kernel has fsopen, open_tree and mount_setattr */
 	FACT_IDMAPPED_MOUNT, /* mounts of the directory DIR can have their ids mapped */
 	FACT_CGROUP_MEMORY,  /* a cgroup can be made that limits memory */
 	FACT_CGROUP_CPU,     /* a cgroup can be made that limits CPU time */

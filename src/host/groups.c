@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "host/hierarchy.h"
 
-#define DEPTH_MAX 8 /* how deep a sandbox can nest groups below its own */
+#define DEPTH_MAX 8 /* a group in which groups are nested deeper than this counts as used */
 
 static int open_dir(int parent, const char *name)
 {

@@ -15,10 +15,10 @@
 
 #define HIERARCHY_DIR_BYTES 1024 /* a hierarchy with a longer path counts as not mounted */
 #define HIERARCHY_SELF_MAX_BYTES (1u << 18)
-/* A version 2 group that has processes cannot pass controllers to its child groups. So in two
- * cases we move the processes of our group into this child group, and make the groups of
- * sandboxes beside it: if our group is delegated to an ordinary user, and if we are root of a
- * container that has a group of its own. */
+/* A version 2 group that has processes cannot pass controllers to its child groups. So we move the
+ * processes of our group into this child group, and make the groups of sandboxes beside it. We do
+ * this if our group is delegated to an ordinary user, or if we are root of a container that has a
+ * group of its own. */
 #define HIERARCHY_CALLERS "cordon-callers"
 
 /* The systemd scope of all sandboxes of a home; the user's systemd makes it. The first HIERARCHY_SCOPE_DIGITS

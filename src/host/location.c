@@ -54,7 +54,8 @@ static char *unescaped(struct str s)
 	return mountinfo_unescape(s, path, sizeof(path)) < 0 ? NULL : xstrdup(path);
 }
 
-/* Returns false if the line cannot be parsed. No path of ours leads to such a mount. */
+/* Returns false if the line cannot be parsed. The caller leaves such a line out, because no path
+ * that we use leads to its mount. */
 static bool read_line(const struct mountinfo *info, struct mounts_line *ret)
 {
 	struct str minor = info->device;
@@ -132,8 +133,8 @@ struct search {
 	void *arg;
 };
 
-/* Opens the path that follows from the table and checks what is there, because another mount may
- * cover it. */
+/* Opens BELOW, which was computed from the table, and checks that WHAT is really there. Another
+ * mount may cover the path. */
 static int try(const struct search *s, const char *below, struct err *e)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -150,8 +151,8 @@ static int try(const struct search *s, const char *below, struct err *e)
 	return 0;
 }
 
-/* ROOT is mounted at AT below the directory. If WHAT lies in ROOT, or ROOT lies in WHAT, tries the
- * path at which WHAT should appear. */
+/* ROOT is mounted at AT below the directory s->fd. If WHAT lies in ROOT, or ROOT lies in WHAT,
+ * tries the path at which WHAT should appear. */
 static int try_part(const struct search *s, const char *root, const char *at, struct err *e)
 {
 	const char *rest = rest_below(s->what->path, root);

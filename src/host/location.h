@@ -37,10 +37,10 @@ MUST_USE int mounts_read(struct mounts *ret, struct err *e);
 void mounts_done(struct mounts *m);
 #define AUTO_MOUNTS __attribute__((cleanup(mounts_done))) struct mounts
 
-/* Gives the location of the file or directory that FD has open. */
+/* Finds the location of the file or directory that FD has open. */
 MUST_USE int mounts_locate(const struct mounts *m, int fd, struct location *ret, struct err *e);
-/* Calls FOUND with every path below the directory FD at which WHAT, or something below WHAT, can
- * be reached. This can be so in the directory's own file system, or because of a mount below the
+/* Calls FOUND with every path below the directory FD at which WHAT, or something below WHAT, can be
+ * reached. WHAT may lie in the directory's own file system, or appear in a mount below the
  * directory. BELOW is the path from FD on and begins with a slash. */
 MUST_USE int mounts_find(const struct mounts *m, int fd, const struct location *what,
 			 void (*found)(void *arg, const char *below), void *arg, struct err *e);

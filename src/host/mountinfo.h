@@ -16,7 +16,7 @@ struct mountinfo {
 	struct str device;  /* device of the file system, "MAJOR:MINOR" */
 	struct str root;    /* the part of the file system that is mounted; escaped */
 	struct str point;   /* the mount point; escaped */
-	struct str options; /* per mount */
+	struct str options; /* options of this mount */
 	struct str fstype;
 	struct str source; /* escaped */
 	struct str super;  /* options of the file system */

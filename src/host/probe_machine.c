@@ -94,8 +94,8 @@ static const char *kvm_vendor(void)
 	return NULL;
 }
 
-/* This probe shows only that the device answers. Whether a guest really runs with it, the vm
- * engine must try itself. */
+/* This probe shows only that the device answers. It does not show that a virtual machine really
+ * runs; the vm engine must try that itself. */
 void probe_kvm(const char *dir, struct fact *f)
 {
 	AUTO_FD fd = -1;

@@ -67,7 +67,8 @@ static const char *try_namespaces(const void *arg)
 
 	if (step)
 		return step;
-	/* under Ubuntu's AppArmor rule a user namespace can be made, but gives no capability */
+	/* this fails under Ubuntu's AppArmor rule, which allows a user namespace but no capability
+	 * in it */
 	if (unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
 		    CLONE_NEWNET) < 0)
 		return "create namespaces inside a user namespace";
@@ -408,8 +409,9 @@ static const char *const limit_file[CONTROLLER_COUNT][3] = {
 	"in a "                                                                                  \
 	"login: systemd-run --user --scope -p Delegate=yes -- COMMAND; or run as root"
 
-/* In version 2 a child has a controller only if its parent passes the controller on. A parent that has processes
- * cannot do this, except the root. But the engine moves the processes away first. */
+/* In version 2 a child has a controller only if its parent passes the controller on. A parent that
+ * has processes cannot pass it on, unless the parent is the root group. The probe ignores this,
+ * because the engine first moves the processes away. */
 static void try_child(const struct hierarchy_place *p, const char *file, struct fact *f)
 {
 	AUTO_FREE char *dir = xasprintf("%s/cordon-probe-%d", p->dir, getpid());
@@ -482,7 +484,8 @@ void probe_cgroup_kill(const char *dir, struct fact *f)
 		return;
 	}
 	p = l.unified;
-	/* cgroup.kill needs no controller; version 1 makes try_child() look only for the file */
+	/* cgroup.kill needs no controller. If the version is 1, try_child() looks only for the
+	 * file */
 	p.version = 1;
 	try_child(&p, "cgroup.kill", f);
 	if (f->yes)

@@ -70,8 +70,8 @@ static int range_find(const char *path, const char *user, uid_t uid, uint32_t wa
 			   "FIRST-LAST --add-subgids FIRST-LAST USER");
 }
 
-/* Finds a program that can write the map. It must get the privilege from its file: by
- * set-user-id root or by a file capability. The file system must allow this. */
+/* Finds a program that can write the map. The program must get the privilege from its file: by
+ * set-user-id root or by a file capability. The file system must allow such files. */
 static int find_mapper(const char *name, char out[SUBID_PROGRAM_BYTES], struct err *e)
 {
 	AUTO_FREE char *path = program_of_system(name);

@@ -21,7 +21,7 @@ struct subid_range {
 
 struct subid {
 	struct subid_range uid, gid; /* each has at least as many ids as were asked for */
-	char newuidmap[SUBID_PROGRAM_BYTES], newgidmap[SUBID_PROGRAM_BYTES]; /* absolute */
+	char newuidmap[SUBID_PROGRAM_BYTES], newgidmap[SUBID_PROGRAM_BYTES]; /* absolute paths */
 };
 
 /* Finds the first range of at least WANT ids that TEXT grants to the name USER (which may be

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 
-#define TRIAL_SECONDS 10 /* a probe that hangs in the kernel must not hang the doctor */
+#define TRIAL_SECONDS 10 /* a probe that hangs is killed after this time */
 
 static int wait_for(pid_t pid)
 {
@@ -94,5 +94,5 @@ int trial_holder_start(pid_t *ret)
 void trial_holder_end(pid_t pid)
 {
 	kill(pid, SIGKILL);
-	IGNORE(wait_for(pid)); /* the child is ours and dying */
+	IGNORE(wait_for(pid)); /* cannot fail, because the process is our child and dies */
 }

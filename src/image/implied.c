@@ -20,8 +20,8 @@ struct search {
 };
 
 /* Reads an extended attribute of FD. FD may be an O_PATH descriptor, because we cannot open all
- * directories of the payload's users for reading. Every directory that has the attribute NAME lets
- * us read its attributes. */
+ * directories of the payload's users for reading. Such a descriptor is enough: if a directory has
+ * the attribute NAME, we may read its attributes. */
 static ssize_t attribute(int fd, const char *name, void *value, size_t n)
 {
 	char path[32];
@@ -48,7 +48,8 @@ static int open_in(int layer_fd, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Adds PATH to the result with the owner and mode of FD, unless both are the default. */
+/* Adds PATH to the result with the owner and mode of FD. Leaves PATH out if it belongs to root (on
+ * disk: to this process's own id) and has mode 0755. */
 static void add(struct search *s, const char *path, int fd, unsigned at_least)
 {
 	struct image_implied *p = &s->out[s->n];
@@ -76,9 +77,9 @@ static bool is_decided(const struct search *s, size_t layer, const char *path)
 	return false;
 }
 
-/* Called if LAYER only implies PATH. The next lower layer with an entry for PATH then decides
- * about owner and mode. Usually no lower layer has such an entry, so we look for it before we
- * call is_decided(). */
+/* Called if LAYER only implies PATH. The next lower layer with an entry for PATH then decides about
+ * owner and mode. Usually no lower layer has such an entry. So we look for the entry first, and can
+ * often save the search of is_decided(). */
 static void consider(struct search *s, size_t layer, const char *path)
 {
 	for (size_t i = layer; i-- > 0;) {
@@ -118,7 +119,8 @@ size_t image_implied_find(const int *layer_fd, size_t n_layers,
 
 void image_implied_path(const struct image_record *r, char out[IMAGE_PATH_BYTES])
 {
-	/* the name on disk is older than the name in the code */
+	/* "passed" is an old name for implied directories; existing stores have files with this
+	 * name */
 	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/passed-%.16s",
 		 digest_hex(r->layer[r->n_layers - 1].digest), digest_hex(r->manifest_digest));
 }

@@ -1,9 +1,9 @@
 /*
- * Implied directories. A layer only implies a directory if the layer's tar has entries below the
- * directory, but no entry for the directory itself. The owner and mode of such a directory should
- * come from a lower layer, but overlayfs shows those of the topmost layer. When a layer is
- * unpacked, its implied directories get a mark (store.h). The most frequent implied directory is
- * the image's root.
+ * Implied directories. If the tar of a layer has entries below a directory, but no entry for the
+ * directory itself, the layer only implies this directory. The owner and mode of such a directory
+ * should come from a lower layer, but overlayfs shows the owner and mode of the topmost layer. When
+ * a layer is unpacked, its implied directories get a mark (store.h). The most frequent implied
+ * directory is the image's root.
  *
  * The search for the right owners looks into each layer for each directory. So it is done only
  * once, when an image comes into the store. The result is kept beside the image's topmost layer.

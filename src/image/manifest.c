@@ -183,7 +183,7 @@ int manifest_select(const struct image_manifest *index, const char *os, const ch
 		    const struct image_descriptor **ret, struct err *e)
 {
 	const struct image_descriptor *best = NULL;
-	AUTO_BUF offer = BUF_INIT(ERR_MSG_BYTES / 2); /* a truncated list is still useful */
+	AUTO_BUF offer = BUF_INIT(ERR_MSG_BYTES / 2); /* a list that is cut off is still useful */
 
 	for (size_t i = 0; i < index->n_items; i++) {
 		const struct image_descriptor *d = &index->item[i];

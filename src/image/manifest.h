@@ -43,7 +43,7 @@ enum manifest_kind { MANIFEST_IMAGE, MANIFEST_INDEX };
 struct image_manifest {
 	enum manifest_kind kind;
 	char *media_type;               /* what the document says it is, or NULL */
-	struct image_descriptor config; /* MANIFEST_IMAGE */
+	struct image_descriptor config; /* only for MANIFEST_IMAGE */
 	struct image_descriptor *item;  /* layers, lowest first, or an index's images */
 	size_t n_items;
 };

@@ -19,7 +19,8 @@
 #include "image/reference.h"
 
 #define LAYER_INFO_MAX_BYTES 4096u
-#define FLAT_FORM "flat ext4 1" /* change the number if the same layers give another result */
+/* change the number if new code makes another file from the same layers */
+#define FLAT_FORM "flat ext4 1"
 #define FLAT_KEY_MAX_BYTES (IMAGE_LAYERS_MAX * DIGEST_BYTES + 64)
 
 static const char *const owner_names[] = {
@@ -57,7 +58,8 @@ void image_form_name(const struct rotation *r, char out[IMAGE_FORM_BYTES])
 		snprintf(out, IMAGE_FORM_BYTES, IMAGE_FORM_PREFIX "%u-%u", r->uid, r->gid);
 }
 
-/* Writes the path of NAME in the directory of a layer's form. */
+/* Writes the path of the file NAME of a layer. FORM is a name from image_form_name(): "", or the
+ * subdirectory that has the layer with rotated owners. */
 static void layer_path(const char *digest, const char *form, const char *name,
 		       char out[IMAGE_PATH_BYTES])
 {

@@ -106,21 +106,22 @@ MUST_USE int image_store_open_layers(int home_fd, const struct image_record *r, 
 				     int fd[IMAGE_LAYERS_MAX], size_t *ret_n, bool *ret_named,
 				     struct err *e);
 
-/* The extended attribute that marks implied directories (implied.h). Overlayfs hides attributes
- * whose names begin like this. */
+/* The extended attribute that marks implied directories (implied.h). Overlayfs hides every
+ * attribute whose name begins with "user.overlay.". */
 #define IMAGE_IMPLIED_XATTR "user.overlay.implied"
 /* An extended attribute of the root of a layer's tree. It lists the paths of the layer's implied
  * directories, as many as fit, each with a terminator. */
 #define IMAGE_IMPLIED_LIST_XATTR "user.overlay.implied_list"
 #define IMAGE_IMPLIED_LIST_MAX_BYTES 3072u /* a file's attributes must fit into a block of ext4 */
-/* The root of a sandbox gets at least this mode. pid 1 has the rights of an ordinary user there
- * and must be able to enter the root. */
+/* The root of a sandbox gets at least this mode. In the root, pid 1 has only the rights of an
+ * ordinary user, and it must be able to enter the root. */
 #define IMAGE_ROOT_MODE 0755u
 
 /* How the owners of a layer's files are stored. */
 enum layer_owners {
 	LAYER_OWNERS_NATIVE, /* root unpacked: files have the image's own ids, 0–65535; mounts map them */
-	LAYER_OWNERS_MAPPED, /* a user unpacked: 0 is the user, N the user's N-th subordinate id */
+	/* a user unpacked: id 0 is the user's own id, id N is the user's N-th subordinate id */
+	LAYER_OWNERS_MAPPED,
 	LAYER_OWNERS_SINGLE, /* a user unpacked: all files belong to this user */
 };
 
@@ -128,7 +129,7 @@ struct image_layer_info {
 	char diff_id[DIGEST_BYTES]; /* digest of the tar that was unpacked */
 	uint64_t disk_bytes;        /* disk space that the tree takes */
 	uint64_t tar_bytes;         /* length of the plain tar */
-	uint64_t entries;           /* number of entries, with directories that were only implied */
+	uint64_t entries;           /* number of entries, including implied directories */
 	uint64_t name_bytes;        /* length of all paths and link targets */
 	uint64_t squashed;          /* entries whose owner was changed to nobody */
 	uint64_t skipped;           /* device nodes, sockets and attributes left out */

@@ -16,7 +16,7 @@
 struct entry {
 	struct str line; /* the whole line of the log, without its line feed; borrowed */
 	uint64_t t_ns;
-	const char *time; /* the time in the log */
+	const char *time; /* the time as it is written in the log */
 	enum execlog_source source;
 	uint64_t id;     /* 0 if the entry has no id */
 	struct str body; /* the bytes that were printed */

@@ -1,6 +1,6 @@
-/* Chooses the log entries to show. The expression is matched against the output of a sandbox, and a
- * match may take very long. So the time of a match is limited: an expression that takes too long is
- * an error. */
+/* Chooses the log entries to show. The expression of --grep is matched against the output of a
+ * sandbox, and a match may take very long. So the time of a match is limited: an expression that
+ * takes too long is an error. */
 #pragma once
 
 #include "logs/entry.h"
@@ -8,7 +8,7 @@
 struct regex;
 
 struct filter {
-	unsigned sources;            /* bit per enum execlog_source */
+	unsigned sources;            /* one bit for each enum execlog_source */
 	uint64_t since_ns, until_ns; /* [since, until) */
 	/* only entries of this command since the sandbox last started; 0 means all commands */
 	uint64_t id;

@@ -1,6 +1,6 @@
 /*
  * Several processes append to exec.log. When one of them renames the file, others still write to
- * the renamed file for a while, so entries of one moment may be in two files. The index is
+ * the renamed file for a while. So entries of one moment may be in two files. The index is
  * therefore sorted by time. Entries of the same time keep the order of their files and lines.
  */
 #include "logs/history.h"
@@ -39,7 +39,8 @@ static void open_files(struct history *h, int dir)
 	char name[32];
 
 	if (lock >= 0)
-		IGNORE(flock(lock, LOCK_SH)); /* a writer holds the lock only for a few renames */
+		/* a short wait: writers hold the lock only for a few renames */
+		IGNORE(flock(lock, LOCK_SH));
 	for (unsigned i = 0; i < EXECLOG_OLD_FILES; i++) {
 		snprintf(name, sizeof(name), EXECLOG_FILE ".%u", EXECLOG_OLD_FILES - i);
 		h->fd[i] = open_log(dir, name);
@@ -55,8 +56,8 @@ static bool is_note(const struct entry *x, const char *text)
 }
 
 /* The numbers of commands begin again at each start of the sandbox. Notes since when the present
- * numbers are used. A command's first output may be logged before the start is logged, so
- * h->boot_ns is the time when the sandbox ended before that start. */
+ * numbers are used. A command's first output may be logged before the start is logged. So
+ * h->boot_ns is not the time of the last start, but the time of the end before this start. */
 static void note_boot(struct history *h, const struct entry *x)
 {
 	if (is_note(x, "--- sandbox stopped") || is_note(x, "--- sandbox crashed"))
@@ -65,7 +66,8 @@ static void note_boot(struct history *h, const struct entry *x)
 		h->boot_ns = h->stop_ns;
 }
 
-/* Drops the entries that are older than the last start. The index is sorted. */
+/* Drops the entries from before the last start. They are at the front, because the index is sorted
+ * by time. */
 static void drop_older(struct history *h)
 {
 	const struct spot *s = (const struct spot *)h->index.p;
@@ -162,7 +164,7 @@ int history_get(const struct history *h, size_t i, struct buf *bytes, struct ent
 	ssize_t n;
 
 	buf_clear(bytes);
-	room = buf_room(bytes, s->length + 1); /* always at least one byte */
+	room = buf_room(bytes, s->length + 1); /* one byte more, because the length can be 0 */
 	if (!room)
 		return -ENOMEM;
 	n = pread(h->fd[s->file], room, s->length, (off_t)s->offset);

@@ -12,7 +12,8 @@
 
 struct history {
 	int fd[HISTORY_FILES]; /* -1 if the file is missing; exec.log is the last but one */
-	uint64_t text_ns;      /* when runtime.log was last written: the time of its lines */
+	/* when runtime.log was last written; a line without a time gets this time */
+	uint64_t text_ns;
 	struct buf index;
 	uint64_t end;     /* offset in exec.log of the first entry that is not indexed */
 	uint64_t stop_ns; /* when the sandbox last ended */

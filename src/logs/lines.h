@@ -13,7 +13,7 @@ struct lines {
 	struct buf in;
 	size_t given;  /* bytes at the front of `in` that the caller has already got */
 	uint64_t at;   /* offset in the file at which `in` starts */
-	bool skipping; /* the bytes belong to a line beyond the limit */
+	bool skipping; /* the bytes belong to a line that is too long */
 };
 
 /* Starts at OFFSET, where a line must begin. */

@@ -226,7 +226,8 @@ void render_entry(struct buf *out, struct render *r, const struct entry *e)
 	/* a byte that is shown as \\xNN takes four bytes */
 	AUTO_BUF plain = BUF_INIT(4 * ENTRY_LINE_MAX_BYTES);
 	struct str body = e->body;
-	/* an entry of our own begins a new line; if entries get prefixes, every entry does */
+	/* an entry that cordon itself wrote begins a new line; if entries get prefixes, every entry
+	 * begins a new line */
 	bool whole = r->timestamps || r->show_id || e->source == LOG_SYSTEM || e->source == LOG_NET;
 
 	if (r->json) {

@@ -7,7 +7,7 @@
 /* What happens to the bytes that commands printed. */
 enum render_bytes {
 	RENDER_STRIP, /* escape sequences are taken out, for a file or another program */
-	RENDER_RAW,   /* everything passes */
+	RENDER_RAW,   /* nothing is taken out or changed */
 	/* like RENDER_STRIP; other control bytes are shown as \\xNN, and a carriage return
 	 * begins a new line */
 	RENDER_TERMINAL,

@@ -1,9 +1,9 @@
 /*
  * With --follow, `cordon logs` waits only for events. inotify on the directory of the logs reports
  * appended log entries and rotations. inotify on the sandbox's lock file reports the end of the
- * sandbox: the supervisor holds that file open for writing, and the kernel closes it even if the
- * supervisor is killed. The kernel reports the close a moment before it drops the lock. So after
- * such an event we look at the lock a few more times.
+ * sandbox. The supervisor holds the lock file open for writing, and the kernel closes it even if
+ * the supervisor is killed. The kernel reports the close a moment before it drops the lock. So
+ * after such an event we look at the lock a few more times.
  */
 #include "logs/show.h"
 
@@ -24,7 +24,7 @@
 #include "state/record_lock.h"
 
 #define FLUSH_BYTES (256u << 10)
-#define OUT_MAX_BYTES (16u << 20) /* one entry with its prefixes, and output not written yet */
+#define OUT_MAX_BYTES (16u << 20) /* room for one entry with its prefixes, and for older output */
 #define LOOK_AGAIN_MS 20
 #define LOOK_AGAIN_TIMES 25 /* half a second for the kernel to drop a lock */
 
@@ -66,7 +66,7 @@ static int show_history(struct out *o, const struct history *h, struct err *e)
 	return r == 0 ? flush(o, e) : r;
 }
 
-/* Shows why the last start failed. This comes before all entries. */
+/* Shows why the last start failed. This text comes before all entries. */
 static void add_boot_error(struct out *o, int record_dir)
 {
 	AUTO_BUF text = BUF_INIT(65536), line = BUF_INIT(8 * 65536);
@@ -216,7 +216,7 @@ static int watch(struct follow *f, struct err *e)
 static int follow_loop(struct follow *f, struct err *e)
 {
 	for (;;) {
-		/* look whether the sandbox lives before we read, so that no output is lost */
+		/* first look whether the sandbox lives, then read the log: so no output is lost */
 		bool live = record_is_live(f->record_dir) > 0;
 		int r = catch_up(f, e);
 

@@ -189,7 +189,8 @@ void loop_change_fd(struct loop *l, loop_id id, uint32_t events)
 		/* callers set their events after each turn, and usually the events are the same */
 		return;
 	s->events = events;
-	IGNORE(epoll_ctl(l->epoll, EPOLL_CTL_MOD, s->fd, &ev)); /* the fd is registered */
+	/* cannot fail, because the descriptor is registered */
+	IGNORE(epoll_ctl(l->epoll, EPOLL_CTL_MOD, s->fd, &ev));
 }
 
 /* --- the heap of timers ---------------------------------------------------------------------- */

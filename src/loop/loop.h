@@ -38,7 +38,8 @@ loop_id loop_add_timer(struct loop *l, uint64_t deadline_ns, loop_timer_fn *fn, 
 /* Blocks the signal SIG for the process, and calls FN when the signal comes. A signal has one
  * handler at a time. */
 loop_id loop_add_signal(struct loop *l, int sig, loop_signal_fn *fn, void *arg);
-/* Accepts also 0 and an id that was removed already. Sets *ID to 0. */
+/* Removes the entry *ID and sets *ID to 0. *ID may also be 0, or the id of an entry that was
+ * removed already. */
 void loop_remove(struct loop *l, loop_id *id);
 
 /* Runs until loop_stop(), or until there is nothing to wait for. Returns 0 or -errno. */

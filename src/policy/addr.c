@@ -278,8 +278,8 @@ static const struct range {
 	{ GROUP_MULTICAST, V4(224, 0, 0, 0, 4) },
 	{ GROUP_MULTICAST, V6(8, 0xff) },
 };
-/* IPv6 ranges whose addresses contain an IPv4 address. A translator in the network sends their
- * packets to that IPv4 address. */
+/* IPv6 ranges whose addresses contain an IPv4 address. A translator in the network sends packets
+ * for such an address to the IPv4 address that it contains. */
 static const struct carrier {
 	struct cidr cidr;
 	unsigned at; /* offset of the IPv4 address in the IPv6 address */

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define NAME_MAX_BYTES 253 /* RFC 1035 in text form */
+#define NAME_MAX_BYTES 253 /* limit of RFC 1035 for a name in text form */
 #define NAME_TEXT_BYTES (NAME_MAX_BYTES + 1)
 #define NAME_LABEL_MAX_BYTES 63
 

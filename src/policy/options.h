@@ -14,12 +14,12 @@ struct policy_strings {
 };
 
 struct policy_options {
-	struct policy_strings net; /* --net, comma lists */
+	struct policy_strings net; /* values of --net; each is a comma list */
 	bool no_net;               /* --no-net, --no-network */
 	const char *net_default;   /* --net-default */
 	const char *net_default_egress;
 	const char *net_default_ingress;
-	struct policy_strings rules; /* --net-rule, comma lists */
+	struct policy_strings rules; /* values of --net-rule; each is a comma list */
 	bool strict;
 	bool multi_tenant; /* --deployment-profile multi-tenant */
 	bool no_rebind_protection;
@@ -27,13 +27,13 @@ struct policy_options {
 	uint64_t query_timeout_ms;         /* 0 if not given */
 	const char *ipv4_pool, *ipv6_pool; /* NULL if not given */
 	uint64_t max_connections;          /* 0 if not given */
-	/* The forms, in the order of each line: BYTES[/DURATION], BYTES, N[/DURATION], N. NULL if
-	 * not given. */
+	/* Each line has four values. Their forms are, in this order: BYTES[/DURATION], BYTES,
+	 * N[/DURATION], N. A value that was not given is NULL. */
 	const char *egress_bandwidth, *egress_bandwidth_burst, *egress_ops, *egress_ops_burst;
 	const char *ingress_bandwidth, *ingress_bandwidth_burst, *ingress_ops, *ingress_ops_burst;
 };
 
-/* Initialises P. */
+/* Fills *P from *O. *P need not be initialised. */
 MUST_USE int policy_from_options(const struct policy_options *o, struct policy *p, struct err *e);
 /* For `modify`: removes the rules in RM and puts the rules in ADD before all rules that are left.
  * Each string of RM and ADD is a comma list in the syntax of --net-rule. If MULTI_TENANT is true,

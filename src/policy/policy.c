@@ -12,7 +12,8 @@ void policy_init(struct policy *p)
 			      .max_connections = POLICY_MAX_CONNECTIONS,
 			      .query_timeout_ms = POLICY_QUERY_TIMEOUT_MS,
 			      .rebind_protection = true };
-	IGNORE(cidr_parse(str_of(POLICY_IPV4_POOL), &p->ipv4_pool)); /* valid constants */
+	/* cannot fail, because the text is a valid constant */
+	IGNORE(cidr_parse(str_of(POLICY_IPV4_POOL), &p->ipv4_pool));
 	IGNORE(cidr_parse(str_of(POLICY_IPV6_POOL), &p->ipv6_pool));
 }
 
@@ -113,8 +114,8 @@ struct verdict policy_decide_query(const struct policy *p, enum policy_proto pro
 }
 
 /*
- * DNS rebinding is an attack in which a public name resolves to an internal address. Such an answer
- * is allowed only by a rule about addresses alone (a group or a prefix, without ports): that rule
+ * DNS rebinding is an attack in which a public name resolves to an internal address. Only a rule
+ * about addresses alone (a group or a prefix, without ports) allows such an answer. Such a rule
  * shows that the user wants the sandbox to reach these addresses.
  */
 bool policy_allows_answer(const struct policy *p, const struct addr_host *host,

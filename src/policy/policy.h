@@ -6,8 +6,9 @@
  * no memory. The calling code must tell which names this sandbox has resolved to which addresses.
  *
  * The struct also has the other settings of the `network` object that shape traffic (resolver,
- * address pools, limits). They are in the same struct because they take the same way: options fill
- * the struct, the sandbox's record keeps it as JSON, and the gateway obeys it.
+ * address pools, limits). These settings are in the same struct as the rules because they take the
+ * same way: options fill the struct, the sandbox's record keeps it as JSON, and the gateway obeys
+ * it.
  */
 #pragma once
 
@@ -88,9 +89,9 @@ struct verdict {
 };
 
 /* If NAMES is NULL, no name counts as resolved. If the client showed a name (the authority), an
- * allow rule about names matches only under two conditions: the rule covers the shown name, and a
- * name that the rule covers was resolved to this address. For a deny rule one of the two conditions
- * is enough. */
+ * allow rule about names matches only under two conditions. First, the rule covers the shown name.
+ * Second, a name that the rule covers was resolved to the address of the peer. For a deny rule one
+ * of the two conditions is enough. */
 struct verdict policy_decide(const struct policy *p, const struct addr_host *host,
 			     const struct policy_flow *f, const struct policy_names *names);
 /* Decides whether the sandbox may ask the resolver for NAME. PROTO is the protocol that carries the

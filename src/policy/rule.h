@@ -41,9 +41,9 @@ struct rule {
 	enum policy_action action;
 	enum policy_direction direction;
 	enum rule_target target;
-	enum addr_group group;      /* TARGET_GROUP */
-	struct cidr cidr;           /* TARGET_CIDR */
-	char name[NAME_TEXT_BYTES]; /* TARGET_DOMAIN, TARGET_SUFFIX; normalised */
+	enum addr_group group;      /* only for TARGET_GROUP */
+	struct cidr cidr;           /* only for TARGET_CIDR */
+	char name[NAME_TEXT_BYTES]; /* only for TARGET_DOMAIN and TARGET_SUFFIX; in normal form */
 	unsigned protocols;         /* enum policy_proto bits; 0 means any */
 	unsigned n_ports;           /* 0 means any port */
 	struct port_range port[RULE_PORTS_MAX];

@@ -15,7 +15,7 @@
 
 #include "policy/suffix_table.h"
 
-/* FNV-1a; tools/gen-psl.py computes the same. */
+/* Computes the FNV-1a hash of S, as tools/gen-psl.py does. */
 static uint64_t name_hash(const char *s)
 {
 	uint64_t h = 0xcbf29ce484222325ull;

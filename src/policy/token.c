@@ -167,8 +167,8 @@ static int parse_address(const struct token *t, struct str s, struct rule *r)
 	return 0;
 }
 
-/* The target `dns` already means its protocols and its port, so the words after `dns` may only
- * repeat them. */
+/* The target `dns` already says which protocols and which port are meant. So the words after `dns`
+ * may only repeat these protocols and this port. */
 static int parse_dns(const struct token *t, struct rule *r)
 {
 	enum policy_action action = r->action;

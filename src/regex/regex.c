@@ -45,7 +45,7 @@ int regex_new(const char *text, unsigned flags, struct regex **ret, struct err *
 	r->data = pcre2_match_data_create(1, NULL);
 	r->context = pcre2_match_context_create(NULL);
 	if (!r->data || !r->context)
-		out_of_memory(); /* as xcalloc() does for a small object */
+		out_of_memory(); /* ends the process, as a failed xcalloc() does */
 	pcre2_set_match_limit(r->context, REGEX_MATCH_LIMIT);
 	pcre2_set_depth_limit(r->context, REGEX_DEPTH_LIMIT);
 	pcre2_set_heap_limit(r->context, REGEX_HEAP_LIMIT_KIB);

@@ -83,7 +83,7 @@ static int open_secrets(int home_fd, bool create, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* Sets *RET to NULL when no login is stored. */
+/* Reads the stored logins. Sets *RET to NULL if no login is stored. */
 static int read_store(int secrets_fd, struct json_doc **ret, struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(CREDENTIALS_MAX_BYTES);

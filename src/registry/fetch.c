@@ -151,7 +151,8 @@ static int complete(struct fetch *f, struct fetch_job *j, struct err *e)
 		return 0;
 	}
 	end_attempt(f, j);
-	/* fetch the whole blob once more: a power cut may have damaged bytes of an earlier attempt */
+	/* a power cut may have damaged the bytes of an earlier attempt; in this case we fetch the
+	 * whole blob once more */
 	if (e->code != ERR_PROTOCOL || !resumed || j->restart_tried)
 		return -1;
 	j->restart_tried = true;

@@ -23,12 +23,12 @@ struct fetch_job {
 	char digest[DIGEST_BYTES];
 	uint64_t size_bytes, done_bytes;
 	size_t endpoint;
-	/* state of one attempt */
-	struct blob_part part; /* its fd is -1 while no part is open */
+	/* these members describe the current attempt */
+	struct blob_part part; /* part.fd is -1 while no part is open */
 	CURL *easy;
 	bool resumed, answered, restart_tried;
-	struct err write_err; /* code ERR_NONE if no write has failed */
-	/* state over all attempts */
+	struct err write_err; /* its code is ERR_NONE if no write has failed */
+	/* these members hold for all attempts together */
 	unsigned n_tries;
 	bool authenticated;
 	uint64_t not_before_ns;

@@ -31,8 +31,8 @@ static int read_host(const char *word, char **ret, struct err *e)
 		host = str_of(word + 7);
 	host = str_cut(&host, '/');
 	probe = xasprintf("%.*s/x", (int)host.n, host.p);
-	/* reference_parse() would read a word that is no host as a directory of the default
-	 * registry */
+	/* If HOST is no host, reference_parse() takes it for a directory of the default registry.
+	 * So we compare the registry that it found with HOST. */
 	if (reference_parse(probe, &r, &ignored) < 0 ||
 	    (!str_eq(host, r.registry) && !str_eq(host, "index." REFERENCE_DEFAULT_REGISTRY)))
 		return err_set(e, ERR_INVALID, "bad registry host '%.200s'", word);
@@ -110,8 +110,8 @@ int run_logout(const struct options *o, struct err *e)
 	AUTO_FD home = -1;
 	bool known;
 
-	/* a word that cannot be a registry gets the same warning as a registry without a stored
-	 * login */
+	/* If the word cannot be a registry, we look it up all the same. The user then gets the
+	 * warning for a registry without a stored login. */
 	if (read_host(o->arg[0], &host, e) < 0)
 		host = xstrdup(o->arg[0]);
 	if (options_open_home(o, &home, e) < 0 || credentials_remove(home, host, &known, e) < 0)

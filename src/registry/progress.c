@@ -12,7 +12,8 @@
 #define DRAW_EVERY_NS (100 * NS_PER_MS)
 #define BAR_CELLS 20u
 #define DIGEST_SHOWN 12
-#define LINES_SPARE 2u /* kept free below the bars, so that redrawing never scrolls */
+/* lines that stay free below the bars, so that the terminal never scrolls when we redraw */
+#define LINES_SPARE 2u
 
 static double mib(uint64_t bytes)
 {

@@ -97,7 +97,7 @@ static int resolve(struct pull *p, struct err *e)
 static void erase_if_wrong(const struct store *store, const char *digest)
 {
 	AUTO_FD fd = openat(store->blobs_fd, digest_hex(digest), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct err ignored; /* if hashing fails, the blob is fetched again */
+	struct err ignored; /* if hash_init() fails, the blob is not checked */
 	char got[DIGEST_BYTES];
 	struct hash h;
 	uint64_t n;
@@ -134,7 +134,8 @@ static int queue_layers(struct pull *p, struct err *e)
 			return -1;
 		p->have_config = true;
 	}
-	/* in the manifest's order: the lowest layer is usually the largest, so it starts first */
+	/* queue in the manifest's order: the lowest layer is usually the largest, so it starts
+	 * first */
 	while (p->n_queued < m->n_items && fetch_has(&p->fetch, m->item[p->n_queued].digest)) {
 		layers_add(&p->layers, m->item[p->n_queued].digest,
 			   p->install.config.diff_ids.v[p->n_queued],
@@ -247,15 +248,16 @@ static int pull_one(const struct options *o, const struct store *store, bool *re
 	return r;
 }
 
-/* Removes what a failed pull has fetched. If another process uses the store or the pull is killed,
- * the fetched parts stay, and the next pull uses them. */
+/* Removes what a failed pull has fetched. If another process uses the store, the fetched parts
+ * stay, and the next pull uses them. After a killed pull they stay too, because this function never
+ * runs. */
 static void forget_parts(const struct store *store)
 {
 	struct sweep_result ignored;
 	struct err e;
 
 	if (store_try_exclusive(store))
-		/* if this fails, the next `image prune` tries again */
+		/* if sweep() fails, the next `image prune` removes the parts */
 		IGNORE(sweep(store, true, &ignored, &e));
 }
 

@@ -28,8 +28,9 @@ static const char *api_host(const char *host)
 	return strcmp(host, REFERENCE_DEFAULT_REGISTRY) == 0 ? DEFAULT_REGISTRY_API : host;
 }
 
-/* NAME is a host. The name of a mirror may also be an address with a scheme. O is NULL for a
- * mirror; for the registry itself it holds the options of the command. */
+/* Adds the mirror or the registry NAME. NAME is a host; for a mirror it may also be an address with
+ * a scheme. For the registry itself, O holds the options of the command. For a mirror, O is
+ * NULL. */
 static int add_endpoint(struct registry *r, int home_fd, const struct settings *s, const char *name,
 			const struct registry_options *o, struct err *e)
 {
@@ -96,9 +97,9 @@ void registry_done(struct registry *r)
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-/* Ends a transfer if the body of a redirect or of an error is too large. Such a body needs a limit,
- * because curl reads the body of a redirect to its end, and we read the body of an error to its
- * end. */
+/* Ends a transfer if the body of a redirect or of an error is too large. Without this limit a
+ * server could send an endless body, because these bodies are read to their end: curl reads the
+ * body of a redirect, and we read the body of an error. */
 static int watch_body(void *arg, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
 		      curl_off_t up)
 {
@@ -140,7 +141,7 @@ static CURL *new_request(const struct registry *r, const struct endpoint *p, con
 	curl_easy_setopt(c, CURLOPT_XFERINFODATA, c);
 	curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, watch_headers);
 	curl_easy_setopt(c, CURLOPT_HEADERDATA, c);
-	if (r->ca_certs) /* added to the system's certificates */
+	if (r->ca_certs) /* curl trusts these certificates in addition to the system's */
 		curl_easy_setopt(c, CURLOPT_CAINFO, r->ca_certs);
 	return c;
 }
@@ -168,7 +169,8 @@ CURL *registry_blob_request(struct registry *r, size_t endpoint, const char *dig
 	if (!c)
 		return NULL;
 	identify(c, p);
-	if (from > 0) { /* with RESUME_FROM, curl would fail if the server sent the whole blob */
+	/* not CURLOPT_RESUME_FROM: with it, curl fails if the server sends the whole blob */
+	if (from > 0) {
 		snprintf(range, sizeof(range), "%llu-", (unsigned long long)from);
 		curl_easy_setopt(c, CURLOPT_RANGE, range);
 	}
@@ -255,7 +257,7 @@ static void post_identity(CURL *c, const struct endpoint *p, const struct challe
 			  "&refresh_token=%s",
 			  service, scope, token);
 
-	/* the server to which a redirect leads would get the token */
+	/* follow no redirect: otherwise the server to which it leads would get the token */
 	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(c, CURLOPT_COPYPOSTFIELDS, body);
 	explicit_bzero(body, strlen(body));
@@ -270,7 +272,7 @@ static CURL *token_request(struct registry *r, const struct endpoint *p, const s
 	CURL *c = new_request(r, p, ch->realm);
 
 	if (!c)
-		abort(); /* no memory for a small object: xcalloc() aborts too */
+		abort(); /* there is no memory even for this small object; xcalloc() aborts too */
 	if (p->credentials.token) {
 		post_identity(c, p, ch);
 		return c;
@@ -530,7 +532,7 @@ static int get_manifest_once(struct registry *r, size_t endpoint, const char *ta
 	int rc = -1;
 
 	if (!c || !headers)
-		abort(); /* no memory for a small object: xcalloc() aborts too */
+		abort(); /* there is no memory even for this small object; xcalloc() aborts too */
 	*ret_again = false;
 	buf_clear(body);
 	identify(c, p);
@@ -576,8 +578,8 @@ int registry_get_manifest(struct registry *r, const char *target, struct buf *re
 			*ret_endpoint = i;
 			return 0;
 		}
-	/* *E holds the error of the registry itself, because the registry is asked after its
-	 * mirrors */
+	/* the registry is asked last, after its mirrors, so *E holds the error of the registry
+	 * itself */
 	return r->n_endpoints > 1 ? err_wrap(e, "%zu mirrors failed, too", r->n_endpoints - 1) : -1;
 }
 
@@ -603,7 +605,8 @@ int registry_try_login(struct registry *r, const char *username, const char *pas
 		CURLcode result;
 
 		if (!c)
-			abort(); /* no memory for a small object: xcalloc() aborts too */
+			/* there is no memory even for this small object; xcalloc() aborts too */
+			abort();
 		identify(c, p);
 		buf_clear(&body);
 		curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, keep);

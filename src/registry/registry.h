@@ -27,7 +27,7 @@
 
 #define REGISTRY_MIRRORS_MAX 8
 /* the number of attempts at one request; the first pause between two attempts is 0.25 s, and each
- * further pause is twice as long */
+ * further pause is twice as long as the pause before */
 #define REGISTRY_TRIES_MAX 5
 #define REGISTRY_PAUSE_MS 250u
 /* if a server asks for a longer pause, the request fails at once */
@@ -36,8 +36,10 @@
 #define REGISTRY_CONNECT_SECONDS 15
 #define REGISTRY_STALL_SECONDS 30 /* a transfer fails after this time without a byte */
 #define REGISTRY_TOKEN_MAX_BYTES (256u << 10)
-#define REGISTRY_HEADERS_MAX_BYTES (256u << 10) /* headers of one request with all its redirects */
-#define REGISTRY_REST_MAX_BYTES (1u << 20)      /* the body of an error or of a redirect */
+/* limit for the headers of one request and of all its redirects together */
+#define REGISTRY_HEADERS_MAX_BYTES (256u << 10)
+/* limit for the body of an error or of a redirect */
+#define REGISTRY_REST_MAX_BYTES (1u << 20)
 
 struct endpoint {
 	char *host; /* the host as an image's reference names it: "localhost:5000" */
@@ -81,7 +83,7 @@ CURL *registry_blob_request(struct registry *r, size_t endpoint, const char *dig
 enum registry_verdict {
 	REGISTRY_DONE,
 	REGISTRY_AGAIN,  /* try again after *RET_PAUSE_MS */
-	REGISTRY_FAILED, /* E is filled */
+	REGISTRY_FAILED, /* *E holds the error */
 };
 /* Decides what to do after a transfer that ended with RESULT. N_TRIES is the number of attempts so
  * far. After a 401 this function gets a token and returns REGISTRY_AGAIN. */
@@ -89,6 +91,7 @@ enum registry_verdict registry_judge(struct registry *r, size_t endpoint, CURL *
 				     CURLcode result, unsigned n_tries, bool *authenticated,
 				     unsigned *ret_pause_ms, struct err *e);
 
-/* Asks the registry itself, not its mirrors, whether it takes this login. Fails with ERR_DENIED if it does not. */
+/* Asks the registry itself, not its mirrors, whether it accepts this login. Fails with ERR_DENIED
+ * if the registry refuses the login. */
 MUST_USE int registry_try_login(struct registry *r, const char *username, const char *password,
 				struct err *e);

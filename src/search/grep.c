@@ -14,8 +14,9 @@
 #include "search/stream.h"
 
 #define CUT_MARK "... [truncated]"
-#define MATCH_OVERHEAD_BYTES 48u /* keys, quotes and the line number of one match */
-#define LINES_PER_CHECK 64u      /* the clock is read once per this many lines */
+/* what one match needs in the result besides the path and the text: keys, quotes, line number */
+#define MATCH_OVERHEAD_BYTES 48u
+#define LINES_PER_CHECK 64u /* the clock is read once per this many lines */
 
 struct search {
 	struct regex *regex;
@@ -32,7 +33,7 @@ struct search {
 
 /* --- one line -------------------------------------------------------------------------------- */
 
-/* Returns the length of the first N characters of S. */
+/* Returns how many bytes the first N characters of S have. */
 static size_t head_bytes(struct str s, size_t n)
 {
 	struct str rest = s;
@@ -82,7 +83,7 @@ static bool look_at_line(struct search *s, struct str path, uint64_t number, str
 	if (line.n > GREP_LINE_MAX_BYTES) {
 		searched.n = GREP_LINE_MAX_BYTES;
 		s->cut_line = true;
-		valid = false; /* the cut may be inside of a character */
+		valid = false; /* we may have cut the line inside a character */
 	}
 	r = regex_matches(s->regex, searched, valid);
 	s->late |= r < 0;
@@ -152,7 +153,7 @@ static bool look_at_text(struct search *s, struct str path, struct str text)
 	return check_time(s, &since) && go_on;
 }
 
-/* Returns how much of the next file is searched. */
+/* Returns how many bytes of the next file are searched. */
 static size_t max_bytes(const struct search *s)
 {
 	size_t left = GREP_TOTAL_MAX_BYTES - s->total_bytes;
@@ -160,7 +161,7 @@ static size_t max_bytes(const struct search *s)
 	return left < GREP_FILE_MAX_BYTES ? left : GREP_FILE_MAX_BYTES;
 }
 
-/* Reads the file, up to the limits. Returns its size, or -errno. */
+/* Reads the file into S->text, up to the limits. Returns how many bytes were read, or -errno. */
 static ssize_t read_text(struct search *s, int fd)
 {
 	size_t max = max_bytes(s), n = 0;

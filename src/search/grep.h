@@ -1,6 +1,6 @@
 /*
- * The search of the tool `grep`: it finds the lines that match an expression, in the files below a
- * directory and within limits.
+ * The search of the tool `grep`: it finds the lines that match an expression in the files below a
+ * directory. Limits end a long search.
  *
  * An expression is matched against one line at a time. A byte that is not UTF-8 matches nothing,
  * and is shown as U+FFFD.

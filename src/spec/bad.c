@@ -6,7 +6,8 @@
 
 #include "base/cleanup.h"
 
-/* A longer value is cut off in a message, so that there is always room for the reason after it. */
+/* A longer value is cut off in a message, so that there is always room for the reason after the
+ * value. */
 #define SHOWN_VALUE_BYTES 120
 
 /* Replaces line feeds, because in a message the text after a line feed is shown as advice. */

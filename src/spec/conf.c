@@ -3,7 +3,7 @@
  *
  *   expand   replace ${NAME}, make host paths absolute, put the contents of patch files and env_file
  *            in place of their names, write a network preset as an object, put the contents of a
- *            scoped file below its key
+ *            file with only one part (--net-conf and so on) below the key of this part
  *   check    apply the file to a spec that is thrown away
  *   merge    merge the file into the result of the files before it
  *
@@ -26,7 +26,7 @@
 struct expander {
 	enum conf_scope scope;
 	struct json_writer *w;
-	char *dir; /* directory of the file, for relative paths in it */
+	char *dir; /* the directory of the file; relative paths in the file start there */
 	const struct conf_loader *loader;
 	struct err *e;
 };
@@ -95,8 +95,8 @@ static int expand_text(struct str s, const char *place, bool verbatim, struct bu
 	return 0;
 }
 
-/* Returns true if the text at PLACE may be a host path. If *RET_ONLY_LOOKING_LIKE becomes true, the text is a host
- * path only if it looks like a path. */
+/* Returns true if the text at PLACE may be a host path. *RET_ONLY_LOOKING_LIKE becomes true if the
+ * text may also be something else: it is a host path only if it looks like a path. */
 static bool is_host_path(const char *place, bool *ret_only_looking_like)
 {
 	static const struct {
@@ -252,7 +252,8 @@ static int expand_file(struct expander *x, const char *path,
 	return 0;
 }
 
-/* Returns the key under which a --conf file has the contents of a file of this scope, or NULL. */
+/* If a file of this scope holds what a --conf file has below one key, returns this key. Otherwise
+ * returns NULL. */
 static const char *wrapper(enum conf_scope scope)
 {
 	return scope == CONF_NET      ? "network"
@@ -265,7 +266,7 @@ static int expand_root(struct expander *x, const struct json_value *v)
 {
 	const char *key = wrapper(x->scope);
 
-	if (v->type == JSON_NULL) { /* an empty file */
+	if (v->type == JSON_NULL) { /* the file is empty */
 		json_begin_object(x->w);
 		json_end_object(x->w);
 		return 0;
@@ -316,7 +317,9 @@ static void merge(struct json_writer *w, const struct json_value *lower,
 		if (!over)
 			json_value_copy(w, &m->value);
 		else if (root && str_eq(m->key, "image"))
-			json_value_copy(w, over); /* the members of two images must not be merged */
+			/* replace the whole image: merged members of two images would make no
+			 * sense */
+			json_value_copy(w, over);
 		else
 			merge(w, &m->value, over, false);
 	}

@@ -14,7 +14,7 @@
 
 #include "spec/spec.h"
 
-#define CONF_MAX_BYTES (4u << 20) /* for all files together, after ${NAME} is replaced */
+#define CONF_MAX_BYTES (4u << 20) /* limit for all files together, after ${NAME} is replaced */
 
 enum conf_scope {
 	CONF_ROOT,     /* --conf */
@@ -45,7 +45,7 @@ void conf_done(struct conf *c);
 MUST_USE int conf_add(struct conf *c, enum conf_scope scope, const char *path,
 		      const struct conf_loader *l, struct err *e);
 
-/* Settings of configuration files that have no place in a struct spec. */
+/* Settings in configuration files for which a struct spec has no member. */
 struct conf_extra {
 	char *registry_username, *registry_password_env;
 	char *net; /* value for --net: "none", "public" or "all"; NULL if not given */
@@ -53,7 +53,7 @@ struct conf_extra {
 	bool net_allow_list;
 	struct strv net_rules; /* rules in the syntax of --net-rule; rules that deny come first */
 	struct strv nameservers;
-	struct strv env_file_names; /* the variables that came from env_file */
+	struct strv env_file_names; /* the names of the variables that came from env_file */
 	uint64_t query_timeout_ms;  /* 0 if not given */
 	bool no_rebind_protection;
 	bool trust_host_cas;
@@ -61,6 +61,6 @@ struct conf_extra {
 void conf_extra_done(struct conf_extra *x);
 
 /* Applies the merged files to *S and *X. *X must be zeroed. SHELL is the value of --shell, or NULL.
- * The shebang of scripts is made from SHELL, as with --script. */
+ * As with --script, the shebang of scripts is made from SHELL. */
 MUST_USE int conf_apply(const struct conf *c, const char *shell, struct spec *s,
 			struct conf_extra *x, struct err *e);

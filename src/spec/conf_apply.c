@@ -389,8 +389,8 @@ static int apply_scripts(const struct json_value *v, const char *path, struct co
 
 static const struct {
 	const char *name;
-	/* Files that may have the key, besides a --conf file and a project file. A key with CONF_PROJECT is only
-	 * for the project file. */
+	/* Which further kinds of files may have the key, besides a --conf file and a project file.
+	 * A key with IN(CONF_PROJECT) may appear only in a project file. */
 	unsigned scopes;
 	int (*apply)(const struct json_value *v, const char *path, struct conf_target *a,
 		     struct err *e);
@@ -439,7 +439,7 @@ int conf_check_keys(const struct json_value *v, enum conf_scope scope, struct er
 	if (v->type != JSON_OBJECT)
 		return err_set(e, ERR_INVALID, "expected a map");
 	if (scope == CONF_SECRET || scope == CONF_SCRIPT)
-		return 0; /* the keys are names that the user chose */
+		return 0; /* any key is allowed, because the keys are names that the user chose */
 	if (scope == CONF_NET)
 		for (size_t i = 0; i < CONF_NET_FIELDS; i++)
 			known[n++] = conf_net_fields[i].key;

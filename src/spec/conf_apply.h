@@ -51,8 +51,8 @@ MUST_USE int conf_refuse_unknown(const struct json_value *v, const char *path,
 /* Calls json_decode() and refuses unknown keys. The message lists the known keys. */
 MUST_USE int conf_decode(const struct json_value *v, const char *path, const struct json_field *f,
 			 size_t n, void *out, struct err *e);
-/* Returns the text of *V, or NULL with *E filled. The text contains no NUL, because such texts are
- * refused before. */
+/* Returns the text of *V, or NULL with *E filled. The text contains no NUL, because texts with a
+ * NUL were refused before. */
 const char *conf_text(const struct json_value *v, const char *path, struct err *e);
 /* Adds each string of a list to RET, with PREFIX in front. */
 MUST_USE int conf_texts(const struct json_value *v, const char *path, const char *prefix,

@@ -45,7 +45,8 @@ static int apply_dns(const struct json_value *v, struct conf_target *a, struct e
 		return 0;
 	if (parse_duration_ms(QUERY_TIMEOUT, in.query_timeout, &a->x->query_timeout_ms, e) < 0)
 		return -1;
-	if (a->x->query_timeout_ms == 0) /* in struct conf_extra, 0 means "not given" */
+	/* refuse 0, which means "not given" in struct conf_extra */
+	if (a->x->query_timeout_ms == 0)
 		return bad_value(e, QUERY_TIMEOUT, "duration", in.query_timeout, "at least 1 ms");
 	return 0;
 }
@@ -82,8 +83,8 @@ static int apply_preset(const char *word, struct conf_target *a, struct err *e)
 	return 0;
 }
 
-/* Adds a rule for each target. Checks the rules, so that a message names the file. They are checked again later,
- * together with --net-rule. */
+/* Adds a rule for each target. Checks the rules now, so that a message names the file. All rules
+ * are checked again later, together with the rules of --net-rule. */
 static int apply_targets(const struct json_value *v, const char *path, const char *action,
 			 struct conf_target *a, struct err *e)
 {

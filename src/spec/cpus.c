@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "spec/spec.h"
 
-#define JSON_SLACK 1e-6 /* rounding error of a double, in thousandths of a CPU */
+#define JSON_SLACK 1e-6 /* the allowed rounding error of a double, in thousandths of a CPU */
 
 int cpus_parse(const char *s, uint32_t max, uint32_t *ret_milli)
 {

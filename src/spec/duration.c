@@ -7,7 +7,8 @@
 #include "spec/bad.h"
 
 #define MS_PER_S 1000ull
-#define DURATION_MAX_MS (100ull * 366 * 86400 * MS_PER_S) /* a century; fits 64 bits in ns */
+/* a century; as nanoseconds it still fits into 64 bits */
+#define DURATION_MAX_MS (100ull * 366 * 86400 * MS_PER_S)
 
 static const struct {
 	const char *name;

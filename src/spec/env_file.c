@@ -78,7 +78,7 @@ int env_file_parse(struct spec_env **list, size_t *n, const char *flag, const ch
 		if (line.n == 0 || *line.p == '#')
 			continue;
 		why = add_line(list, n, line, bare);
-		if (why) /* the value of a line may be a secret, so the message does not show the line */
+		if (why) /* the message does not show the line, because its value may be a secret */
 			return err_set(e, ERR_INVALID, "%s: '%s': line %u: %s", flag, path, number,
 				       why);
 	}
@@ -89,7 +89,8 @@ int env_file_read(struct spec_env **list, size_t *n, const char *flag, const cha
 		  struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(ENV_FILE_MAX_BYTES);
-	/* the file may be a pipe, as with --env-file <(command) */
+	/* read to the end instead of asking for the size: the file may be a pipe, as with
+	 * --env-file <(command) */
 	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	int r = fd < 0 ? -errno : io_read_to_end(fd, &text);
 

@@ -14,7 +14,8 @@
 
 /* What a line with a NAME alone means. */
 enum env_file_bare {
-	/* take the value from the environment of the user who runs cordon, if it is set there */
+	/* take the value from the environment of the user who runs cordon, if the variable is set
+	 * there */
 	ENV_FILE_INHERITS,
 	/* refuse the line, because a project must not read the variables of the person who uses it */
 	ENV_FILE_NO_BARE_NAMES,

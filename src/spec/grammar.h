@@ -21,7 +21,8 @@ MUST_USE int parse_duration_ms(const char *flag, const char *s, uint64_t *ret, s
 MUST_USE int parse_image(const char *s, struct spec_image *ret, struct err *e);
 /* Returns true if parse_image() would take S for a path of this machine. */
 bool image_is_local(const char *s);
-/* Returns what a user writes for the image I. parse_image() makes the same image of it. The result is allocated. */
+/* Returns the text that a user writes for the image I. parse_image() turns this text into the same
+ * image. The text is allocated. */
 char *image_word(const struct spec_image *i);
 /* Frees and replaces the contents of *RET, so *RET must be zeroed or hold an earlier result. */
 MUST_USE int parse_root_disk(const char *flag, const char *s, struct spec_root_disk *ret,
@@ -54,25 +55,26 @@ void spec_set_env(struct spec_env **list, size_t *n, const char *key, size_t n_k
 		  const char *value);
 MUST_USE int spec_add_label(struct spec *s, const char *value, struct err *e);
 MUST_USE int parse_rlimit(const char *value, struct spec_rlimit *ret, struct err *e);
-const char *rlimit_name(int resource); /* "nofile"; NULL when unknown */
-int rlimit_number(const char *name);   /* any case; -1 when unknown */
+const char *rlimit_name(int resource); /* returns for example "nofile"; NULL if unknown */
+int rlimit_number(const char *name);   /* accepts upper and lower case; -1 if unknown */
 /* Parses the name of a signal as images write it: "SIGINT", "INT", "SIGRTMIN+3" or a number. Returns -1 for any
  * other text. */
 int signal_number(const char *text);
 /* Adds a script. FLAG is --script, --script-raw or --script-path. With --script the shebang is made
  * from s->shell, so the calling code must set s->shell first. */
 MUST_USE int spec_add_script(struct spec *s, const char *flag, const char *value, struct err *e);
-/* Adds a script. Owns BODY, even after a failure. */
+/* Adds a script. Takes ownership of BODY, even after a failure. */
 MUST_USE int spec_set_script(struct spec *s, const char *flag, const char *name, char *body,
 			     struct err *e);
-#define SCRIPT_MAX_BYTES (1u << 20) /* the directory /.msb, which has all scripts, holds 16 MiB */
+/* limit for one script; the directory /.msb, which has all scripts, holds 16 MiB */
+#define SCRIPT_MAX_BYTES (1u << 20)
 /* Writes "#!SHELL" if SHELL is a path, or "#!/usr/bin/env SHELL" if SHELL is a name. NULL means the
  * default shell. */
 void script_shebang(struct buf *b, const char *shell);
 /* Adds a patch. FLAG is --copy, --copy-file or --copy-dir, whose value is SRC:DST, or --mkdir or
  * --rm, whose value is PATH. */
 MUST_USE int spec_add_patch(struct spec *s, const char *flag, const char *value, struct err *e);
-/* Adds a patch from its parts. OP has the values of spec_patch.op; SOURCE may be NULL. */
+/* Adds a patch from its parts. OP is one of the values of spec_patch.op. SOURCE may be NULL. */
 MUST_USE int spec_put_patch(struct spec *s, const char *flag, const char *op, const char *source,
 			    const char *path, struct err *e);
 MUST_USE int parse_hostname(const char *s, struct err *e);
@@ -89,14 +91,15 @@ MUST_USE int parse_detach_keys(const char *s, unsigned char ret[DETACH_KEYS_MAX]
  * empty. */
 bool spec_matches_label(const struct spec *s, const char *selector);
 bool spec_matches_labels(const struct spec *s,
-			 const struct strv *selectors); /* true if S has all labels */
+			 const struct strv *selectors); /* returns true if S has all labels */
 
 /* Returns the guest path P without `//`, `.` and `..` components, or NULL if P is not absolute. */
 char *path_normalise(const char *p);
 /* Returns true if PATH, which is normalised, is DIR or below DIR. */
 bool path_below(const char *dir, const char *path);
-/* If the path GUEST is in a reserved directory, returns that directory, else NULL. Pid 1 and all
- * programs depend on the reserved directories, so nothing may be mounted in them. */
+/* If the path GUEST is a reserved directory or is in one, returns the reserved directory, else
+ * NULL. Pid 1 and all programs depend on the reserved directories, so nothing may be mounted in
+ * them. */
 const char *path_reserved(const char *guest);
 /* Returns true if P starts with "/", "./" or "../", or is "." or "..". The option -v and the argument IMAGE take
  * such a text for a path, and any other text for a name. */

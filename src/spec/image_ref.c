@@ -21,12 +21,14 @@
 #define DIGITS "0123456789"
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define REFERENCE_MAX_BYTES 512u /* more than a name of 255, a tag of 128 and a sha256 digest */
-#define NAME_MAX_BYTES 255u      /* registries refuse longer repository names */
+/* enough for a name of 255 bytes, a tag of 128 bytes and a sha256 digest */
+#define REFERENCE_MAX_BYTES 512u
+#define NAME_MAX_BYTES 255u /* registries refuse longer repository names */
 #define TAG_MAX_BYTES 128u
 #define COW ",cow"
 
-/* Each checker returns NULL, or a text that says what is wrong. It may change S, which is a copy. */
+/* Each function NAME_fault() returns NULL, or a text that says what is wrong. It may change its
+ * argument, which is a copy. */
 
 static const char *digest_fault(const char *d)
 {
@@ -205,7 +207,8 @@ char *image_word(const struct spec_image *i)
 
 	if (i->kind != IMAGE_DIR)
 		return xstrdup(path);
-	/* the slash says that this is a directory, whatever its name ends in */
+	/* The slash marks the path as a directory, even if its name looks like a disk image or ends
+	 * in ",cow". */
 	return xasprintf("%s%s%s", path,
 			 is_disk_image(path) || (in_place && ends_in_cow(path)) ? "/" : "",
 			 in_place ? "" : COW);

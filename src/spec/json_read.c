@@ -19,9 +19,11 @@
 #include "spec/root_disk.h"
 #include "spec/words.h"
 
-#define BYTES_MAX (4u << 20)           /* one base64 string; the longest are scripts of 1 MiB */
-#define NET_EXTRA_MAX_BYTES (1u << 20) /* rules and names; a thousand rules are about 100 KiB */
-#define SECONDS_MAX ((int64_t)1 << 33) /* more than the longest duration of a flag */
+/* limit for one base64 string; the longest strings are scripts of 1 MiB */
+#define BYTES_MAX (4u << 20)
+/* limit for rules and names; a thousand rules are about 100 KiB */
+#define NET_EXTRA_MAX_BYTES (1u << 20)
+#define SECONDS_MAX ((int64_t)1 << 33) /* larger than the longest duration that a flag accepts */
 
 static int bad(struct err *e, const char *path, const char *why)
 {
@@ -384,7 +386,7 @@ static int read_net_extra(const struct json_value *v, struct spec *s, struct err
 		    str_eq(m->key, "ports") || str_eq(m->key, "trust_host_cas"))
 			continue;
 		if (str_eq(m->key, "strict") && m->value.type == JSON_BOOL && !m->value.boolean)
-			continue; /* false is the default */
+			continue; /* leave `strict` out if it is false, which is the default */
 		if (memchr(m->key.p, 0, m->key.n))
 			return bad(e, "network", "a key holds NUL");
 		any = true;
@@ -497,7 +499,8 @@ static int read_rlimit(const struct json_value *v, const char *path, struct spec
 	if (json_decode(v, path, fields, ARRAY_SIZE(fields), false, &in, e) < 0)
 		return -1;
 	r.resource = rlimit_number(in.resource);
-	r.soft = (uint64_t)in.soft; /* null was read as -1, which becomes UINT64_MAX: unlimited */
+	/* null was read as -1, which becomes UINT64_MAX and means unlimited */
+	r.soft = (uint64_t)in.soft;
 	r.hard = (uint64_t)in.hard;
 	if (r.resource < 0 || r.soft > r.hard)
 		return bad(e, path, "unknown resource, or soft above hard");
@@ -528,7 +531,7 @@ static int read_scripts(const struct json_value *runtime, struct spec *s, struct
 	return 0;
 }
 
-/* Runs the same checks as the flags. */
+/* Runs the same checks as for the values of flags. */
 static int check_runtime(const struct spec *s, struct err *e)
 {
 	if ((s->shell && parse_shell(s->shell, e) < 0) || (s->user && parse_user(s->user, e) < 0) ||

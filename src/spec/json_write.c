@@ -17,7 +17,8 @@
 #include "spec/grammar.h"
 #include "spec/words.h"
 
-#define BASE64_MAX_BYTES (4u << 20) /* one base64 string; the longest are scripts of 1 MiB */
+/* limit for one base64 string; the longest strings are scripts of 1 MiB */
+#define BASE64_MAX_BYTES (4u << 20)
 
 static void base64_str(struct json_writer *w, const char *s)
 {
@@ -252,8 +253,8 @@ static void write_ports(struct json_writer *w, const struct spec *s)
 	json_end_array(w);
 }
 
-/* One member of `network`. `value` comes from the document that policy/ wrote. `value` is NULL for a member that
- * comes from the spec. */
+/* One member of `network`. If the member comes from the document that policy/ wrote, `value` is its
+ * value there. If the member comes from the spec, `value` is NULL. */
 struct net_member {
 	const char *key;
 	const struct json_value *value;
@@ -275,7 +276,7 @@ static void write_own_net_member(struct json_writer *w, const char *key, const s
 	else if (strcmp(key, "trust_host_cas") == 0)
 		json_bool(w, s->trust_host_cas);
 	else
-		json_bool(w, false); /* the member `strict`, off by default */
+		json_bool(w, false); /* this is the member `strict`, which is off by default */
 }
 
 static void write_network(struct json_writer *w, const struct spec *s)

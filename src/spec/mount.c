@@ -15,7 +15,8 @@
 #include "spec/bad.h"
 #include "spec/list.h"
 
-#define ID_MAX (UINT32_MAX - 1) /* (uid_t)-1 means "no change" to the kernel */
+/* not UINT32_MAX, because (uid_t)-1 means "no change" to the kernel */
+#define ID_MAX (UINT32_MAX - 1)
 
 enum mount_class { HOST = 1 << 0, NAMED = 1 << 1, DISK = 1 << 2, TMPFS = 1 << 3 };
 
@@ -38,7 +39,7 @@ enum mount_opt {
 	OPT_COUNT
 };
 #define BIT(o) (1u << (o))
-/* options about the files of a directory; a disk volume accepts none of them */
+/* options that concern the files of a directory; a disk volume accepts none of these options */
 #define DIR_OPTS                                                                                   \
 	(BIT(OPT_QUOTA) | BIT(OPT_UID) | BIT(OPT_GID) | BIT(OPT_STAT_VIRT) | BIT(OPT_HOST_PERMS) | \
 	 BIT(OPT_FOLLOW))
@@ -76,7 +77,7 @@ static const char *const flag_names[] = {
 struct mount_parse {
 	const char *flag, *noun, *whole; /* these three are for messages */
 	enum mount_class class;
-	unsigned seen; /* BIT(enum mount_opt) */
+	unsigned seen; /* the options so far, each as BIT(enum mount_opt) */
 	struct spec_mount m;
 };
 
@@ -237,7 +238,7 @@ static int one_option(struct mount_parse *p, const char *word, struct err *e)
 	return foreign_option(p, word, e);
 }
 
-/* May change OPTIONS. */
+/* Applies all options of the list OPTIONS. Changes OPTIONS. */
 static int all_options(struct mount_parse *p, char *options, struct err *e)
 {
 	char *word;
@@ -371,7 +372,7 @@ static int parse_mount(struct mount_parse *p, enum mount_flag flag, char *text, 
 		*options++ = '\0';
 	if (take_source(p, flag, text, e) < 0)
 		return -1;
-	/* a guest path may hold commas only if options follow: "/a:/b,c:rw" */
+	/* a guest path may hold commas only if options follow, as in "/a:/b,c:rw" */
 	if (!options && *guest == '/' && strchr(guest, ',')) {
 		size_t n = strcspn(guest, ",");
 
@@ -407,7 +408,7 @@ int spec_add_mount(struct spec *s, enum mount_flag flag, const char *value, stru
 	return r;
 }
 
-/* Returns true if S has '=' or ',' or is the name of an option; otherwise S is a size. */
+/* Returns true if S has '=' or ',' or is the name of an option. Any other S is a size. */
 static bool looks_like_options(const char *s)
 {
 	if (strpbrk(s, ",="))

@@ -11,7 +11,8 @@
 #include "spec/grammar.h"
 
 #define ALNUM "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-#define HOSTNAME_KEPT_BYTES 55 /* plus "-" and 8 hex digits: 64 bytes, the kernel's limit */
+/* with "-" and 8 hex digits this makes 64 bytes, the kernel's limit */
+#define HOSTNAME_KEPT_BYTES 55
 
 /* Returns NULL if all characters of NAME are allowed, else a text that says what is wrong. */
 static const char *alphabet_fault(const char *name)

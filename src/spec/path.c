@@ -57,7 +57,7 @@ const char *path_reserved(const char *guest)
 	static const char *const places[] = { "/proc", "/sys", "/dev", "/.msb" };
 
 	if (path_below("/dev/shm", guest))
-		return NULL; /* users may mount a larger /dev/shm */
+		return NULL; /* allowed, because users may want a larger /dev/shm */
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
 		if (path_below(places[i], guest))
 			return places[i];

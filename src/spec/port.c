@@ -10,7 +10,8 @@
 #include "spec/bad.h"
 #include "spec/list.h"
 
-#define PORT_DEFAULT_BIND "127.0.0.1" /* other machines reach a port only if the user gives ADDR */
+/* with this default, other machines reach a port only if the user gives ADDR */
+#define PORT_DEFAULT_BIND "127.0.0.1"
 
 #define BAD(e, value, ...) bad_value(e, "--port", "port", value, __VA_ARGS__)
 

@@ -6,7 +6,8 @@
 #include "base/str.h"
 #include "spec/grammar.h"
 
-/* SIGRTMIN of glibc, which most programs in a sandbox use. We may link musl, whose SIGRTMIN is 35. */
+/* SIGRTMIN of glibc, because most programs in a sandbox use glibc. We do not use our own SIGRTMIN:
+ * we may be linked with musl, whose SIGRTMIN is 35. */
 #define RTMIN_OF_GUESTS 34
 #define SIGNAL_MAX 64
 

@@ -2,9 +2,9 @@
  * The configuration that a user wants a sandbox to have.
  *
  * A struct spec owns everything to which it points. It is filled from defaults, configuration files
- * and flags, and is validated once. It is written to the sandbox's record as JSON (the object
- * `config` of `inspect`), and the supervisor reads it from there. All values in a spec are parsed
- * and checked.
+ * and flags, and is validated once. Then it is written to the sandbox's record as JSON (the object
+ * `config` of `inspect`), and the supervisor reads it from the record. All values in a spec are
+ * parsed and checked.
  */
 #pragma once
 
@@ -28,11 +28,12 @@
 /* 1 EiB; the number of bytes fits into a signed 64-bit number */
 #define SPEC_SIZE_MAX_MIB (1ll << 40)
 #define SPEC_PIDS_MAX (4u << 20) /* the kernel's PID_MAX_LIMIT */
-/* a server mounts hundreds of skills; each mount needs two descriptors during a start */
+/* large, because a server mounts hundreds of skills; not larger, because each mount needs two
+ * descriptors during a start */
 #define SPEC_MOUNTS_MAX 512u
 /* the largest id that exists in every sandbox, however its ids are mapped */
 #define SPEC_OWNER_MAX 65534u
-/* writable directories of a read-only root; the Box server uses six */
+/* limit for the writable directories of a read-only root; the Box server uses six */
 #define SPEC_WRITABLE_MAX 32u
 #define SPEC_GUEST_PATH_MAX_BYTES 4095u /* the kernel's PATH_MAX without the terminator */
 #define SPEC_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -52,13 +53,13 @@ enum spec_root_disk_kind { ROOT_DISK_MANAGED, ROOT_DISK_TMPFS, ROOT_DISK_FLAT, R
 
 struct spec_root_disk {
 	enum spec_root_disk_kind kind;
-	/* the user asked for the size; a start fails if the size cannot be enforced */
+	/* the user asked for this size, so a start fails if the size cannot be enforced */
 	bool explicit;
 	bool configured;   /* the size comes from config.json; it is enforced only if possible */
 	bool asked;        /* the user named a root disk for this sandbox; not in records */
 	bool on_disk;      /* the layer is never in memory, even if the sandbox is ephemeral */
-	uint64_t size_mib; /* 0 for the kind's default */
-	char *path;        /* ROOT_DISK_PATH */
+	uint64_t size_mib; /* 0 means the default size of this kind */
+	char *path;        /* only for ROOT_DISK_PATH */
 	struct identity identity; /* identity of `path` */
 	char *format;
 	char *fstype;
@@ -68,14 +69,16 @@ struct spec_root_disk {
 struct spec_image {
 	enum spec_image_kind kind;
 	char *reference; /* as the user wrote it; for IMAGE_DIR and IMAGE_DISK, an absolute path */
-	bool cow;        /* IMAGE_DIR: the user wrote ",cow", or the record says copy-on-write */
-	struct identity identity; /* identity of that path */
+	/* for IMAGE_DIR: the user wrote ",cow", or the record says copy-on-write */
+	bool cow;
+	struct identity identity; /* identity of the path in `reference` */
 	struct spec_root_disk root_disk;
-	char *manifest_digest; /* IMAGE_OCI, once resolved */
+	char *manifest_digest; /* for IMAGE_OCI, once the reference is resolved */
 };
 
-/* Returns true if the sandbox works in the directory of the user itself. Otherwise the directory is a read-only layer
- * below the sandbox's own layer, as the layers of other images are. A root disk asks for such a layer. */
+/* Returns true if the image is a directory of the user and the sandbox changes this directory
+ * itself. With ",cow" or a root disk, the directory is a read-only layer below the sandbox's own
+ * layer, like the layers of other images. */
 static inline bool spec_image_in_place(const struct spec_image *i)
 {
 	return i->kind == IMAGE_DIR && !i->cow && !i->root_disk.asked;
@@ -98,17 +101,16 @@ struct spec_mount {
 	enum spec_want want;
 	bool readonly, noexec, nosuid, nodev;
 	uint64_t size_mib;  /* for a tmpfs and for disk volumes; 0 means the default */
-	uint64_t quota_mib; /* 0 for no quota */
+	uint64_t quota_mib; /* 0 means no quota */
 	bool has_owner;
 	uint32_t uid, gid;
 	enum spec_stat_virt stat_virt;
 	bool stat_virt_set;
 	bool host_perms_set, host_perms_mirror;
 	bool follow_root_symlinks;
-	bool kind_disk,
-		/* the user wrote kind=disk or kind=dir for a named volume; if both are false, any kind of volume
-		 * is taken */
-		kind_dir;
+	/* the user wrote kind=disk or kind=dir for a named volume; if both are false, the volume
+	 * may be of any kind */
+	bool kind_disk, kind_dir;
 	char *format, *fstype;
 	/* the first words of messages about the mount: "--volume: bad mount 'A:B'"; NULL in
 	 * records */
@@ -140,12 +142,14 @@ struct spec_script {
 struct spec_patch {
 	char *op; /* "copy" "copy_file" "copy_dir" "mkdir" "remove" */
 	char *source, *path;
-	char *name;               /* last component of the source, before links were followed */
+	/* the last component of the source as the user wrote it, before links were followed */
+	char *name;
 	struct identity identity; /* identity of the source; never in a record */
 };
 
-/* The user who works in the sandbox, by the ids that the user has in the sandbox. Files of shared directories
- * belong to this user. A record keeps the ids, because the sandbox's /etc/passwd may change. */
+/* The user who works in the sandbox, with the ids that this user has inside. In the sandbox, the
+ * files of shared directories belong to this user. A record keeps the ids, because the sandbox's
+ * /etc/passwd may change. */
 struct spec_owner {
 	bool set; /* false means root */
 	uint32_t uid, gid;
@@ -160,14 +164,15 @@ struct spec {
 	uint32_t cpu_milli, max_cpu_milli; /* thousandths of a CPU */
 	uint64_t memory_mib, max_memory_mib;
 	uint64_t pids_limit;
-	/* the user set this limit; a start fails if it cannot be enforced */
+	/* the user set this limit, so a start fails if the limit cannot be enforced */
 	bool cpus_set, memory_set, pids_set;
-	/* a start does not fail if a limit cannot be enforced; `inspect` shows such limits */
+	/* if a limit cannot be enforced, the start does not fail, and `inspect` shows the limit */
 	bool soft_limits;
 
 	bool read_only; /* the root is read-only */
-	/* directories of the sandbox's own layer that stay writable; they are made if they are missing. The paths
-	 * are absolute and normalised, and no directory is below another one. */
+	/* Directories that stay writable if the root is read-only. They are in the sandbox's own
+	 * layer and are made if they are missing. The paths are absolute and normalised, and no
+	 * directory is below another one. */
 	struct strv writable;
 	struct spec_mount *mount;
 	size_t n_mounts;
@@ -192,7 +197,7 @@ struct spec {
 	char *shell;   /* NULL means SPEC_DEFAULT_SHELL */
 	char *user;    /* NULL means root */
 	struct spec_owner owner;
-	char *hostname; /* NULL means that it is made from the sandbox's name */
+	char *hostname; /* NULL means a hostname that is made from the sandbox's name */
 	char *stop_signal;
 	enum spec_pull pull;
 	char *log_level;
@@ -204,12 +209,13 @@ struct spec {
 
 	uint64_t max_duration_s, idle_timeout_s;
 
-	bool net_enabled; /* false for loopback only */
+	bool net_enabled; /* false means that only loopback works */
 	uint32_t max_connections;
-	/* the members `policy`, `dns` and `interface`, as policy/ wrote them */
+	/* the other members of `network`, such as `policy`, `dns` and `interface`, as policy/ wrote
+	 * them */
 	struct json_doc *net_extra_doc;
 	bool log_disabled;
-	bool shell_fallback; /* if the image has no bash, the sandbox gets one */
+	bool shell_fallback; /* if the image has no bash, the sandbox gets a bash */
 	uint32_t metrics_interval_ms;
 	bool metrics_disabled;
 };
@@ -232,21 +238,22 @@ void spec_mount_done(struct spec_mount *m);
 /* Returns true if the mount *M shows a directory or a file of the host, or a named volume that is a directory. */
 bool spec_mount_is_shared(const struct spec_mount *m);
 /* Returns the index of the mount that holds the mount point of mount number I. If several mounts
- * are above it, the innermost counts. Returns SIZE_MAX if there is none. */
+ * are above this mount point, returns the innermost. If no mount is above it, returns SIZE_MAX. */
 size_t spec_mount_above(const struct spec *s, size_t i);
 
-/* Checks rules that concern several flags: an image must be given, and no maximum may be below its
- * value. */
+/* Checks rules that no single flag can check: an image must be given, and max_cpu_milli and
+ * max_memory_mib must not be below cpu_milli and memory_mib. */
 MUST_USE int spec_validate(const struct spec *s, struct err *e);
 /* Checks only the writable directories of a read-only root. */
 MUST_USE int spec_check_writable(const struct spec *s, struct err *e);
 /* Looks up every host path of the spec once. The paths become canonical. The identity of a path
- * says which file or directory the path means from now on. If an identity is already known, the
- * path must lead to that file or directory. Fails if one of them is not of the required kind. After
- * a failure *RET_MOUNT is the number of the mount that caused it (1 is the first), or 0 if it was
- * no mount. */
+ * says which file or directory the path means from now on. If the identity of a path is already
+ * known, the path must lead to that file or directory. Fails if a file or directory is not of the
+ * required kind. After a failure *RET_MOUNT is the number of the mount that caused the failure (1
+ * is the first), or 0 if no mount caused it. */
 MUST_USE int spec_hold_sources(struct spec *s, size_t *ret_mount, struct err *e);
-/* These do the same for the path of one mount, and for an image that is a path. */
+/* These do the same as spec_hold_sources() for the path of one mount, and for an image that is a
+ * path. */
 MUST_USE int spec_hold_mount(struct spec_mount *m, struct err *e);
 MUST_USE int spec_hold_image(struct spec_image *i, struct err *e);
 
@@ -264,6 +271,6 @@ MUST_USE int spec_read_json(const struct json_value *v, struct spec *s, struct e
 MUST_USE int spec_check_name(const char *what, const char *name, struct err *e);
 /* Returns "msb-" and 8 random hex digits. */
 char *spec_random_name(void);
-/* Writes NAME to OUT if it has at most 64 bytes. Otherwise writes its first 55 bytes, "-" and 8 hex digits of its
- * SHA-256. */
+/* Writes the hostname for the sandbox NAME to OUT. If NAME has at most 64 bytes, this is NAME.
+ * Otherwise it is the first 55 bytes of NAME, "-" and 8 hex digits of NAME's SHA-256. */
 void spec_default_hostname(const char *name, char out[SPEC_HOSTNAME_MAX_BYTES + 1]);

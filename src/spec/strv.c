@@ -6,7 +6,8 @@
 
 void strv_add(struct strv *l, const char *s)
 {
-	l->v = xreallocarray(l->v, l->n + 2, sizeof(*l->v)); /* one slot is for the terminator */
+	/* one slot is for the new string, and one is for the terminator */
+	l->v = xreallocarray(l->v, l->n + 2, sizeof(*l->v));
 	l->v[l->n++] = xstrdup(s);
 	l->v[l->n] = NULL;
 }

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "spec/bad.h"
 
-/* Removes the directories below PATH from L. */
+/* Removes PATH and the directories below PATH from L. */
 static void forget_below(struct strv *l, const char *path)
 {
 	size_t n = 0;
@@ -41,7 +41,9 @@ int spec_add_writable(struct spec *s, const char *flag, const char *value, struc
 		return 0; /* /dev/shm is always writable */
 	for (size_t i = 0; i < s->writable.n; i++)
 		if (path_below(s->writable.v[i], path))
-			return 0; /* a directory above it is writable */
+			/* nothing to add: PATH is, or lies in, a directory that is already
+			 * writable */
+			return 0;
 	forget_below(&s->writable, path);
 	if (s->writable.n >= SPEC_WRITABLE_MAX)
 		return err_set(e, ERR_LIMIT, "%s: more than %u places", flag, SPEC_WRITABLE_MAX);

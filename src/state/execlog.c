@@ -14,9 +14,9 @@
 #include "base/json.h"
 #include "base/str.h"
 
-#define LINE_MAX_BYTES (1u << 20) /* a 64 KiB chunk with every byte escaped, and some room */
-/* The file is checked after this many entries, or earlier after this many bytes: 32 entries can be
- * larger than the whole file may be. */
+#define LINE_MAX_BYTES (1u << 20) /* enough for a chunk of 64 KiB with every byte escaped */
+/* We check whether the file is full after this many entries, or earlier after this many bytes,
+ * because 32 entries can be larger than the whole file may be. */
 #define CHECK_ENTRIES 32
 #define CHECK_BYTES (512u << 10)
 
@@ -42,7 +42,8 @@ void execlog_open(struct execlog *l, int record_dir)
 static void open_files(struct execlog *l)
 {
 	l->dir = openat(l->record, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	/* the first writer, a client or the supervisor, makes the directory */
+	/* the first process that writes to the log, a client or the supervisor, makes the
+	 * directory */
 	if (l->dir < 0 && errno == ENOENT &&
 	    (mkdirat(l->record, "logs", 0700) == 0 || errno == EEXIST))
 		l->dir = openat(l->record, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -68,7 +69,9 @@ void execlog_rotate(int logs_dir, const char *file)
 	lock = openat(logs_dir, EXECLOG_ROTATE_LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 		      0600);
 	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
-		return; /* another process rotates or reads the file; the next check tries again */
+		/* another process holds the lock, to rotate or to read the file; the next check
+		 * tries again */
+		return;
 	if (fstatat(logs_dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size < EXECLOG_MAX_BYTES)
 		return;
 	for (unsigned i = EXECLOG_OLD_FILES; i > 0; i--) {

@@ -31,9 +31,10 @@
 /* the marker holds the escaped path and the identity of each place */
 #define MARKER_MAX_BYTES (4096u + HOME_PLACES_MAX * (PATH_MAX * 2u + 1024u))
 #define PLACE_WORD "place "
-#define LISTEN_BACKLOG 1024 /* clients that wait until pid 1 accepts them */
+#define LISTEN_BACKLOG 1024 /* the number of clients that can wait until pid 1 accepts them */
 
-/* Takes the path from the environment, or builds it in JOINED. */
+/* Returns the path of the home: the value of CORDON_HOME or MSB_HOME, or a path that is built in
+ * JOINED. */
 static const char *wanted_path(char joined[PATH_MAX], struct err *e)
 {
 	const char *home = getenv("CORDON_HOME");
@@ -68,8 +69,9 @@ static bool is_empty(int fd, const char *name)
 	return d && !dir_next(d);
 }
 
-/* Returns true for an entry that a new home may have: the configuration, which users may write before the first
- * command, or an empty directory that another command makes while it adopts the home. */
+/* Returns true for an entry that a new home may already have. This is the configuration, which
+ * users may write before the first command, or an empty directory, because another command may be
+ * adopting the home right now. */
 static bool is_known(int fd, const char *name)
 {
 	if (strcmp(name, "config.json") == 0)
@@ -88,7 +90,8 @@ static bool is_fresh(int fd)
 
 	while (fresh && (entry = dir_next(d)))
 		fresh = is_known(fd, entry->d_name);
-	/* a directory with a marker is a home: another command may have adopted it meanwhile and added files */
+	/* if there is a marker now, another command has adopted the home meanwhile and may have
+	 * added files */
 	return fresh || faccessat(fd, MARKER, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -117,7 +120,7 @@ static void spread(int fd, const char *dir)
 	IGNORE(ioctl(one, FS_IOC_SETFLAGS, &flags)); /* without the flag, ext4 is only slower */
 }
 
-/* After a failure, returns false and sets errno. */
+/* Makes the directory DIR in the home. After a failure, returns false and sets errno. */
 static bool make_part(int fd, const char *dir)
 {
 	if (mkdirat(fd, dir, 0700) < 0)
@@ -150,7 +153,8 @@ static const char *const served_words[] = {
 	[HOME_SERVED_ALL] = "layers by fuse-overlayfs: Linux ",
 };
 
-/* Ignores a note that names another kernel release, because this kernel may be able to mount the layers itself. */
+/* Reads the second line of the marker file. Ignores a text that names another kernel release,
+ * because this kernel may be able to mount the layers itself. */
 static enum home_served read_served(const char *line)
 {
 	struct utsname u;
@@ -162,8 +166,8 @@ static enum home_served read_served(const char *line)
 	return HOME_SERVED_NOTHING;
 }
 
-/* Each further line is "place " and an object with name, path and identity. A line that begins with another word is
- * from a newer cordon and is ignored. */
+/* Reads a line after the second. It is "place " and an object with name, path and identity. A line
+ * that begins with another word is from a newer cordon and is ignored. */
 static void read_place(struct home *h, const char *line)
 {
 	AUTO_JSON doc = NULL;
@@ -199,9 +203,9 @@ static void write_place(struct buf *text, const char *name, const char *path,
 	buf_add_char(text, '\n');
 }
 
-/* Reads the contents TEXT of the marker file, and cuts TEXT into lines. A newer format is refused, because its
- * contents may mean something else. An empty marker file is no error, because another command is still writing
- * it. */
+/* Reads the contents TEXT of the marker file, and cuts TEXT into lines. Refuses a newer format,
+ * because its contents may mean something else. An empty marker file is no error: another command
+ * has made the file and is about to write it. */
 static int check_format(struct home *h, const char *path, char *text, struct err *e)
 {
 	char *served, *rest = text;
@@ -238,8 +242,8 @@ static int read_marker(struct home *h, const char *path, int marker, struct err 
 	return check_format(h, path, text, e);
 }
 
-/* Writes the marker file again. If SERVED is not NULL, the file gets this value. If PLACE is not NULL, it replaces
- * the old place of the same name. */
+/* Writes the marker file again. If SERVED is not NULL, the second line gets the value *SERVED. If
+ * PLACE is not NULL, *PLACE replaces the old place of the same name, or is added. */
 static int rewrite(const struct home *h, const enum home_served *served,
 		   const struct home_place *place, struct err *e)
 {
@@ -311,8 +315,8 @@ static int check_ours(struct home *h, const char *path, int fd, struct err *e)
 
 /* --- parts that live elsewhere --------------------------------------------------------------- */
 
-/* Returns true if the owner of the directory PATH has marked it as a new place. places_apply() will note the
- * place. */
+/* Returns true if PATH is a directory of ours with the file HOME_PLACE_MARK: the user has marked it
+ * as the new place. places_apply() will put the place into the marker file. */
 static bool is_meant(const char *path)
 {
 	struct identity unknown = { 0 };
@@ -326,8 +330,9 @@ static bool is_meant(const char *path)
 	       S_ISREG(mark.st_mode) && mark.st_size == 0;
 }
 
-/* Checks that the link in the home still leads to the directory to which it led when it was made. A link that leads
- * to another path is no error: an older cordon made it, or a move was interrupted. */
+/* Checks that the link P->name in the home still leads to the directory to which it led when the
+ * link was made. If the link has another path than P->path, this is no error: an older cordon made
+ * the link, or a move was interrupted. */
 static int check_place(const struct home *h, struct home_place *p, struct err *e)
 {
 	char target[PATH_MAX];
@@ -339,7 +344,8 @@ static int check_place(const struct home *h, struct home_place *p, struct err *e
 	p->held = identity_open(p->path, &p->identity, &fd, e) == 0;
 	if (p->held)
 		return 0;
-	/* if the target is missing or not readable, the command that needs this part will report it */
+	/* if the directory is missing or not readable, the command that needs it will report the
+	 * error */
 	if (e->code != ERR_DENIED || is_meant(p->path))
 		return 0;
 	err_wrap(e, "'%s/%s' is not the directory that it was", h->path, p->name);
@@ -370,7 +376,7 @@ int home_open(struct home *h, struct err *e)
 	path = wanted_path(joined, e);
 	if (!path)
 		return -1;
-	/* not open(): in musl it makes a second system call to set close-on-exec */
+	/* we avoid open(), because in musl it makes a second system call to set close-on-exec */
 	fd = openat(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
 		if (path_make(path, e) < 0) {
@@ -418,8 +424,8 @@ void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BY
 	char tag[HOME_ID_BYTES];
 	struct stat st = { 0 };
 
-	/* the device and the inode are part of the name, because two services may each have their
-	 * own /tmp */
+	/* The device and the inode are part of the text. The path alone is not unique on this
+	 * machine: two services may each have their own /tmp. */
 	IGNORE(fstat(h->fd, &st) < 0);
 	full = xasprintf("%llx:%llx %s/%s", (unsigned long long)st.st_dev,
 			 (unsigned long long)st.st_ino, h->path, name);
@@ -478,7 +484,7 @@ int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e)
 
 	if (mkdirat(h->fd, dir, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "make '%s/%s'", h->path, dir);
-	/* follows our own links (places.h) */
+	/* no O_NOFOLLOW, because DIR may be one of our own links (places.h) */
 	fd = openat(h->fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, errno, "open '%s/%s'", h->path, dir);
@@ -490,7 +496,7 @@ void home_temporary_path(char out[HOME_TEMPORARY_BYTES], const char *folder, con
 {
 	uint64_t tag = 0;
 
-	/* if the tag repeats, making the directory fails with EEXIST */
+	/* if the tag is not unique, no harm is done: making the directory fails with EEXIST */
 	IGNORE(getrandom(&tag, sizeof(tag), 0) < 0);
 	snprintf(out, HOME_TEMPORARY_BYTES, "%s.%s-%016llx", folder, what, (unsigned long long)tag);
 }
@@ -551,6 +557,7 @@ void home_erase_sockets(const struct home *h, const char *name)
 	home_socket_id(name, id);
 	for (size_t i = 0; i < ARRAY_SIZE(socket_kinds); i++) {
 		snprintf(path, sizeof(path), "run/%s.%s", id, socket_kinds[i]);
-		IGNORE(unlinkat(h->fd, path, 0)); /* usually there is no such file */
+		/* fails if there is no such file, which is the usual case */
+		IGNORE(unlinkat(h->fd, path, 0));
 	}
 }

@@ -1,14 +1,15 @@
 /*
  * The home is the directory of all state. This file finds it, checks that it is ours, and names the paths in it.
  *
- * The home is `$CORDON_HOME`, else `$MSB_HOME`, else ~/.cordon. It is recognised by its marker file. A directory that
- * holds other files and no marker is refused, and nothing is written into it. A home has mode 0700 and belongs to one
- * user.
+ * The home is `$CORDON_HOME`, else `$MSB_HOME`, else ~/.cordon. A marker file shows that a
+ * directory is a home. If a directory holds other files and no marker, we refuse it and write
+ * nothing into it. A home has mode 0700 and belongs to one user.
  *
  *   sandboxes/NAME/   the record: config.json, state.json, lock, layers/, logs/
  *   volumes/NAME/     named volumes
  *   cache/            images, the base of image `host`
- *   run/ID.sock       pid 1's socket, run/ID.ctl the supervisor's; ID is a hash of the name
+ *   run/ID.sock       pid 1's socket; ID is a hash of the sandbox's name
+ *   run/ID.ctl        the supervisor's socket
  */
 #pragma once
 
@@ -28,13 +29,13 @@ enum home_served {
 	HOME_SERVED_ALL,
 };
 
-/* A part of the home that is elsewhere (state/places.h). `identity` is the directory for which the link in the home
- * was made. */
+/* A part of the home that is elsewhere (state/places.h). The home has a link to the directory of
+ * this part. `identity` belongs to the directory for which this link was made. */
 #define HOME_PLACES_MAX 4
 struct home_place {
 	char *name, *path;
 	struct identity identity;
-	bool held; /* the link still leads to that directory */
+	bool held; /* the link still leads to the directory of `identity` */
 };
 
 struct home {
@@ -45,8 +46,8 @@ struct home {
 	size_t n_places;
 };
 
-/* Opens the home, and makes it if it is missing. Refuses the home if a part was moved elsewhere, and its link no
- * longer leads to the directory for which the link was made. */
+/* Opens the home, and makes it if it is missing. If the link of a moved part no longer leads to the
+ * directory for which it was made, refuses the home. */
 MUST_USE int home_open(struct home *h, struct err *e);
 void home_done(struct home *h);
 #define AUTO_HOME __attribute__((cleanup(home_done))) struct home
@@ -84,8 +85,9 @@ int home_open_in(const struct home *h, const char *part, const char *rest, int f
  * such a path. */
 void home_temporary_path(char out[HOME_TEMPORARY_BYTES], const char *folder, const char *what);
 
-/* The first connects to the socket run/ID.SUFFIX, the second listens on it. Both also work if the path is longer
- * than a socket address. */
+/* home_connect() connects to the socket run/ID.SUFFIX of the sandbox NAME, and home_listen()
+ * listens on this socket. Both functions also work if the socket's path does not fit into a socket
+ * address. */
 MUST_USE int home_connect(const struct home *h, const char *name, const char *suffix, int *ret_fd);
 MUST_USE int home_listen(const struct home *h, const char *name, const char *suffix, int *ret_fd);
 void home_erase_sockets(const struct home *h, const char *name);

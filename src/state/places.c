@@ -24,7 +24,7 @@
 
 #define MARKER HOME_PLACE_MARK
 #define MARKER_HEAD "cordon place, format 1\n"
-#define MARKER_MAX_BYTES 8192u /* a path and a few words */
+#define MARKER_MAX_BYTES 8192u /* a marker holds a path and a few words */
 
 const char *const places_names[] = { "sandboxes", "volumes", "cache", "secrets", NULL };
 
@@ -77,8 +77,8 @@ static int not_ours(const char *path, const char *why, struct err *e)
 	return err_hint(e, "name a directory that is empty or does not exist");
 }
 
-/* Finds the first entry that is neither the mark nor the lock of an idle volume store. The result is "" if there is
- * no such entry. */
+/* Finds the first entry of the directory NAME, except the mark and the lock file of volumes. Sets
+ * *RET to "" if there is no such entry. */
 static int find_content(int dirfd, const char *name, char **ret)
 {
 	AUTO_DIR d = dir_open(dirfd, name);
@@ -111,8 +111,8 @@ static int read_mark(const struct home *h, int dir, const char *name, enum mark 
 	return 0;
 }
 
-/* The directory PATH becomes the place of the part NAME. It is open as DIR, and the caller has locked it. IN_FORCE
- * is true if the home's link to PATH exists already. */
+/* Makes the directory PATH the place of the part NAME. DIR is a descriptor of this directory, which
+ * the caller has locked. IN_FORCE is true if the home's link to PATH exists already. */
 static int take(const struct home *h, const char *name, const char *path, int dir, bool in_force,
 		struct err *e)
 {
@@ -251,7 +251,7 @@ static int remove_old(const struct home *h, const char *temp, bool release)
 	AUTO_FREE char *lock = xasprintf("%s/.lock", temp);
 	AUTO_FREE char *mark = xasprintf("%s/" MARKER, temp);
 
-	if (release || !is_link(h, temp)) { /* the old directory no longer belongs to this home */
+	if (release || !is_link(h, temp)) { /* from now on the old directory is not ours */
 		IGNORE(unlinkat(h->fd, lock, 0));
 		IGNORE(unlinkat(h->fd, mark, 0));
 	}

@@ -1,13 +1,14 @@
 /*
  * Project quotas. With a project quota the kernel limits the size of all files below one directory.
  *
- * A directory gets the number of a project while it is empty, and all files that are made in it inherit the number.
- * A process in another user namespace can neither avoid the limit nor change it. The file system stores the number
- * in the directory itself, so a record needs no copy. Only root can use project quotas, and only on a file system
- * that is mounted with `prjquota`.
+ * A directory gets the number of a project while it is empty, and all files that are made in it
+ * inherit the number. A process in another user namespace can neither avoid the limit nor change
+ * it. The file system stores the number in the directory itself, so a record needs no copy. Only
+ * root can use project quotas, and only on a file system that is mounted with `prjquota`.
  *
- * Numbers are chosen at random among the unused numbers, and a number is never given to a second directory. So if a
- * command finds a number on what a dead sandbox has left, it may remove the limit of that number.
+ * Numbers are chosen at random among the unused numbers, and a number is never given to a second
+ * directory. So if a command finds a number on the files of a dead sandbox, it can safely remove
+ * the limit of this number.
  */
 #pragma once
 

@@ -14,7 +14,7 @@
  * sign bit. */
 #define RANGE_FIRST 0x70000000u
 #define RELEASE_LOOK 64u /* how many slots range_release() looks at to find the claim */
-#define SLOT_BYTES 4096  /* room for the longest path, and one block of the sparse table */
+#define SLOT_BYTES 4096  /* a slot holds the longest path, and is one block of the sparse table */
 
 /* The two tables have different slots, so a range is never in both tables. */
 static const struct table {
@@ -83,8 +83,8 @@ static int write_slot(int table, uint32_t slot, const char *path)
 	return k < 0 ? -errno : k == (ssize_t)n ? 0 : -ENOSPC;
 }
 
-/* Takes a slot that is ours already, free, or left by a record that is gone. Returns 1 if it took the slot, 0 if
- * another record has it, or -errno. */
+/* Takes the slot SLOT if it is ours already, if it is free, or if its record is gone. Returns 1 if
+ * it took the slot, 0 if another record has the slot, or -errno. */
 static int take_slot(int table, uint32_t slot, const char *record)
 {
 	int r;
@@ -154,7 +154,8 @@ static bool release_in(const struct table *t, int fd, const char *record_path)
 		read_slot(fd, slot, path);
 		if (strcmp(path, record_path) != 0)
 			continue;
-		IGNORE(write_slot(fd, slot, "")); /* a later claim takes a stale slot over */
+		/* if this fails, a later claim takes the slot over */
+		IGNORE(write_slot(fd, slot, ""));
 		return true;
 	}
 	return false;

@@ -22,5 +22,5 @@
 MUST_USE int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct err *e);
 /* Gives back the range that the record holds. */
 void range_release(const char *record_path);
-/* Adds to *F what range_release() needs, for a process that confines itself. */
+/* Adds to *F the files that range_release() needs in a process that has confined itself. */
 MUST_USE int range_keep(struct confine_files *f, struct err *e);

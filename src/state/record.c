@@ -105,7 +105,7 @@ int record_create(const struct home *h, const struct spec *s, int *ret_dir, int 
 		else
 			err_sys(e, errno, "make the record of sandbox '%s'", s->name);
 	}
-	IGNORE(erase_tree(hold, temp + strlen(RECORD_FOLDER))); /* a sweep removes what stays */
+	IGNORE(erase_tree(hold, temp + strlen(RECORD_FOLDER))); /* a sweep removes the rest */
 	return -1;
 }
 
@@ -142,8 +142,8 @@ static int look(const char *name, struct record *r, struct err *e)
 	return 0;
 }
 
-/* The supervisor of an ephemeral sandbox does not write to state.json that the sandbox runs. So we look at the
- * second lock, which is held only during a start. */
+/* The supervisor of an ephemeral sandbox does not write to state.json that the sandbox runs. So we
+ * look at the record's second lock (state/record_lock.h): if nobody holds it, the start is over. */
 static void look_closer(struct record *r)
 {
 	if (r->status == STATUS_STARTING && r->spec.ephemeral && !r->state.booted_once &&

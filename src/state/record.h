@@ -45,6 +45,6 @@ MUST_USE int record_create(const struct home *h, const struct spec *s, int *ret_
 
 /* Returns the spec that the sandbox runs with, or will run with when it starts. */
 const struct spec *record_in_force(const struct record *r);
-/* Returns the port number I of the spec. If the live sandbox has chosen a free host port, the result has that host
- * port. The strings belong to the record. */
+/* Returns the spec's published port with the index I. If the live sandbox has chosen a free host
+ * port, the result has that host port. The strings belong to the record. */
 struct spec_port record_port(const struct record *r, size_t i);

@@ -20,7 +20,7 @@ MUST_USE int record_write_config(int dir, const struct spec *s, uint64_t created
 MUST_USE int record_write_first_config(int dir, const struct spec *s, struct err *e);
 /* Locks the configuration against other writers, until *RET_FD is closed. */
 MUST_USE int record_lock_config(int dir, int *ret_fd, struct err *e);
-/* If S is NULL, removes active.json. */
+/* Writes S to active.json. If S is NULL, removes active.json. */
 MUST_USE int record_write_active(int dir, const struct spec *s, struct err *e);
-/* Also succeeds if there is no active.json. */
+/* Reads active.json. Also succeeds if there is no active.json. */
 MUST_USE int record_read_active(int dir, struct record *ret, struct err *e);

@@ -58,7 +58,8 @@ int record_lock(const struct home *h, const char *name, int dir, int lock, unsig
 	return 0;
 }
 
-/* This lock belongs to the open file, as a lock of flock() does, so the supervisor inherits both locks. */
+/* Takes the second lock, which belongs to the open file, as the first lock (flock) does. So the
+ * supervisor inherits both locks with the open file. */
 void record_start_begins(int lock)
 {
 	/* if this fails, other commands do not wait for our start */

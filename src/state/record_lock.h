@@ -23,8 +23,9 @@ MUST_USE int record_open_lock(const struct home *h, const char *name, int *ret_d
  * record was retired meanwhile. */
 MUST_USE int record_lock(const struct home *h, const char *name, int dir, int lock,
 			 unsigned wait_ms, struct err *e);
-/* Takes the second lock. A command that starts a sandbox calls this before record_lock(), but not after
- * record_create(). The kernel releases the second lock when the process ends. */
+/* Takes the second lock. A command that starts an existing sandbox calls this before record_lock().
+ * For a new sandbox, record_create() takes the second lock itself. The kernel releases the second
+ * lock when the process ends. */
 void record_start_begins(int lock);
 /* Releases the second lock. The supervisor calls this when it accepts connections. */
 void record_start_ends(int lock);

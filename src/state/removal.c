@@ -47,13 +47,14 @@ int record_retire(const struct home *h, const char *name)
 		char other[HOME_TEMPORARY_BYTES];
 
 		home_temporary_path(other, RECORD_FOLDER, "gone");
-		r = renameat(h->fd, path, h->fd, other); /* a sweep erases it */
+		r = renameat(h->fd, path, h->fd, other); /* a sweep erases OTHER */
 	}
 	return r < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Releases the quota of the layer first, because the quota cannot be found once the record is gone. A confined
- * supervisor may not release quotas. It only erases files, and the next command does the rest. */
+/* Releases the quota of the layer first, because the quota cannot be found once the record is gone.
+ * A confined supervisor has no right to release quotas, so it erases only files, and the next
+ * command does the rest. */
 static int erase_record(int dirfd, const char *path)
 {
 	AUTO_FREE char *mark = xasprintf("%s/" RECORD_QUOTA_MARK, path);
@@ -62,7 +63,7 @@ static int erase_record(int dirfd, const char *path)
 
 	if (faccessat(dirfd, mark, F_OK, 0) < 0 || quota_release(dirfd, layer))
 		return erase_tree(dirfd, path);
-	IGNORE(erase_tree(dirfd, upper)); /* erases as much as it can */
+	IGNORE(erase_tree(dirfd, upper)); /* erase at least the files */
 	return -EPERM;
 }
 
@@ -83,17 +84,19 @@ int record_erase(const struct home *h, const char *name, struct err *e)
 	return r < 0 ? err_sys(e, -r, "delete sandbox '%s'", name) : 0;
 }
 
-/* Releases what a retired record holds outside its directory. A killed supervisor leaves sockets, a range of ids and
- * more behind, all named after the sandbox. They are released unless a new sandbox has that name. The exclusive lock
- * keeps a new sandbox from appearing meanwhile. Returns false if the lock is busy; the next sweep tries again. */
+/* Releases what a retired record holds outside its directory: sockets, a range of ids and more, all
+ * named after the sandbox. If a new sandbox has this name, releases nothing. Meanwhile an exclusive
+ * lock on sandboxes/ keeps new sandboxes from appearing. Returns false if another process holds
+ * this lock; the next sweep tries again. */
 static bool release_claims(const struct home *h, int sandboxes, int dir, const char *entry,
 			   record_release *release)
 {
 	AUTO_RECORD r = RECORD_NONE;
 	struct err e;
 
+	/* a record without a name was partly erased, so its claims were released before */
 	if (!release || record_read_config(dir, &r, &e) < 0 || !r.spec.name)
-		return true; /* the record was partly erased, so its claims were released before */
+		return true;
 	if (flock(sandboxes, LOCK_EX | LOCK_NB) < 0)
 		return false;
 	if (faccessat(sandboxes, r.spec.name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) {

@@ -22,12 +22,14 @@ bool record_is_retired(const struct home *h, const char *name, int dir);
 /* Returns true for the record of a sandbox that never ran because its `create` was killed, and for the record of an
  * ephemeral sandbox whose supervisor was killed. The caller holds the lock. */
 bool record_is_leftover(int dir);
-/* Erases the retired record and releases its claims. Fails with ERR_DENIED if files belong to a range of ids, because
- * only a process that has the range can delete them. */
+/* Erases the retired record and releases its claims. Fails with ERR_DENIED if files belong to the
+ * sandbox's range of ids, because only a process with the privilege over this range can delete
+ * them. */
 MUST_USE int record_erase(const struct home *h, const char *name, struct err *e);
 /* A function of this type removes what a killed supervisor left outside the home. ENTRY is the name of the record's
  * directory. */
 typedef void record_release(const struct home *h, const char *entry);
-/* Erases retired and half-made records that no process has locked. RELEASE may be NULL. Returns false if some files
- * belong to a range of ids, so that this process cannot delete them. */
+/* Erases retired and half-made records that no process has locked. RELEASE may be NULL. Returns
+ * false if this process may not delete some files, because they belong to a sandbox's range of
+ * ids. */
 bool record_sweep(const struct home *h, record_release *release);

@@ -2,8 +2,8 @@
  * The file state.json holds the state of a sandbox. The sandbox's supervisor writes the file and replaces it
  * atomically.
  *
- * The file says what was true when it was written. The lock of the record (record_lock.h) says whether the
- * supervisor still lives. record_load() combines both.
+ * The file says what was true when it was written. The lock of the record (record_lock.h) says
+ * whether the supervisor still lives. record_load() combines the file and the lock.
  */
 #pragma once
 
@@ -39,8 +39,8 @@ struct enforcement {
 
 #define ROOT_OVERLAY "overlay"
 #define ROOT_SERVED "fuse-overlayfs"
-#define ROOT_DIRECTORY "directory" /* the root is a directory of the host, used where it is */
-#define ROOT_DISK "disk"           /* the root is a flat disk, used where it is */
+#define ROOT_DIRECTORY "directory" /* the root is a directory of the host itself, not an overlay */
+#define ROOT_DISK "disk"           /* the root is a flat disk itself, not an overlay */
 
 struct state {
 	enum status status; /* as it was last written; record_load() compares it with the lock */

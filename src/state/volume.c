@@ -47,14 +47,16 @@ int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *
 		fd = openat(h->fd, "volumes/.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 			    0600);
 	while (fd < 0 && errno == ENOENT && home_mend(h));
-	/* the holders only check names and rename, so this waits for a short time */
+	/* other processes hold this lock only while they check names and rename, so we do not wait
+	 * long */
 	if (fd < 0 || flock(fd, exclusive ? LOCK_EX : LOCK_SH) < 0)
 		return err_sys(e, errno, "lock '%s/volumes'", h->path);
 	*ret_fd = fd_take(&fd);
 	return 0;
 }
 
-/* Releases the quota first, because it cannot be found afterwards. */
+/* Releases the volume's quota first, because the quota cannot be found once the directory is
+ * gone. */
 static int erase_volume(int dirfd, const char *name)
 {
 	AUTO_FREE char *data = xasprintf("%s/data", name);
@@ -64,7 +66,8 @@ static int erase_volume(int dirfd, const char *name)
 	return erase_tree(dirfd, name);
 }
 
-/* Erases a volume by its temporary name. HOME/volumes may be a link (places.h). */
+/* Erases a volume by its temporary name. First opens HOME/volumes, because it may be a link
+ * (places.h). */
 static int erase_temporary(const struct home *h, const char *temp)
 {
 	AUTO_FD all = openat(h->fd, "volumes", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -172,7 +175,7 @@ int volume_create(const struct home *h, const char *name, const struct volume_fo
 	} else {
 		err_wrap(e, "make volume '%s'", name);
 	}
-	IGNORE(erase_temporary(h, temp)); /* a sweep removes what stays */
+	IGNORE(erase_temporary(h, temp)); /* a sweep removes the rest */
 	return -1;
 }
 
@@ -331,7 +334,7 @@ void volumes_release_quotas(const struct home *h)
 	if (volume_list_load(h, &all, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < all.n; i++)
-		if (all.item[i].kind == VOLUME_DIR) /* a failure does not stop the erasing */
+		if (all.item[i].kind == VOLUME_DIR) /* if this fails, go on */
 			IGNORE(!quota_release(AT_FDCWD, all.item[i].path));
 	volume_list_done(&all);
 }

@@ -27,8 +27,8 @@ struct volume {
 	char *path; /* absolute path of data/ or disk.raw */
 	enum volume_kind kind;
 	uint64_t created_ns;
-	uint64_t size_mib;  /* VOLUME_DISK */
-	uint64_t quota_mib; /* VOLUME_DIR; 0: no quota */
+	uint64_t size_mib;  /* only of VOLUME_DISK */
+	uint64_t quota_mib; /* only of VOLUME_DIR; 0: no quota */
 };
 void volume_done(struct volume *v);
 #define AUTO_VOLUME __attribute__((cleanup(volume_done))) struct volume
@@ -36,9 +36,9 @@ void volume_done(struct volume *v);
 /* Parameters of a new volume. */
 struct volume_form {
 	enum volume_kind kind;
-	uint64_t size_mib; /* VOLUME_DISK */
-	/* VOLUME_DIR; 0 means no quota. volume_create() fails if the host cannot enforce the
-	 * quota. */
+	uint64_t size_mib; /* only of VOLUME_DISK */
+	/* Only of VOLUME_DIR. 0 means no quota. volume_create() fails if the host cannot enforce
+	 * the quota. */
 	uint64_t quota_mib;
 };
 /* Makes a volume; a disk gets a new file system. Fails with ERR_EXISTS "volume already exists: NAME". */
@@ -62,9 +62,10 @@ void volume_list_done(struct volume_list *l);
 
 /* Takes volumes/.lock. *RET_FD holds the lock. */
 MUST_USE int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *e);
-/* Gives the volume a hidden name and erases it, under the exclusive lock. Fails with ERR_BUSY if the record of a
- * sandbox names the volume. Fails with ERR_DENIED if some files belong to a range of ids. In this case the volume
- * is hidden, but not erased. */
+/* Gives the volume a hidden name and erases it, under the exclusive lock. Fails with ERR_BUSY if
+ * the record of a sandbox names the volume. Fails with ERR_DENIED if this process may not delete
+ * some files, because they belong to a sandbox's range of ids. In this case the volume is hidden,
+ * but not erased. */
 MUST_USE int volume_remove(const struct home *h, const char *name, struct err *e);
 /* Removes the quotas of all volumes. Call this before the volumes are erased together with the
  * home. */

@@ -85,12 +85,12 @@ static int save_to_file(const struct options *o, int home_fd, enum save_format f
 		return err_sys(e, errno, "--output: open '%s'", o->output);
 	if (save_images(home_fd, o->arg, o->n_args, format, fd, e) < 0) {
 		if (!direct)
-			IGNORE(unlink(temp)); /* report the first error */
+			IGNORE(unlink(temp)); /* if this fails, still report the first error */
 		return -1;
 	}
 	if (!direct && rename(temp, o->output) < 0) {
 		err_sys(e, errno, "--output: write '%s'", o->output);
-		IGNORE(unlink(temp)); /* report the first error */
+		IGNORE(unlink(temp)); /* if this fails, still report the first error */
 		return -1;
 	}
 	return 0;

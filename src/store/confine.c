@@ -10,7 +10,8 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-/* The parent passes /dev/null where a worker needs no directory. */
+/* Returns true if FD is a directory. If a worker needs no directory, the parent passes /dev/null as
+ * FD. */
 static bool is_directory(int fd)
 {
 	struct stat st;
@@ -18,9 +19,10 @@ static bool is_directory(int fd)
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Landlock restricts how files are opened, but not chown and chmod. So the worker makes DIR_FD its root directory,
- * and sees to it that `..` cannot lead above READ_FD. Both steps fail if an ordinary user's worker has no user
- * namespace. That is harmless: such a worker has no capabilities and cannot change other users' files. */
+/* Landlock restricts how files are opened, but not chown and chmod. So the worker makes DIR_FD its
+ * root directory, and sees to it that `..` cannot lead above READ_FD. If an ordinary user's worker
+ * has no user namespace, both steps fail. This failure is harmless, because the worker has no
+ * capabilities and cannot change other users' files. */
 static int leave_host_root(int dir_fd, int read_fd, struct err *e)
 {
 	int r = is_directory(read_fd) ? confine_enclose(read_fd) : 0;

@@ -13,7 +13,8 @@
 
 #include "base/confine.h"
 
-#define WORKER_MEMORY_MAX_BYTES (1ull << 30) /* zstd's largest usual window is 128 MiB */
+/* enough for zstd, whose largest usual window has 128 MiB */
+#define WORKER_MEMORY_MAX_BYTES (1ull << 30)
 #define WORKER_OPEN_FILES_MAX 64u
 
 /* made from tools/worker.table */

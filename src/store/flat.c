@@ -34,10 +34,10 @@
 #define MIB (1ull << 20)
 #define BUILD_SUFFIX ".flat"
 #define DISK_FILE "disk.raw"
-#define DISK_MIN_MIB 4096u     /* the size of the writable layers of other sandboxes */
+#define DISK_MIN_MIB 4096u     /* the default size of a writable layer */
 #define ENTRY_BYTES 8192u      /* the most that the last block of a file and its metadata take */
-#define DISK_SPARE_MIB 64u     /* journal, tables */
-#define DISK_JOURNAL_MIB 16u   /* mke2fs would take more for 4 GiB */
+#define DISK_SPARE_MIB 64u     /* for the journal and the tables of ext4 */
+#define DISK_JOURNAL_MIB 16u   /* by default, mke2fs takes more for a disk of 4 GiB */
 #define BYTES_PER_INODE 16384u /* the default of mke2fs */
 #define RELEASE_WAIT_NS (30 * NS_PER_SEC)
 #define RETRY_NS (20 * NS_PER_MS)
@@ -48,7 +48,7 @@ struct flat_build {
 	char hex[DIGEST_HEX_CHARS + 1];
 	char name[DIGEST_HEX_CHARS + sizeof(BUILD_SUFFIX)];
 	char *path; /* path of the file, for mke2fs */
-	int dir;    /* locked */
+	int dir;    /* the directory HEX.flat, locked */
 };
 
 static void pause_a_moment(void)
@@ -79,7 +79,8 @@ static int measure(const struct flat_build *w, struct disk_make *ret, uint64_t *
 		if (image_store_layer_info(w->store->home_fd, w->image->layer[i].digest, "", &info,
 					   e) < 0)
 			return -1;
-		/* the file system of the store has small blocks, or compresses */
+		/* if the store's file system has small blocks or compresses, disk_bytes is too
+		 * small for ext4 */
 		if (info.disk_bytes < info.tar_bytes)
 			info.disk_bytes = info.tar_bytes;
 		bytes += info.disk_bytes;
@@ -102,7 +103,8 @@ static int measure(const struct flat_build *w, struct disk_make *ret, uint64_t *
 }
 
 /* Checks that BYTES bytes are free on the host. The file system in the file knows only its own
- * size. If the host's disk were full, it would report this late, as an input/output error. */
+ * size. If the host's disk became full, the file system would report this late, as an input/output
+ * error. */
 static int check_room(const struct flat_build *w, uint64_t bytes, struct err *e)
 {
 	struct statvfs v;
@@ -231,7 +233,7 @@ static int claim(struct flat_build *w, bool *ret_busy, struct err *e)
 static int make_once(struct flat_build *w, struct err *e)
 {
 	bool busy = true;
-	struct err ignored; /* the next writer removes the rest */
+	struct err ignored; /* if removing fails, the next writer removes the rest */
 	int r;
 
 	while (!is_made(w)) {

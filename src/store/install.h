@@ -1,6 +1,6 @@
 /*
- * Makes an image usable after its blobs are in the store. The layers are unpacked, and then a file
- * with the image's name is written to the store, the record of the image.
+ * Makes an image usable after its blobs are in the store. First unpacks the layers. Then writes the
+ * record of the image to the store: a file with the image's name.
  */
 #pragma once
 

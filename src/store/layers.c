@@ -93,7 +93,7 @@ static int claim(const struct layers *l, struct layer_job *j, struct err *e)
 		const struct worker_job job = { "erase", trees[i], -1, -1, fd };
 
 		if (faccessat(fd, trees[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    worker_run(&job, NULL, e) < 0) /* a killed process left this tree */
+		    worker_run(&job, NULL, e) < 0) /* erase what a killed process left */
 			return err_wrap(e, "remove the unfinished layer %s", j->digest);
 	}
 	j->tmp_fd = fd_take(&fd);
@@ -249,7 +249,7 @@ void layers_done(struct layers *l)
 {
 	for (size_t i = 0; i < l->n_jobs; i++) {
 		struct layer_job *j = &l->job[i];
-		struct err ignored; /* the next writer removes what stays */
+		struct err ignored; /* if removing fails, the next writer removes the rest */
 		char name[IMAGE_PATH_BYTES];
 
 		if (j->state == LAYER_RUNNING)

@@ -34,7 +34,7 @@
 
 struct staged {
 	char *name;
-	char *link; /* NULL for a file */
+	char *link; /* target of a link; NULL for a file */
 	bool hard;
 	unsigned number;
 	char digest[DIGEST_BYTES]; /* "" until the file is in the store */
@@ -109,9 +109,9 @@ static int stage(struct load *l, struct err *e)
 	return read_table(l, json_root(reply), e);
 }
 
-/* Resolves the link target TARGET, which begins at the directory of NAME: for the name "a/b" and
- * the target "../c/d" the result is "c/d". Old archives use only links that go up first and then
- * down. */
+/* Resolves the link target TARGET, which is relative to the directory of NAME: for the name "a/b"
+ * and the target "../c/d" the result is "c/d". Handles ".." only at the beginning of TARGET,
+ * because old archives have no other links. */
 static char *resolve_link(const char *name, const char *target)
 {
 	const char *slash = strrchr(name, '/');
@@ -250,8 +250,8 @@ static int adopt_blob(struct load *l, const char *digest, struct err *e)
 	return adopt(l, name, digest, &ignored, e);
 }
 
-/* If the archive has a manifest.json, adds the image's names in it, because index.json cannot hold
- * all of them. */
+/* If the archive has a manifest.json, adds the names that manifest.json gives to the image, because
+ * index.json cannot hold all names of an image. */
 static void add_classic_names(struct load *l, const char *config_digest,
 			      struct image_strings *names)
 {
@@ -269,8 +269,8 @@ static void add_classic_names(struct load *l, const char *config_digest,
 	}
 }
 
-/* Takes the image's name from the index. Prefers ref.name, the user's own spelling, if it names the
- * same image and is not just a tag. */
+/* Takes the image's name from the index. If image_name and ref_name name the same image, takes
+ * ref_name, because it is the user's own spelling. */
 static void add_annotated_name(const struct image_descriptor *d, struct image_strings *names)
 {
 	char full[REFERENCE_KEY_BYTES], key[REFERENCE_KEY_BYTES];
@@ -475,8 +475,9 @@ static int load_staged(struct load *l, struct err *e)
 
 /* --- a plain root file system --------------------------------------------------------------- */
 
-/* Called if the archive could not be read as an image. *E holds the error of that attempt. If this function fails
- * too, *E gets its error. */
+/* Loads the archive as a plain root file system. Called after the archive could not be read as an
+ * image: *E holds the error of that attempt. If there is no tag, or if the archive cannot be read
+ * again, adds a hint to this error. If loading fails later, *E gets the new error. */
 static int load_rootfs(struct load *l, struct err *e)
 {
 	const struct image_strings no_names = { 0 };
@@ -516,7 +517,8 @@ int load_archive(const struct store *store, const struct load_options *o, struct
 	if (check_tags(o, e) < 0 || make_staging(&l, e) < 0)
 		return -1;
 	r = stage(&l, e);
-	/* ERR_LIMIT may mean a root file system: it may have more files and longer names than an image archive */
+	/* after ERR_LIMIT, try a root file system: it may have more files and longer names than an
+	 * image archive */
 	no_image = r < 0 ? e->code == ERR_LIMIT || e->code == ERR_INVALID
 			 : !find_file(&l, "manifest.json", 0) && !find_file(&l, "index.json", 0);
 	if (r == 0)

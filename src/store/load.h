@@ -1,7 +1,7 @@
 /*
- * Loads images from archives. An archive of `docker save` has a manifest.json, and an OCI layout has an index.json.
- * An archive with neither is a plain root file system, if the user gave a tag. An archive is a tar, plain or
- * compressed, in a file or from a pipe.
+ * Loads images from archives. An archive of `docker save` has a manifest.json, and an OCI layout
+ * has an index.json. If an archive has neither of these files and the user gave a tag, the archive
+ * is a plain root file system. An archive is a tar, plain or compressed, in a file or from a pipe.
  */
 #pragma once
 

@@ -2,8 +2,9 @@
  * Merges one layer after the other, each in two passes. The first pass walks through the layer's
  * directories and makes, replaces and removes names in the tree. It enters directories that exist
  * in the layer and in the tree. The second pass sets owners, modes, attributes and times of the
- * layer's directories, because the first pass changes those times. A directory that the layer only
- * implies (IMAGE_IMPLIED_XATTR) keeps its owner, mode, attributes and times.
+ * layer's directories, because the first pass changes the times of directories. If a layer only
+ * implies a directory (IMAGE_IMPLIED_XATTR), the directory keeps the owner, mode, attributes and
+ * times that it has in the tree.
  *
  * A directory is stored as (parent, name) and opened from its parent without following links. The
  * walk is depth first and the last few directories stay open, so a deep tree needs neither many
@@ -38,7 +39,7 @@
 #define LOST_AND_FOUND "lost+found"
 
 struct directory {
-	size_t parent; /* an index; the root is its own parent */
+	size_t parent; /* index in `dir`; the root is its own parent */
 	char *name;
 	bool new; /* no lower layer has this directory */
 };
@@ -50,7 +51,7 @@ struct shared_file {
 	char *name;
 };
 
-#define OPEN_DIRS 16 /* open directories of each tree */
+#define OPEN_DIRS 16 /* how many directories of each tree stay open */
 
 /* A tree and its open directories, the most recently used first. */
 struct side {
@@ -184,7 +185,7 @@ static int copy_xattrs(struct merge *m, int from, int to)
 	return 0;
 }
 
-/* chown clears setuid and file capabilities, so it comes first. */
+/* Copies the owner first, because chown clears setuid and file capabilities. */
 static int copy_attributes(struct merge *m, int from, int to, const struct stat *st)
 {
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };
@@ -409,7 +410,8 @@ static int merge_names(struct merge *m, size_t i, struct err *e)
 	if (open_directory(m, &m->from, i, &from_fd, e) < 0 ||
 	    open_directory(m, &m->to, i, &to_fd, e) < 0)
 		return -1;
-	/* we open both again, because open_directory() may close its descriptors during the walk */
+	/* we open both directories again, because open_directory() may close its descriptors during
+	 * the walk */
 	from = dir_open(from_fd, ".");
 	to = openat(to_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (!from || to < 0)

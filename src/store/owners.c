@@ -15,7 +15,7 @@ static bool run_mapper(const char *program, pid_t pid, uint32_t caller, uint32_t
 	char target[16], own[16], first[16], count[16];
 	const char *argv[] = { program, target, "0", own, "1", "1", first, count, NULL };
 	struct child child;
-	struct err ignored; /* the worker can go on with one id */
+	struct err ignored; /* if this fails, the worker goes on with one id */
 	int status;
 
 	snprintf(target, sizeof(target), "%d", (int)pid);
@@ -29,7 +29,7 @@ static bool run_mapper(const char *program, pid_t pid, uint32_t caller, uint32_t
 bool owners_map(pid_t pid)
 {
 	struct subid ids;
-	struct err ignored; /* the worker can go on with one id */
+	struct err ignored; /* if this fails, the worker goes on with one id */
 
 	return subid_find(getuid(), OWNERS_SUBIDS, &ids, &ignored) == 0 &&
 	       run_mapper("newuidmap", pid, getuid(), ids.uid.start) &&

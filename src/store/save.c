@@ -46,7 +46,8 @@ static int archive_err(struct save *s, struct err *e)
 	return err_set(e, ERR_SYSTEM, "write the archive: %s", why ? why : "unknown reason");
 }
 
-/* Returns true if the blob DIGEST is not in the archive yet. Notes that it is now. */
+/* Returns true if the blob DIGEST is not in the archive yet. Notes DIGEST as written, because the
+ * caller writes the blob next. */
 static bool first_time(struct save *s, const char *digest)
 {
 	for (size_t i = 0; i < s->n_written; i++)
@@ -64,7 +65,7 @@ static int begin_entry(struct save *s, const char *name, unsigned kind, uint64_t
 	int r;
 
 	if (!entry)
-		abort(); /* no memory for a small object: xcalloc() aborts too */
+		abort(); /* out of memory: abort, as xcalloc() does */
 	archive_entry_set_pathname(entry, name);
 	archive_entry_set_filetype(entry, kind);
 	archive_entry_set_perm(entry, kind == AE_IFDIR ? 0755 : 0644);
@@ -297,7 +298,7 @@ static void write_repo_tag(struct json_writer *w, const struct image_record *r)
 		json_str(w, tagged = xasprintf("%s:%s", name, ref.tag));
 }
 
-/* Writes one item for each image, with all references to it that were asked for. */
+/* Writes one item for each image, with all references to this image that the user asked for. */
 static void write_classic_item(struct save *s, size_t first, struct json_writer *w)
 {
 	const struct image_record *r = &s->record[first];

@@ -47,13 +47,14 @@ int store_erase_tmp(const struct store *store, const char *name, struct err *e)
 static void sweep_one(const struct store *store, const char *name)
 {
 	AUTO_FD fd = openat(store->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct err ignored; /* the next writer tries again */
+	struct err ignored; /* if erasing fails, the next writer tries again */
 
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && still_there(store->tmp_fd, name, fd))
 		IGNORE(store_erase_tmp(store, name, &ignored));
 }
 
-/* Removes directories only. Partial blobs stay: a pull resumes them, or `prune` removes them. */
+/* Removes the directories in cache/tmp that no process has locked. Partial blobs stay: a pull
+ * resumes them, or `prune` removes them. */
 static void sweep_tmp(const struct store *store)
 {
 	AUTO_DIR dir = dir_open(store->tmp_fd, ".");
@@ -162,7 +163,7 @@ static int put_file(const struct store *store, const void *p, size_t n, int to_f
 	if (r == 0)
 		r = publish(fd, store->tmp_fd, temp, to_fd, to);
 	if (r < 0)
-		IGNORE(unlinkat(store->tmp_fd, temp, 0)); /* report the first error */
+		IGNORE(unlinkat(store->tmp_fd, temp, 0)); /* the caller reports the first error */
 	return r;
 }
 

@@ -36,7 +36,8 @@ bool store_try_exclusive(const struct store *store);
 void store_done(struct store *store);
 
 bool store_has_blob(const struct store *store, const char *digest, uint64_t size_bytes);
-/* FORM is a name from image_form_name(), or "". */
+/* FORM is "" for the layer with its usual owners, or a name from image_form_name() for the layer
+ * with rotated owners. */
 bool store_has_layer(const struct store *store, const char *digest, const char *form);
 /* Reads a small blob whole and checks its digest. */
 MUST_USE int store_read_blob(const struct store *store, const char *digest, struct buf *b,
@@ -53,8 +54,8 @@ MUST_USE int store_put_record(const struct store *store, const struct image_reco
 /* Removes cache/tmp/NAME. A worker does this, because the files may belong to any id. */
 MUST_USE int store_erase_tmp(const struct store *store, const char *name, struct err *e);
 
-/* A blob that is being fetched. It is hashed as it arrives. If a transfer breaks, the next transfer
- * continues with the part that arrived. */
+/* A blob that is being fetched. We hash the blob while its bytes arrive. If a transfer breaks, the
+ * next transfer continues with the part that arrived. */
 struct blob_part {
 	int fd;
 	struct hash hash;

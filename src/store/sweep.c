@@ -78,7 +78,7 @@ static int collect_live(const struct store *store, struct live *l, struct err *e
 		return -1;
 	for (size_t i = 0; i < u.n; i++) {
 		struct image_record r;
-		/* if an image is gone from the store, no content must stay for it */
+		/* if the image is gone from the store, there is no content to keep for it */
 		struct err ignored;
 
 		if (image_store_find_digest(store->home_fd, u.line[i].digest, &r, &ignored) < 0)
@@ -196,9 +196,10 @@ static bool has_suffix(const char *name, const char *suffix)
 	return n > k && strcmp(name + n - k, suffix) == 0;
 }
 
-/* Removes a base for sandboxes with rotated ids (process/host_image.h), if no running sandbox uses it. The next
- * start of such a sandbox makes the base again. A directory that belongs to another id can be renamed, but not
- * moved to another directory. */
+/* Removes a base for sandboxes with rotated ids (process/host_image.h), if no running sandbox uses
+ * it. The next start of such a sandbox makes the base again. Renames the base before it is erased.
+ * The new name is in the same directory: if the base belongs to another id, we can rename it, but
+ * cannot move it to another directory. */
 static void sweep_base(int host, const char *name)
 {
 	AUTO_FREE char *dead =

@@ -16,9 +16,10 @@
 /* Opens PATH as if ROOT_FD were the root directory, so that absolute links and ".." stay in the
  * tree. Returns a descriptor or -errno. */
 int tree_open(int root_fd, const char *path, int flags);
-/* Opens the directory PATH. Makes the directories of the path that are missing, even if a link leads to a missing
- * directory. New directories have mode 0755 and the mark IMAGE_IMPLIED_XATTR. They belong to root, and ROTATION may
- * give root another id. *RET_MADE counts the new directories. Returns a descriptor or -errno. */
+/* Opens the directory PATH. Makes the directories of the path that are missing, even if a link
+ * leads to a missing directory. New directories have mode 0755 and the mark IMAGE_IMPLIED_XATTR,
+ * and belong to root. ROTATION may give root another id. *RET_MADE counts the new directories.
+ * Returns a descriptor or -errno. */
 int tree_make_path(int root_fd, const char *path, const struct rotation *rotation,
 		   unsigned *ret_made);
 /* Sets one of our own extended attributes. Also succeeds if the file system does not support

@@ -296,7 +296,7 @@ static void set_xattrs(struct unpack *u, int fd, struct archive_entry *entry)
 			u->info.skipped++;
 }
 
-/* chown clears setuid and file capabilities, so it comes first. */
+/* Sets the owner first, because chown clears setuid and file capabilities. */
 static int set_attributes(struct unpack *u, int fd, struct archive_entry *entry,
 			  struct attributes *l)
 {
@@ -549,14 +549,15 @@ static int make_fifo(struct unpack *u, const struct place *p, struct archive_ent
 	if (mknodat(p->parent_fd, p->base, S_IFIFO | 0600, 0) < 0)
 		return entry_err(errno, "make the FIFO", p->path, e);
 	r = set_owner(u, p->parent_fd, p->base, AT_SYMLINK_NOFOLLOW, &l);
-	/* only this worker writes here, so this is the FIFO that we made and not a link */
+	/* only this worker writes to this directory, so this is the FIFO that we made and not a
+	 * link */
 	if (r == 0 && (fchmodat(p->parent_fd, p->base, l.mode, 0) < 0 ||
 		       utimensat(p->parent_fd, p->base, times, AT_SYMLINK_NOFOLLOW) < 0))
 		r = -errno;
 	return r < 0 ? entry_err(-r, "set owner and mode of", p->path, e) : 0;
 }
 
-/* The target is a path from the root of this layer. */
+/* Makes a hard link. RAW_TARGET is a path from the root of this layer. */
 static int make_hard_link(struct unpack *u, const struct place *p, const char *raw_target,
 			  struct err *e)
 {

@@ -219,7 +219,7 @@ static int run_op(const char *op, const char *arg, struct json_writer *reply, st
 	setlocale(LC_CTYPE, "C.UTF-8"); /* otherwise libarchive fails on names beyond ASCII */
 	if (geteuid() != 0 && enter_namespace(&owners, e) < 0)
 		return -1;
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) /* again, because a change of ids clears it */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) /* set it again: a change of ids clears it */
 		return err_sys(e, errno, "make the worker end with its parent");
 	if (confine(WORKER_DIR_FD, STDIN_FILENO, e) < 0)
 		return -1;

@@ -3,8 +3,9 @@
  * arguments `--worker OP` and with the few descriptors that it needs. After its start it can reach
  * nothing but these descriptors (store/confine.h). It answers with one JSON object and exits.
  *
- *   unpack ARG  reads a layer's blob on stdin, writes its tree to DIR/root, answers as layer.json;
- *               ARG is the image's allowance (allowance.h) and the blob's length
+ *   unpack ARG  reads a layer's blob on stdin, writes its tree to DIR/root, answers with
+ *               the contents of layer.json; ARG is the image's allowance (allowance.h) and the
+ *               blob's length
  *   inflate     reads a blob on stdin, writes the plain tar to stdout
  *   stage       reads an archive on stdin, writes its files to DIR/0, DIR/1 …, answers with names
  *   merge ARG   merges the layers ARG of the directory on stdin into DIR
