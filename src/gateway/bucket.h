@@ -1,7 +1,7 @@
 /*
- * A token bucket that limits a rate of traffic. All traffic that has arrived is counted, so the
- * count of tokens may become negative. The sender then waits until the count is positive again. The
- * bucket has no clock; the caller passes the time.
+ * A token bucket that limits a rate of traffic. The bucket counts traffic after it has arrived, so
+ * the count of tokens may become negative. The sender then waits until the count is positive again.
+ * The bucket has no clock; the caller passes the time.
  */
 #pragma once
 

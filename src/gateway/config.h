@@ -8,9 +8,10 @@
  *    "ports":   [{"host_bind": "127.0.0.1", "host_port": 8080, "guest_port": 80, "protocol": "tcp"}],
  *    "uid": 65534, "gid": 65534}
  *
- * `host_addresses` are addresses that no interface of this host has. Packets to them reach this host, because a
- * router translates the addresses. The members `host_addresses`, `ports`, `uid` and `gid` are optional. If the
- * gateway was started as root, it changes to `uid` and `gid` as soon as its ports are bound.
+ * `host_addresses` are addresses that no interface of this host has. Packets to these addresses
+ * still reach this host, because a router translates the addresses. The members `host_addresses`,
+ * `ports`, `uid` and `gid` are optional. If the gateway was started as root, it changes to `uid`
+ * and `gid` as soon as its ports are bound.
  */
 #pragma once
 

@@ -48,8 +48,8 @@ static int set_limit(unsigned resource, rlim_t soft, struct err *e)
 
 static int set_limits(struct err *e)
 {
-	/* enough for the highest `--max-connections`, because the user may raise it while the
-	 * gateway runs */
+	/* allow the highest value of `--max-connections`, because the user may raise the value
+	 * while the gateway runs */
 	rlim_t sockets = POLICY_CONNECTIONS_LIMIT + GATEWAY_SPARE_SOCKETS + RESOLVER_ASKS_MAX +
 			 CONFIG_PORTS_MAX + 64;
 
@@ -59,7 +59,8 @@ static int set_limits(struct err *e)
 	return 0;
 }
 
-/* Gives up all rights on files. On a host without Landlock, only the filter below denies access. */
+/* Gives up all rights on files. On a host without Landlock, only the filter of system calls denies
+ * access to files. */
 static int hide_files(struct err *e)
 {
 	struct confine_files f;

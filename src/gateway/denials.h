@@ -29,6 +29,6 @@ bool denials_add_query(struct denials *d, const struct policy *p, const char *na
 		       struct verdict v, char text[DENIAL_TEXT_BYTES]);
 bool denials_add_answer(struct denials *d, const char *name, const struct addr *a,
 			char text[DENIAL_TEXT_BYTES]);
-/* Reports that WHAT was refused for the reason WHY. No rule refused it. */
+/* Reports that WHAT was refused for the reason WHY, which is not a rule of the policy. */
 bool denials_add_other(struct denials *d, const char *what, const char *why,
 		       char text[DENIAL_TEXT_BYTES]);

@@ -45,9 +45,10 @@ static bool answered_without_asking(struct gateway *g, const struct dns_query *q
 		reply_code(g, q, o, DNS_REFUSED);
 		return true;
 	}
-	/* service records carry addresses that resolved.h would not know. They also carry keys
-	 * with which clients hide the host name from us. A client that gets no such record asks
-	 * for A and AAAA */
+	/* do not forward questions for service records. They carry addresses that our table
+	 * (resolved.h) would not get, and keys with which clients hide the host name from us. A
+	 * client that gets no such record asks for A and AAAA. The answer to AAAA is empty, too, if
+	 * the host could not reach an IPv6 address */
 	if (q->type == DNS_SVCB || q->type == DNS_HTTPS ||
 	    (q->type == DNS_AAAA && !gateway_has_v6_route(g))) {
 		reply_code(g, q, o, DNS_NOERROR);

@@ -178,7 +178,8 @@ static void conn_open(struct dns_tcp *d, const struct packet *p, uint64_t now_ns
 	buf_init(&c->rx, DNS_TCP_QUERY_MAX_BYTES);
 	buf_init(&c->tx, 2 + DNS_MESSAGE_MAX);
 	if (getrandom(&c->una, sizeof(c->una), 0) < 0)
-		/* need not be random, because only the guest itself could use a guess */
+		/* a number that can be guessed is good enough, because only the guest itself could
+		 * abuse it */
 		c->una = (uint32_t)now_ns;
 	c->nxt = c->una + 1;
 	send_segment(d, c, c->una, TCP_SYN | TCP_ACK, NULL, 0);

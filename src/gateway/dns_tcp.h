@@ -1,6 +1,6 @@
 /*
- * A small TCP server that only answers DNS questions. It takes every connection of the guest to port 53, whatever the
- * address is.
+ * A small TCP server that only answers DNS questions. It takes every connection of the guest to
+ * port 53 of any address.
  *
  * libslirp does not get these connections, because it would connect the guest to a real server. The link loses no
  * packets and questions are short. So this implementation of TCP is as small as possible: it accepts only data that

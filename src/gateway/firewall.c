@@ -22,9 +22,9 @@
 #include "gateway/held_flow.h"
 #include "gateway/verdict.h"
 
-#define TRAIN_MSS 32768u /* for links that carry large segments; libslirp's own upper limit */
+#define TRAIN_MSS 32768u /* for links with large segments; libslirp allows no more */
 
-/* Protocols that find other machines, or that resolve names without asking the gateway. Every
+/* Protocols that look for other machines, or that resolve names without asking the gateway. Every
  * policy refuses these protocols. */
 static const struct {
 	enum policy_proto proto;
@@ -45,7 +45,7 @@ static bool is_stack_service(const struct gateway *g, const struct packet *p)
 	       (p->dst_port == BOOTP || p->dst_port == TFTP || p->dst_port == DHCP6);
 }
 
-/* Sends the guest a frame. MSS is as in link_write(). */
+/* Sends the guest a frame. MSS has the same meaning as for link_write(). */
 static void send_frame(struct gateway *g, uint8_t *frame, size_t n, unsigned mss)
 {
 	g->counters.rx_bytes += n;
@@ -179,7 +179,9 @@ static bool may_begin(struct gateway *g, const struct packet *p, bool *ret_minds
 		refuse(g, p);
 		return false;
 	}
-	/* in strict mode refuse the flow, because we would have to find the name in each datagram */
+	/* in strict mode, a flow that a rule about a name allows must show the name. We cannot
+	 * demand this of UDP and ICMP, because most of their packets hold no name. So refuse the
+	 * flow */
 	if (g->policy.strict && f.proto != PROTO_TCP && verdict_is_by_name(g, v)) {
 		refuse_for(g, p, VERDICT_BY_NAME, VERDICT_NO_NAME);
 		return false;
@@ -200,7 +202,7 @@ static struct flow *add_flow(struct gateway *g, const struct flow_key *key)
 	return f;
 }
 
-/* Begins a flow of the guest, or refuses P. *RET_MINDS is as in may_begin(). */
+/* Begins a flow of the guest, or refuses P. *RET_MINDS has the same meaning as for may_begin(). */
 static struct flow *begin_flow(struct gateway *g, const struct packet *p,
 			       const struct flow_key *key, bool *ret_minds)
 {
@@ -274,8 +276,8 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 		if (!f)
 			return;
 	} else if ((p->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && (f->open || p->seq != f->start)) {
-		/* the guest has forgotten this connection and begins a new connection. End the old connection now,
-		 * and judge the next SYN */
+		/* the guest has forgotten this connection and begins a new one. Refuse this SYN and
+		 * end the old connection. The guest will send another SYN, which we judge */
 		refuse(g, p);
 		firewall_end_flow(g, f, p->seq, p->ack);
 		return;
@@ -312,7 +314,8 @@ static void tell_failure(struct gateway *g, const struct flow *f, int error)
 	uint8_t syn[REPLY_MAX_BYTES], answer[REPLY_MAX_BYTES];
 	struct packet p;
 
-	/* both answers refer to the SYN of the guest. The SYN was not kept, so make it again */
+	/* RST and ICMP both refer to the SYN of the guest. The SYN was not kept, so make it
+	 * again */
 	if (error == ETIMEDOUT ||
 	    packet_parse(syn, packet_make_tcp(syn, &ends, &tcp, NULL, 0), &p) != FAULT_NONE)
 		return;
@@ -355,10 +358,11 @@ void firewall_failed_dials(struct gateway *g)
 /* --- when the host's addresses change ------------------------------------------------------------- */
 
 /*
- * Removes UDP conversations that are no longer allowed, so that their next datagram is judged again. An open TCP
- * connection cannot reach the new address of the host, because the kernel resets the connection. But if connect() is
- * still under way, the next SYN could reach the new address. So we shut the socket down, and then the stack resets
- * the guest's connection.
+ * Removes UDP conversations that are no longer allowed, so that their next datagram is judged
+ * again. The address of a flow's peer may now be an address of the host. An open TCP connection to
+ * such an address cannot reach the host, because the kernel resets the connection. But if connect()
+ * is still under way, its next SYN could reach the host. So we shut the socket down, and then the
+ * stack resets the guest's connection.
  */
 void firewall_recheck(struct gateway *g)
 {
@@ -417,8 +421,8 @@ static void icmp4_from_guest(struct gateway *g, struct packet *p)
 	}
 	if (!may_begin(g, p, &minds))
 		return;
-	/* if the host allows no ping sockets, libslirp would send to UDP port 7 instead, and
-	 * policy has not allowed this */
+	/* if the host allows no ping sockets, libslirp would send a datagram to UDP port 7 instead,
+	 * which policy has not allowed */
 	if (!g->can_ping && addr_group_of(&p->dst, &g->host) != GROUP_HOST) {
 		refuse_for(g, p, "ping",
 			   "this host allows no ping sockets (sysctl net.ipv4.ping_group_range)");

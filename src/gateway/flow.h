@@ -23,7 +23,9 @@ struct flow {
 	bool open;        /* the peer has answered */
 	uint64_t last_ns; /* when the last packet passed, in either direction */
 	uint32_t start;   /* TCP: sequence number of the first SYN */
-	int dial; /* TCP: the stack's socket for this connection, or -1; borrowed, and only until `open` is set */
+	/* TCP: the stack's socket for this connection, or -1; borrowed, and valid only until
+	 * `open` is set */
+	int dial;
 	unsigned mss; /* TCP: the largest segment that the guest takes; 0 if unknown */
 	bool guest_fin, host_fin;
 	bool guest_fin_acked, host_fin_acked;
@@ -36,7 +38,7 @@ struct flow {
 #define FLOW_BUCKETS 1024u
 #define FLOW_OPENING_NS (80ull * 1000000000)    /* libslirp gives up a connect after 75 s */
 #define FLOW_TCP_IDLE_NS (9000ull * 1000000000) /* longer than libslirp's keep-alive of two hours */
-#define FLOW_UDP_IDLE_NS (60ull * 1000000000)   /* until the first reply comes */
+#define FLOW_UDP_IDLE_NS (60ull * 1000000000)   /* while no reply has come */
 #define FLOW_UDP_OPEN_NS (180ull * 1000000000)
 #define FLOW_UDP_EVICT_NS \
 	(5ull *           \

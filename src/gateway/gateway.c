@@ -181,8 +181,8 @@ static int turn(struct gateway *g)
 	g->now_ns = clock_mono_ns();
 	if (g->set.fd[SLOT_CONTROL].revents)
 		control_handle(g);
-	/* this must come before anything is sent, because the address of a flow's peer may now
-	 * be an address of the host */
+	/* recheck before anything is sent, because the address of a flow's peer may now be an
+	 * address of the host */
 	if (g->set.fd[SLOT_ROUTES].revents && route_changed(&g->route))
 		firewall_recheck(g);
 	/* this must come before any other call of the stack, because such a call may change the

@@ -1,10 +1,11 @@
 /*
  * The gateway of one sandbox. It does everything between the sandbox's link and the sockets of the host.
  *
- * The firewall parses and judges each frame of the guest. It passes allowed frames to the stack (libslirp) and DNS
- * questions to the resolver, and refuses the rest. Frames that the stack and the resolver make for the guest pass
- * through the firewall, too. The gateway has one thread, which waits in one poll(2). The project's epoll loop would
- * not help, because libslirp has a new list of sockets in each turn.
+ * The firewall parses and judges each frame of the guest. It passes allowed frames to the stack
+ * (libslirp) and DNS questions to the resolver, and refuses the rest. Frames that the stack and the
+ * resolver make for the guest pass through the firewall, too. The gateway has one thread, which
+ * waits in one poll(2). It does not use our epoll loop, because libslirp has a new list of sockets
+ * in each turn.
  */
 #pragma once
 
@@ -23,9 +24,9 @@
 
 #define GATEWAY_BATCH \
 	64u /* the most frames that are read from the link in one turn, so that other work is not delayed */
-#define GATEWAY_RESETS_MAX 256u /* resets that wait for the stack in one turn */
+#define GATEWAY_RESETS_MAX 256u /* the most resets that wait for the stack */
 #define GATEWAY_ECHO_PER_S \
-	50u /* the most echo requests; the stack keeps a socket for each of them for a while */
+	50u /* the most echo requests in a second; the stack keeps a socket for each for a while */
 #define GATEWAY_SPARE_SOCKETS \
 	1024u /* sockets of the stack besides live connections: for UDP, echo and closing connections */
 
@@ -60,7 +61,7 @@ struct gateway {
 	uint64_t v6_checked_ns;
 	uint64_t now_ns; /* the time when this turn began */
 	uint64_t expire_ns;
-	/* TCP resets for the stack, each of which ends a connection in the stack. They are kept,
+	/* TCP resets that end connections in the stack. They wait here until firewall_flush(),
 	 * because the stack must not be called from inside its own callback. */
 	struct {
 		uint8_t frame[80];

@@ -1,11 +1,11 @@
 /*
- * The hold takes the bytes of the guest's segments and acknowledges them in the name of the guest's peer. A name in
- * the bytes is judged as soon as it is complete. From the bytes that may pass we make segments, which we give to the
- * stack.
+ * The hold takes the bytes of the guest's segments and acknowledges them in the name of the guest's
+ * peer. A name in the bytes is judged as soon as it is complete. From the bytes that were judged
+ * and may pass, we make new segments for the stack.
  *
- * When the stack's window opens again, the stack does not tell us. libslirp would send an update
- * only if the window had room for several segments, and our segments are too large for that. So
- * while a hold has bytes that may pass, we ask the stack after each turn in which the stack had
+ * When the stack's window opens again, the stack does not tell us. libslirp would send a window
+ * update only if the window had room for several segments, but our segments are too large for that.
+ * So while a hold has bytes that may pass, we ask the stack after each turn in which the stack had
  * something to do.
  */
 #include "gateway/held_flow.h"
@@ -14,7 +14,7 @@
 #include "gateway/firewall.h"
 #include "gateway/verdict.h"
 
-/* Sends the stack a segment of N bytes that may pass. F may be freed. */
+/* Sends the stack a segment of N bytes that may pass. After this call F may have been freed. */
 static void give(struct gateway *g, struct flow *f, uint8_t flags, size_t n)
 {
 	uint8_t frame[ETH_BYTES + 64 + HOLD_GIVE_MAX_BYTES];
@@ -130,8 +130,8 @@ void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet
 	give(g, f, 0, 0); /* passes the guest's acknowledgement on */
 }
 
-/* Asks the stack how large its window is, because the stack does not tell us when the window
- * grows. F may be freed. */
+/* Asks the stack how large its window is, because the stack does not tell us when the window grows.
+ * After this call F may have been freed. */
 static void probe(struct gateway *g, struct flow *f)
 {
 	struct packet_ends ends = firewall_ends(g, &f->key, true);
@@ -144,8 +144,8 @@ static void probe(struct gateway *g, struct flow *f)
 	stack_input(g->stack, frame, packet_make_tcp(frame, &ends, &tcp, NULL, 0));
 }
 
-/* Gives the stack as many bytes of each hold as its window allows. If the window is closed,
- * calls probe() once in each turn. */
+/* Gives the stack as many bytes of each hold as the stack's window allows. If the window of a flow
+ * is closed, calls probe() once in each turn. */
 void held_flows_go_on(struct gateway *g)
 {
 	g->holds_wait = false;

@@ -4,7 +4,7 @@
 
 #include "gateway/gateway.h"
 
-/* Handles a segment of the guest that is not a SYN. F may be freed. */
+/* Handles a segment of the guest that is not a SYN. After this call F may have been freed. */
 void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet *p);
 /* Continues all holds. Call this when the stack may have taken or acknowledged bytes. Must not
  * be called from inside a callback of the stack. */

@@ -1,11 +1,11 @@
 /*
  * A hold keeps the bytes that a guest sends on a connection until the host names in these bytes are judged.
  *
- * Root in the guest can write segments by hand: out of order, twice with different bytes, or with checksums and
- * acknowledgements that make the stack ignore the copy that we read. So the hold takes each byte once and in order,
- * and acknowledges the byte to the guest. The hold makes new segments from the bytes that were judged, and gives the
- * stack as many bytes as the stack's window allows. Until the hold is over, the stack gets no other data of the
- * guest.
+ * Root in the guest can write segments by hand. They may come out of order, or twice with different
+ * bytes. Their checksum or acknowledgement may make the stack ignore the copy that we have read. So
+ * the hold takes each byte once and in order, and acknowledges the byte to the guest. The hold
+ * makes new segments from the bytes that were judged, and gives the stack as many bytes as the
+ * stack's window allows. Until the hold is over, the stack gets no other data of the guest.
  */
 #pragma once
 
@@ -50,8 +50,8 @@ bool hold_can_give(const struct hold *g);
 bool hold_has_bytes(const struct hold *g);
 bool hold_is_passing(const struct hold *g);
 bool hold_is_unfinished(const struct hold *g);
-/* Returns true if no name can follow and the stack has acknowledged all bytes. The hold can then
- * be freed. */
+/* Returns true if no further name can come and the stack has acknowledged all bytes. The caller can
+ * then free the hold. */
 bool hold_is_over(const struct hold *g);
 
 /* Returns the sequence number of the guest's next byte. */

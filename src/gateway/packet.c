@@ -49,7 +49,7 @@ uint16_t checksum(const void *data, size_t n, uint32_t start)
 		sum += get16(p);
 	if (n)
 		sum += (uint64_t)p[0] << 8;
-	/* these four steps fold the sum of 32-bit words to 16 bits */
+	/* these four steps reduce the sum of 32-bit words to 16 bits */
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
@@ -493,13 +493,13 @@ size_t packet_make_arp(uint8_t out[ARP_FRAME_BYTES], unsigned op, const uint8_t 
 
 size_t packet_make_neighbour(uint8_t out[REPLY_MAX_BYTES], const struct packet_ends *ends)
 {
-	const size_t n = 32; /* advertisement with one option */
+	const size_t n = 32; /* bytes of an advertisement with one option */
 	size_t at = put_ip(out, ends, IP_ICMP6, n);
 	uint8_t *h = out + at;
 
 	memset(h, 0, n);
 	h[0] = ICMP6_NEIGHBOUR_ADVERT;
-	h[4] = 0x60; /* solicited, override */
+	h[4] = 0x60; /* the flags "solicited" and "override" */
 	memcpy(h + 8, ends->src.b, ADDR_V6_BYTES);
 	h[24] = 2, h[25] = 1; /* target link-layer address, one unit of eight bytes */
 	memcpy(h + 26, ends->src_mac, MAC_BYTES);

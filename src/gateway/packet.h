@@ -23,7 +23,7 @@
 
 enum packet_kind { PACKET_ARP, PACKET_TCP, PACKET_UDP, PACKET_ICMP4, PACKET_ICMP6 };
 
-/* Why a frame was refused. The counters have the same names. */
+/* Why a frame was refused. struct counters has one counter for each reason. */
 enum packet_fault {
 	FAULT_NONE,
 	FAULT_SHORT,   /* the frame has fewer bytes than its headers say */
@@ -44,8 +44,8 @@ struct packet {
 	struct addr src, dst;
 	size_t l4; /* offset of the TCP, UDP or ICMP header */
 	size_t data, data_n;
-	uint16_t src_port, dst_port; /* TCP, UDP */
-	uint32_t seq, ack;           /* TCP */
+	uint16_t src_port, dst_port; /* only for TCP and UDP */
+	uint32_t seq, ack;           /* only for TCP */
 	uint16_t window;
 	uint8_t flags;
 	uint8_t icmp_type, icmp_code;

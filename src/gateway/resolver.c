@@ -38,7 +38,7 @@ struct ask {
 	uint16_t id;
 	int fd;
 	size_t poll_index;
-	uint64_t deadline_ns, resend_ns;      /* resend_ns is 0 after the second sending */
+	uint64_t deadline_ns, resend_ns;      /* resend_ns is 0 if no resend is planned */
 	uint8_t out[2 + DNS_QUERY_MAX_BYTES]; /* the length, which TCP needs, then the message */
 	size_t out_n, sent;
 	struct buf in;
@@ -138,7 +138,8 @@ static int add_host(struct resolver *r, const char *host, const char *port, stru
 	return 0;
 }
 
-/* Adds the server TEXT: IP, IP:PORT, [IP]:PORT, HOST or HOST:PORT. Its form was checked before. */
+/* Adds the server TEXT: IP, IP:PORT, [IP]:PORT, HOST or HOST:PORT. The form of TEXT was checked
+ * before. */
 static int add_server(struct resolver *r, const char *text, struct err *e)
 {
 	char host[POLICY_NAMESERVER_BYTES];
@@ -177,8 +178,8 @@ static void add_host_servers(struct resolver *r, int resolv_conf)
 	AUTO_BUF text = BUF_INIT(RESOLV_CONF_MAX_BYTES);
 	struct str rest;
 
-	/* if the host has replaced the file, its path may lead to no file in our namespace. In
-	 * this case read the old file, which the supervisor has opened */
+	/* if the host has replaced resolv.conf, our namespace may have no file at its path. In this
+	 * case read the old file, which the supervisor has opened */
 	if (io_read_file(AT_FDCWD, RESOLV_CONF, &text) < 0 &&
 	    (resolv_conf < 0 || lseek(resolv_conf, 0, SEEK_SET) < 0 ||
 	     io_read_to_end(resolv_conf, &text) < 0))

@@ -20,8 +20,8 @@
 #define RESOLVER_CACHE_MAX_S 300u
 #define RESOLVER_DEAD_NS (30ull * 1000000000) /* a server that timed out is skipped this long */
 
-/* Says where the answer must go. The resolver does not read this struct; it only passes it to
- * the callback. */
+/* Says where the answer must go. The resolver does not read this struct, but passes it on to the
+ * callback. */
 struct dns_origin {
 	bool tcp;
 	struct addr server; /* the address that the guest asked */
@@ -39,12 +39,13 @@ struct resolver;
 struct resolver *resolver_new(resolver_done_fn *done, void *arg);
 void resolver_free(struct resolver *r);
 
-/* Takes the servers from policy, or from /etc/resolv.conf if policy names no server. If policy gives a server by
- * its host name, looks the name up. So this must run before confine(). Fails with ERR_NOT_FOUND if such a name
- * does not resolve. */
+/* Takes the servers from policy, or from /etc/resolv.conf if policy names no server. If policy
+ * gives a server by its host name, looks the name up. So this function must run before confine().
+ * Fails with ERR_NOT_FOUND if such a name does not resolve. */
 MUST_USE int resolver_configure(struct resolver *r, const struct policy *p, int resolv_conf,
 				struct err *e);
-/* Removes the kept answers, because they were judged under another policy. */
+/* Removes the kept answers. Call this when the policy changes, because the answers were judged
+ * under the old policy. */
 void resolver_flush(struct resolver *r);
 
 /* Asks Q. The callback may be called before this function returns. */

@@ -9,10 +9,10 @@
 
 #include "base/cleanup.h"
 
-#define ANSWER_BYTES 4096 /* for one route; the kernel's answers have about 200 bytes */
+#define ANSWER_BYTES 4096 /* enough for one route: the kernel's answers have about 200 bytes */
 #define NEWS_BYTES 16384
 #define NEWS_PER_TURN \
-	64u /* messages in one turn, so that a host whose routes change all the time does not keep us busy */
+	64u /* the most messages in one turn; on some hosts the routes change all the time */
 
 static int open_socket(uint32_t groups)
 {
@@ -26,8 +26,8 @@ static int open_socket(uint32_t groups)
 
 int route_open(struct route *r, struct err *e)
 {
-	/* anycast addresses and local networks appear only as routes, not on an interface. So
-	 * listen for changes of addresses, routes and rules */
+	/* listen for changes of routes and rules too, not only of addresses, because anycast
+	 * addresses and local networks appear only as routes and not on an interface */
 	const int rules[] = { RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE };
 
 	r->ask = open_socket(0);

@@ -18,9 +18,9 @@ struct route {
 };
 
 enum route_kind {
-	ROUTE_OUT,     /* to other machines; or there is no route, and connecting will fail */
-	ROUTE_HOST,    /* to the host's own services */
-	ROUTE_MANY,    /* broadcast, multicast */
+	ROUTE_OUT,     /* to another machine, or there is no route and connect() will fail */
+	ROUTE_HOST,    /* to the host itself */
+	ROUTE_MANY,    /* to many machines: broadcast or multicast */
 	ROUTE_UNKNOWN, /* the kernel did not answer, so nothing is sent */
 };
 

@@ -14,8 +14,9 @@
 
 #define LISTEN_BACKLOG 128 /* libslirp's own value is 1, with which parallel connections get lost */
 #define PUBLISHED_MAX 256u
-#define HEAP_KEPT_BYTES (2 << 20)     /* free memory that the heap keeps */
-#define HEAP_MMAP_MIN_BYTES (1 << 20) /* the stack's allocations are smaller */
+#define HEAP_KEPT_BYTES (2 << 20) /* the heap keeps this much free memory */
+/* malloc() uses mmap() for larger blocks only; the stack allocates smaller ones */
+#define HEAP_MMAP_MIN_BYTES (1 << 20)
 
 struct stack {
 	Slirp *slirp;
@@ -120,8 +121,8 @@ static struct in6_addr in6(const struct addr *a)
 	return r;
 }
 
-/* libslirp learns the guest's address from ARP and neighbour messages. The firewall does not
- * pass such messages of the guest to libslirp. So we make one of each kind here. */
+/* libslirp learns the guest's address from ARP and neighbour messages. The firewall does not pass
+ * such messages of the guest to libslirp. So this function makes one message of each kind. */
 static void introduce_guest(struct stack *s)
 {
 	const struct lease *l = &s->lease;
@@ -300,8 +301,8 @@ static int on_find_listener(int fd, int events, void *opaque)
 	return -1;
 }
 
-/* Finds the descriptor on which libslirp listens, because libslirp does not return it. Before the
- * first frame all its sockets are listeners. */
+/* Finds the descriptor on which libslirp listens, because libslirp does not return this descriptor.
+ * Before the first frame, all sockets of libslirp are listeners. */
 static int find_listener(struct stack *s)
 {
 	uint32_t timeout_ms = UINT32_MAX;

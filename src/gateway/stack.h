@@ -16,7 +16,8 @@ struct stack;
 #define STACK_MTU_PLAIN 1500u
 #define STACK_MTU_TRAIN 65520u /* for a link that carries large segments in one piece */
 
-/* Takes each frame that the stack makes, and may change it in place. Must not call the stack. */
+/* A callback that gets each frame that the stack makes. It may change the frame in place, but must
+ * not call the stack. */
 typedef void stack_output_fn(void *arg, uint8_t *frame, size_t n);
 
 struct stack *stack_new(const struct lease *lease, bool trains, stack_output_fn *to_guest,
@@ -24,7 +25,7 @@ struct stack *stack_new(const struct lease *lease, bool trains, stack_output_fn 
 void stack_free(struct stack *s);
 
 void stack_input(struct stack *s, const uint8_t *frame, size_t n);
-/* Returns the socket that the last input opened, or -1. */
+/* Returns the socket that the last stack_input() opened, or -1. */
 int stack_dialled(const struct stack *s);
 /* Adds the stack's sockets and deadlines to SET. If PAUSED is true, adds only the deadlines. */
 void stack_fill(struct stack *s, struct pollset *set, uint64_t now_ns, bool paused);

@@ -1,6 +1,6 @@
 /*
- * Verdicts on flows. Policy first decides when the kernel has said where a flow leads. It decides
- * again when the guest's bytes show a host name. Each refusal is reported to the supervisor.
+ * Verdicts on flows. Policy decides when the kernel has said where a flow leads. If the guest's
+ * bytes later show a host name, policy decides again. Each refusal is reported to the supervisor.
  */
 #pragma once
 

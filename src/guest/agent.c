@@ -114,7 +114,7 @@ static int remove_path(const struct file_message *m, struct err *e)
 	return r < 0 ? err_sys(e, -r, "remove '%s'", m->path) : 0;
 }
 
-/* Looks at PATH, or at the nearest directory above it that exists. */
+/* Sets *RET to the state of the directory PATH, or of the nearest existing directory above PATH. */
 static int look_above(const char *path, struct statx *ret)
 {
 	AUTO_FREE char *at = xstrdup(path);
@@ -133,8 +133,8 @@ static int look_above(const char *path, struct statx *ret)
 }
 
 /* If the files go into a shared directory, changes to the ids of the user as whom the sandbox's
- * commands run. As root of the sandbox, the agent either could not make files there, or the files
- * would belong to an id that no user of the host has. */
+ * commands run. If the agent stayed root of the sandbox, it could not make files in this directory,
+ * or the files would belong to an id that no user of the host has. */
 static int become_owner(const struct agent_job *j, struct err *e)
 {
 	struct statx root, place;
@@ -157,7 +157,7 @@ int agent_main(const void *arg)
 	struct err e = { 0 }, ignored;
 	int r = -1;
 
-	umask(022); /* affects only parent directories, because all other files get an explicit mode */
+	umask(022); /* only for missing parent directories; all other files get an explicit mode */
 	switch (m->op) {
 	case FILE_GET:
 		r = get(m, &e);

@@ -1,10 +1,12 @@
 /*
- * What pid 1 keeps of background commands (wire/background.h): the last part of their output, how they ended, what
- * they reported, and what LIST shows of them. pid 1 makes an entry before the command starts. The entry stays until a
- * client has got the exit status, but only for a limited time after the end.
+ * What pid 1 keeps of background commands (wire/background.h): the last part of their output, how
+ * they ended, what they reported, and what LIST shows of them. pid 1 makes an entry before the
+ * command starts. The entry stays until a client has got the exit status, but after the command's
+ * end only for a limited time.
  *
- * These functions use no descriptor and no clock; the caller passes the time. They count every byte against the
- * table's pool before they allocate it. So an entry is either complete or refused with ERR_LIMIT.
+ * These functions use no descriptor and no clock; the caller passes the time. Before they allocate
+ * memory, they take the bytes from the table's pool (guest/pool.h). So an entry is either complete
+ * or refused with ERR_LIMIT.
  */
 #pragma once
 
@@ -24,8 +26,9 @@ struct background {
 	struct ring out;
 	struct screen
 		screen; /* the modes of the terminal after all output; all zeros without a terminal */
-	/* The command has a terminal and ends with its client. pid 1 keeps the output in case the client detaches.
-	 * Until then no other client sees the entry, and pid 1 drops the entry when the command ends. */
+	/* The command has a terminal and ends with its client. pid 1 keeps the output in case the
+	 * client detaches. Until the client detaches, no other client sees the entry. If the
+	 * command ends before that, pid 1 drops the entry. */
 	bool hidden;
 	uint64_t sent;    /* all output before this offset was sent to an attached client */
 	bool holds_input; /* BACKGROUND_INPUT_BYTES of the pool are reserved for the command's input */
@@ -56,7 +59,8 @@ struct background_spec {
 	uint64_t began_ns;
 };
 
-/* A hidden entry is refused if fewer than this many entries would stay free for background commands. */
+/* This many entries are only for background commands: a hidden entry is refused if fewer would stay
+ * free. */
 #define BACKGROUND_RESERVED (BACKGROUND_MAX / 2)
 
 /* Makes an entry. Fails with ERR_LIMIT if there are BACKGROUND_MAX entries or the pool has too few bytes left. */
@@ -73,15 +77,15 @@ void background_add(struct background *b, const char *p, size_t n, bool is_error
  * pool has too few bytes left. */
 MUST_USE bool background_hold(struct backgrounds *t, struct background *b);
 void background_let_go(struct backgrounds *t, struct background *b);
-/* Keeps the N bytes at P as the report of B. The caller has already counted them against the
- * pool. B owns the memory after this call. */
+/* Keeps the N bytes at P as the report of B. The caller has already taken N bytes from the pool. B
+ * owns the memory after this call. */
 void background_report(struct backgrounds *t, struct background *b, char *p, size_t n);
 
 /* Records that the command has ended, and how. */
 void background_end(struct background *b, const struct exit_message *end, uint64_t now_ns);
 /* Returns the time at which the next entry must be dropped, or 0 if no entry has such a time. */
 uint64_t backgrounds_due(const struct backgrounds *t);
-/* Drops the entries that no client has fetched in time. */
+/* Drops the entries whose exit status no client has fetched in time. */
 void backgrounds_expire(struct backgrounds *t, uint64_t now_ns);
 
 /* Fills RET from B alone and does not look at the process. The strings in RET belong to B. */

@@ -1,11 +1,11 @@
 /*
- * What pid 1 does before the first command. pid 1 begins as root of the outer namespace, with every
- * capability over that namespace and alone in the sandbox. It makes the payload's namespace, then
- * receives the BOOT message, writes the id maps, gives up capabilities and becomes non-dumpable.
- * The id of pid 1 owns the payload's namespace, so pid 1 may later act on the processes in it.
- * Commands run only after all these steps. To install its own filter, pid 1 needs 40 us. No client
- * shall wait for this, so pid 1 installs the filter while the first command starts, or earlier if
- * no client waits. The payload runs no code before the filter is installed.
+ * What pid 1 does before the first command. When pid 1 begins, it is alone in the sandbox. It is
+ * root of the outer namespace and has every capability over that namespace. It makes the payload's
+ * namespace, then receives the BOOT message, writes the id maps, gives up capabilities and becomes
+ * non-dumpable. The id of pid 1 owns the payload's namespace, so pid 1 may later act on the
+ * processes in it. Commands run only after all these steps. To install its own filter, pid 1 needs
+ * 40 us. No client shall wait for this, so pid 1 installs the filter while the first command
+ * starts, or earlier if no client waits. The payload runs no code before the filter is installed.
  */
 #include "guest/guest.h"
 
@@ -65,11 +65,12 @@ static int receive_boot(struct guest *g, int *fds, unsigned *ret_n_fds, struct e
 	}
 }
 
-/* Makes sure that pid 1 may make groups in PAYLOAD and put commands there. If the supervisor runs as an ordinary
- * user, it owns PAYLOAD and cannot give PAYLOAD to the id of pid 1. In this case pid 1 makes PAYLOAD writable for
- * its own group id. The supervisor can still remove what pid 1 makes. PAYLOAD is a mount of its own, so `..` does
- * not lead out of it. PROCS is the file cgroup.procs of the common parent of PAYLOAD and the group of pid 1. To
- * move a process between these two groups, pid 1 needs write access to PROCS. */
+/* Makes sure that pid 1 may make groups in PAYLOAD and put commands into them. If the supervisor
+ * runs as an ordinary user, it owns PAYLOAD and cannot give PAYLOAD to the id of pid 1. In this
+ * case pid 1 makes PAYLOAD writable for its own group id. The supervisor can still remove what pid
+ * 1 makes. PAYLOAD is a mount of its own, so `..` does not lead out of it. PROCS is the file
+ * cgroup.procs of the common parent of PAYLOAD and the group of pid 1. To move a process between
+ * these two groups, pid 1 needs write access to PROCS. */
 static bool enter_group(int payload, int procs)
 {
 	struct stat st;
@@ -93,13 +94,14 @@ static int take_group(const struct guest *g, const int *fds, unsigned *at)
 	if (payload == GUEST_GROUP_FD && fcntl(payload, F_SETFD, FD_CLOEXEC) < 0)
 		return -1;
 	if (!enter_group(payload, procs))
-		fd_closep(&payload); /* pid 1 marks commands instead (guest/scope.h) */
+		fd_closep(&payload); /* without groups, pid 1 marks commands (guest/scope.h) */
 	return payload;
 }
 
-/* Mounts the views of the sandbox's own control groups, and closes the descriptors of the views. The user may have
- * mounted something else at these places, so no link is followed and no other mount is entered. If a view cannot
- * be mounted, it is left out. Programs then do not see their limits, but the limits still apply. */
+/* Mounts the views of the sandbox's own control groups, and closes the descriptors of the views.
+ * The user may have mounted something else at the paths of the views, so pid 1 follows no link and
+ * enters no other mount. If a view cannot be mounted, it is left out. Programs then do not see
+ * their limits, but the limits still apply. */
 static void show_groups(unsigned kinds, int *fds)
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -128,7 +130,8 @@ static void join_groups(int *tasks, unsigned n)
 	bool know_cpus = n && sched_getaffinity(0, sizeof(cpus), &cpus) == 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		/* if this fails, programs do not find their own process in this group */
+		/* if this fails, programs do not find their own process in the view of this
+		 * group */
 		IGNORE(io_write_all(tasks[i], "0", 1));
 		fd_closep(&tasks[i]);
 	}
@@ -295,8 +298,9 @@ static void raise_own_nofile(void)
 	}
 }
 
-/* Some users of the host may use real-time scheduling and negative nice values. Commands keep these rights only if
- * the sandbox was created with the limits RLIMIT_NICE or RLIMIT_RTPRIO. */
+/* The host allows some users real-time scheduling and negative nice values. Commands keep the first
+ * right only if the sandbox was created with the limit RLIMIT_RTPRIO, and the second only with the
+ * limit RLIMIT_NICE. */
 static void drop_priority_limits(const struct guest *g)
 {
 	static const int resources[] = { RLIMIT_NICE, RLIMIT_RTPRIO };
@@ -308,7 +312,7 @@ static void drop_priority_limits(const struct guest *g)
 		for (size_t k = 0; k < g->boot.n_rlimits; k++)
 			wanted |= g->boot.rlimit[k].resource == (uint32_t)resources[i];
 		if (!wanted)
-			IGNORE(setrlimit(resources[i], &none)); /* lowering always works */
+			IGNORE(setrlimit(resources[i], &none)); /* everyone may lower a limit */
 	}
 }
 
@@ -340,7 +344,7 @@ int guest_boot(struct guest *g, struct err *e)
 	if (map_inner_namespace(g, &holder, e) < 0 || start_deputy(g, e) < 0 ||
 	    drop_privileges(g, e) < 0 || engage_deputy(g, e) < 0)
 		return -1;
-	/* this comes last, because a change of credentials clears the setting */
+	/* set this last, because the kernel clears it when pid 1 changes its ids or capabilities */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return err_sys(e, errno, "follow the supervisor's death");
 	return 0;

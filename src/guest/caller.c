@@ -8,8 +8,8 @@
 
 /* --- /proc/TID/status ------------------------------------------------------------------------ */
 
-/* Finds the line that begins with NAME and returns the rest of it. No program name can look like such a line, because the
- * kernel escapes line ends in names. */
+/* Finds the line of TEXT that begins with NAME, and sets *RET to the rest of the line. No program
+ * name can look like such a line, because the kernel escapes line ends in names. */
 static bool find_line(struct str text, const char *name, struct str *ret)
 {
 	while (text.n) {
@@ -101,7 +101,7 @@ static int capabilities(struct str text, uint64_t *ret)
 
 int caller_parse(struct str status, struct caller *ret)
 {
-	enum { FS_COLUMN = 3 }; /* the columns are real, effective, saved, file system */
+	enum { FS_COLUMN = 3 }; /* the columns: real, effective, saved and file system id */
 	uint32_t tgid = 0;
 	int r = number(status, "Tgid:", 0, &tgid);
 

@@ -9,13 +9,13 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define CALLER_GROUPS_MAX 4096    /* 16 KiB; a thread with more groups is refused */
+#define CALLER_GROUPS_MAX 4096    /* the array takes 16 KiB; a thread with more groups is refused */
 #define CALLER_STATUS_BYTES 65536 /* the longest /proc/TID/status with CALLER_GROUPS_MAX groups */
-#define CALLER_LINK_BYTES 64      /* "TGID/task/TID/fd/N" */
+#define CALLER_LINK_BYTES 64      /* enough for "TGID/task/TID/fd/N" */
 
 struct caller {
 	pid_t tid, tgid;
-	uint32_t uid, gid;     /* fsuid and fsgid, which the kernel checks for files */
+	uint32_t uid, gid;     /* fsuid and fsgid, with which the kernel checks access to files */
 	uint64_t capabilities; /* effective capabilities */
 	uint32_t group[CALLER_GROUPS_MAX];
 	size_t n_groups;

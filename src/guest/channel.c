@@ -46,7 +46,7 @@ void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_
 	frame_put(&g->channel_out, type, flags, stream, p, n);
 	if (buf_failed(&g->channel_out)) {
 		if (type != FRAME_LOG)
-			_exit(1); /* the supervisor must not wait for a message that never comes */
+			_exit(1); /* otherwise the supervisor would wait for ever */
 		g->channel_out.n = before;
 		g->channel_out.failed = false;
 		g->channel_dropped = true;
@@ -54,8 +54,9 @@ void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_
 	flush(g);
 }
 
-/* Never blocks, and the queue never grows beyond its limit. If the supervisor is slower than the output, records
- * are lost, and a marker in the log says so. */
+/* Sends output for the log to the supervisor. Never blocks, and never lets the queue grow beyond
+ * its limit. If the supervisor is slower than the output, records are lost, and a marker in the log
+ * says so. */
 void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, size_t n)
 {
 	static const char marker[] = "\n[output lost: the log was slower than the command]\n";
@@ -81,7 +82,7 @@ static void shut_down(struct guest *g, struct str body)
 	sessions_cancel(g);
 	scopes_end(&g->scopes);
 	kill(-1, (int)signal);
-	kill(-1, SIGCONT); /* a stopped process handles the signal only when it continues */
+	kill(-1, SIGCONT); /* a stopped process gets the signal when it continues */
 	sessions_reap(g);
 }
 

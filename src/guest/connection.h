@@ -4,8 +4,9 @@
 
 #include "guest/guest.h"
 
-/* If more bytes than this are queued for a client, pid 1 handles no request of the client until it has read them.
- * A single answer may be longer; the largest answer carries a state blob of 4 MiB. */
+/* If more bytes than this are queued for a client, pid 1 handles no request of the client until the
+ * client has read them. A single answer may be longer; the largest answer carries a state blob of 4
+ * MiB. */
 #define CONNECTION_WAITING_BYTES (1u << 20)
 
 struct connection {
@@ -17,7 +18,7 @@ struct connection {
 	int fds[FRAME_FDS_MAX];
 	unsigned n_fds;
 	bool greeted;
-	bool held;   /* requests or answers wait until the client has read */
+	bool held;   /* requests or answers wait until the client has read the queue */
 	bool served; /* the client has sent a command before */
 	bool dead;
 };
@@ -31,9 +32,11 @@ bool connection_hold(struct connection *c);
 void connection_flush(struct connection *c);
 void connection_send(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
 		     const void *p, size_t n);
-/* Closes the connection after its last command, and frees it. No function may use the connection after this call. */
+/* Call this after the last command of a connection. If nothing is queued for the client, closes and
+ * frees the connection. Otherwise the client reads the queue and then closes the connection itself.
+ * The caller must not use the connection after this call. */
 void connection_end(struct connection *c);
-/* Send EXIT or ERROR for one stream. */
+/* These functions send EXIT or ERROR for one stream. */
 void connection_send_exit(struct connection *c, uint32_t stream, const struct exit_message *m);
 void connection_send_error(struct connection *c, uint32_t stream, const struct err *e);
 /* Begins to accept clients. */

@@ -32,7 +32,8 @@
 #include "guest/seccomp.h"
 
 #define DEPUTY_TASKS_MAX 8 /* a task takes 0.2 ms, so more tasks would only cost memory */
-/* even on a slow disk a task takes less time, unless root in the sandbox stops it */
+/* a task gets at most this much time. Even on a slow disk it needs less, unless root in the sandbox
+ * stops it */
 #define TASK_PATIENCE_NS (2000 * NS_PER_MS)
 #define KEPT_MAX (4 + EXEC_TASK_FDS_MAX) /* descriptors that the deputy keeps */
 #define NOTE_BYTES 512                   /* room for what newer kernels add to their messages */
@@ -97,8 +98,8 @@ static void take_call(struct deputy_state *o)
 		begin(o, &n.call);
 }
 
-/* Answers the call of a task that has ended. If root in the sandbox killed the task, or we killed it because it
- * took too long, the answer is EIO. */
+/* A task has ended: answers the call for which it was started. If root in the sandbox killed the
+ * task, or we killed it because it took too long, the answer is EIO. */
 static void finish(struct deputy_state *o, unsigned i)
 {
 	struct task t = o->task[i];
@@ -142,12 +143,13 @@ static void turn(struct deputy_state *o)
 	if (p[0].revents & POLLIN)
 		take_call(o);
 	else if (p[0].revents)
-		_exit(0); /* there is no process left that could make a call */
+		_exit(0); /* no process is left that could make a call */
 }
 
-/* Returns true if the file system of FD belongs to a user namespace of the sandbox. Privileges of files on such a
- * file system have no effect on the host. To find out, the deputy sets the options of the file system again
- * without a change. The kernel allows this only to the owner. */
+/* Returns true if the file system of FD belongs to a user namespace of the sandbox. Privileges of
+ * files on such a file system have no effect on the host. To find this out, the deputy sets the
+ * options of the file system to the values that they already have. The kernel allows this only to a
+ * process with rights over the namespace that owns the file system. */
 static bool is_ours(int fd)
 {
 	AUTO_FD fs = (int)syscall(SYS_fspick, fd, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH);
@@ -257,14 +259,14 @@ static _Noreturn void serve(const struct exec_walls *w, const struct boot_messag
 int deputy_start(const struct exec_walls *w, const struct boot_message *boot, struct deputy *ret,
 		 struct err *e)
 {
-	/* without SIGCHLD, because sessions_reap() must not count the deputy */
+	/* no exit signal, because sessions_reap() must not count the deputy */
 	struct clone_args args = { 0 };
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a socket");
 	ret->pid = sys_clone3(&args);
-	if (ret->pid == 0) /* signals are blocked, and stay so */
+	if (ret->pid == 0) /* signals stay blocked in the deputy */
 		serve(w, boot, pair[1]);
 	(void)close(pair[1]);
 	ret->link = pair[0];

@@ -51,8 +51,8 @@ static int open_pipes(unsigned flags, struct endpoints *f)
 	return r == 0 && f->child[2] < 0 ? -errno : r;
 }
 
-/* Replaces the client's empty pipe by /dev/null. If /dev/null cannot be opened, the pipe stays,
- * because it is empty, too. */
+/* Replaces the client's empty pipe by /dev/null. If /dev/null cannot be opened, the command keeps
+ * the pipe, which is empty, too. */
 static void replace_input(struct endpoints *f)
 {
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -42,7 +42,7 @@ static void set(struct environ_list *l, const char *kv)
 	char **old = eq ? find(l, kv, (size_t)(eq - kv)) : NULL;
 
 	if (!eq || eq == kv)
-		return; /* our own clients never send such a variable; pid 1 ignores it */
+		return; /* KV is no variable; our own clients never send such a text */
 	if (old) {
 		free(*old);
 		*old = xstrdup(kv);

@@ -19,8 +19,8 @@ struct environ_list {
  * first in PATH. Adds HOME and TERM if they are missing. */
 void environ_compose(struct environ_list *l, const struct boot_message *boot,
 		     const struct exec_message *m, const struct user *u);
-/* Lists the paths at which PROGRAM may be. If PROGRAM has a slash, this is PROGRAM itself;
- * otherwise it is one path for each directory of PATH. */
+/* Lists the paths at which PROGRAM may be. If PROGRAM has a slash, the list has only PROGRAM
+ * itself. Otherwise it has one path for each directory of PATH. */
 void environ_candidates(struct environ_list *l, const struct environ_list *env,
 			const char *program);
 void environ_done(struct environ_list *l);

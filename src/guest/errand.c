@@ -84,8 +84,8 @@ static ssize_t read_memory(pid_t tid, uint64_t at, void *to, size_t n)
 	return process_vm_readv(tid, &here, 1, &there, 1, 0);
 }
 
-/* Reads a string of fewer than N bytes. Returns 0 or -errno; -LONG_ERR if the string is longer. Reads page by page,
- * because the page after the string may not exist. */
+/* Reads a string of fewer than N bytes. Returns 0 or -errno. If the string is longer, returns
+ * -LONG_ERR. Reads page by page, because the page after the string may not exist. */
 static int read_string(pid_t tid, uint64_t at, char *to, size_t n, int long_err)
 {
 	size_t have = 0;
@@ -181,8 +181,8 @@ static int open_base(const struct errand_means *m, pid_t tid, int number)
 	return fd == -ENOENT ? -EBADF : fd;
 }
 
-/* Refuses an O_PATH descriptor of the caller, because the kernel, too, allows these calls only
- * on files that are really open. */
+/* Refuses an O_PATH descriptor of the caller, because the kernel also refuses the caller's call on
+ * such a descriptor. */
 static int check_usable(const struct errand_means *m, pid_t tid, int number)
 {
 	char path[64];
@@ -229,8 +229,9 @@ static uint64_t permitted(const struct caller *c)
 	return c->capabilities | CAP_BIT(CAP_SYS_PTRACE);
 }
 
-/* Changes to the caller's fsuid and fsgid, which the kernel checks for files. Does not change the real ids,
- * because the caller's user could then send signals to the task. As it is, only root in the sandbox can do so. */
+/* Changes to the caller's fsuid and fsgid, which the kernel checks for files. Does not change the
+ * real ids. With the caller's real ids, the task could get signals from the caller's user. With its
+ * own real ids, it gets signals only from root in the sandbox. */
 static int become(const struct exec_walls *w, const struct caller *c)
 {
 	if (!w->single_id && syscall(SYS_setgroups, c->n_groups, c->group) < 0)
@@ -302,7 +303,8 @@ static bool is_own(const struct errand_means *m, uint64_t mount)
 	return false;
 }
 
-/* Makes the call on TARGET. The system calls refuse an O_PATH descriptor, but accept its link in /proc. */
+/* Makes the call on TARGET. TARGET is an O_PATH descriptor. The system calls refuse such a
+ * descriptor, but accept its link in /proc. */
 static int act(const struct errand_means *m, const struct request *w, int target)
 {
 	char link[32];

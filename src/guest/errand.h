@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "guest/exec.h"
 
-#define ERRAND_OWN_MAX 64 /* the sandbox's own mounts; files on other mounts get no privileges */
+#define ERRAND_OWN_MAX 64 /* the most mounts in the member `own` below */
 
 struct errand_means {
 	const struct exec_walls *walls;

@@ -1,10 +1,10 @@
 /*
- * The child is a copy of pid 1. The payload can neither trace the child nor read its memory,
- * because the memory is non-dumpable and belongs to the outer namespace. The child makes system
- * calls only. It does not share pid 1's memory (CLONE_VM). If it did, the out-of-memory killer of
- * the payload's group could choose the child and kill pid 1 with it. After a vfork the killer would
- * skip the child. But then pid 1 would wait for the exec, and root in the sandbox can stop the
- * child before the exec.
+ * The child, which will execute the command, is a copy of pid 1. The payload can neither trace the
+ * child nor read its memory, because the memory is non-dumpable and belongs to the outer namespace.
+ * The child makes system calls only. It does not share pid 1's memory (CLONE_VM). If it did, the
+ * out-of-memory killer of the payload's group could choose the child and kill pid 1 with it. After
+ * a vfork the killer would skip the child. But then pid 1 would wait for the exec, perhaps for
+ * ever, because root in the sandbox can stop the child before the exec.
  *
  * The order of the steps matters. The child installs the filter while it still has CAP_SYS_ADMIN over the namespace
  * that it has just joined. So the filter must allow all later calls of the child. The child closes the descriptors of
@@ -30,7 +30,7 @@
 #include "base/raw.h"
 
 #define CAPABILITY_LAST 63 /* the loop ends at the first capability that the kernel does not know */
-#define REPORT_FD 3        /* the only descriptor besides 0, 1 and 2, until the exec closes it */
+#define REPORT_FD 3        /* the child has only this descriptor and 0, 1, 2; the exec closes it */
 
 long exec_join_cgroups(const struct exec_walls *w)
 {
@@ -106,16 +106,14 @@ static long set_limits(const struct exec_job *j)
 	long r = set_limit(RLIMIT_NOFILE, w->nofile_soft, w->nofile_hard);
 
 	if (r >= 0)
-		r = set_limit(RLIMIT_CORE, 0,
-			      0); /* a core pattern may start a program on the host */
+		r = set_limit(RLIMIT_CORE, 0, 0); /* a core dump may start a program on the host */
 	if (r >= 0 && w->data_limit)
 		r = set_limit(RLIMIT_DATA, w->data_limit, w->data_limit);
 	if (r >= 0 && w->nproc_limit)
 		r = set_limit(RLIMIT_NPROC, w->nproc_limit, w->nproc_limit);
 	for (size_t i = 0; r >= 0 && i < w->n_rlimits; i++)
 		if (!has_own_limit(
-			    j,
-			    w->rlimit[i].resource)) /* a limit of the command's own may be higher */
+			    j, w->rlimit[i].resource)) /* the command's own limit may be higher */
 			r = set_limit(w->rlimit[i].resource, w->rlimit[i].soft, w->rlimit[i].hard);
 	for (size_t i = 0; r >= 0 && i < j->n_rlimits; i++)
 		r = set_limit(j->rlimit[i].resource, j->rlimit[i].soft, j->rlimit[i].hard);
@@ -225,9 +223,9 @@ long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filt
 		return r;
 	}
 	/* a new cgroup namespace hides the host's names of groups in /proc/self/cgroup. The payload
-	 * owns only this namespace. This is harmless: the owner of a cgroup namespace can at most
-	 * mount cgroups, and only if it also owns the mount namespace, which the payload does
-	 * not */
+	 * owns this new namespace. This is harmless: the owner of a cgroup namespace can at most
+	 * mount cgroups, and only if it also owns the mount namespace. The payload does not own the
+	 * mount namespace */
 	if ((r = RAW1(SYS_unshare, CLONE_NEWCGROUP)) < 0)
 		return r;
 	if ((r = install_filter(w, filter)) < 0)

@@ -21,19 +21,19 @@
 #include "wire/guest_fd.h"
 #include "wire/message.h"
 
-#define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* log frames beyond this are dropped */
+#define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* pid 1 drops log frames beyond this */
 /* clients grant credit for output, which keeps the queue far smaller */
 #define GUEST_CONNECTION_QUEUE_BYTES (64u << 20)
-#define GUEST_HELD_MAX 64         /* commands whose descriptors pid 1 keeps: see struct session */
-#define GUEST_LEFT_PIPES_MAX 4096 /* pipes of background processes that pid 1 reads */
+#define GUEST_HELD_MAX 64         /* the most commands whose descriptors pid 1 keeps (session.h) */
+#define GUEST_LEFT_PIPES_MAX 4096 /* the most pipes that pid 1 reads for background processes */
 
 struct guest {
 	struct loop *loop;
 	int channel;
 	loop_id channel_watch;
 	struct buf channel_in, channel_out;
-	/* how many bytes of channel_out were sent. pid 1 removes them only seldom, because the
-	 * rest of the buffer must then be moved */
+	/* how many bytes of channel_out were sent. pid 1 removes these bytes only seldom, because
+	 * each time it must move the rest of the buffer */
 	size_t channel_sent;
 	bool channel_dropped; /* log frames were dropped since the last marker */
 	int listener;
@@ -45,22 +45,22 @@ struct guest {
 	struct scopes scopes;
 	struct deputy deputy; /* the pid is 0 if the sandbox has no deputy */
 	struct users users;
-	struct refusals *refusals; /* refused connections, or NULL */
+	struct refusals *refusals; /* where refused connections are noted, or NULL */
 	int oom_fd;
 	uint64_t oom_seen;
 	struct boot_message boot;
-	struct buf boot_body, update_body; /* the strings of boot point into them */
-	struct buf notebook;               /* notebook.h */
+	struct buf boot_body, update_body; /* the strings of `boot` point into these */
+	struct buf notebook;               /* see notebook.h */
 	uint64_t notebook_version;
 	struct backgrounds backgrounds;
 	loop_id expiry_timer; /* drops background entries whose time is over */
-	struct look *looks;   /* inquiry.h */
+	struct look *looks;   /* see inquiry.h */
 	unsigned n_looks;
 	struct reporters {
 		int listener; /* -1 until the first command that may report */
 		loop_id watch;
 		unsigned n; /* commands that may report */
-	} reporters;        /* session_report.c */
+	} reporters;        /* see session_report.c */
 	struct connection *connections;
 	unsigned n_connections;
 	struct session *sessions;
@@ -69,7 +69,7 @@ struct guest {
 	uint64_t next_session;
 	unsigned n_running;
 	loop_id presence_timer;
-	bool presence_told; /* the supervisor knows that a process may write */
+	bool presence_told; /* we told the supervisor that a process may write */
 	bool quits;         /* the sandbox ends with its last command */
 	bool stopping;
 	bool may_not_write; /* the layer is full: new commands cannot write to files */

@@ -105,7 +105,8 @@ static bool is_so(const struct command_message *now, const struct look_message *
 {
 	if (now->flags & COMMAND_ENDED || !(m->flags & UNTIL))
 		return true;
-	if (!(now->flags & COMMAND_BACKGROUND)) /* of other commands, pid 1 knows only the end */
+	/* of a command that is not in the background, pid 1 knows only the end */
+	if (!(now->flags & COMMAND_BACKGROUND))
 		return !(m->flags & LOOK_UNTIL_END);
 	return (m->flags & LOOK_UNTIL_OUTPUT && now->total > m->offset) ||
 	       (m->flags & LOOK_UNTIL_ROOM && (now->room || now->flags & COMMAND_NO_INPUT));
@@ -140,7 +141,8 @@ static void drop_look(struct guest *g, struct look **at)
 	free(l);
 }
 
-/* Finds the LOOK that waits on this stream of C; *result is NULL if there is none. */
+/* Finds the LOOK that waits on this stream of C. Returns the link to it in the list. If there is no
+ * such LOOK, this link is NULL. */
 static struct look **find_look(struct connection *c, uint32_t stream)
 {
 	struct look **at = &c->guest->looks;
@@ -190,7 +192,7 @@ static bool try_look(struct guest *g, struct look **at)
 	drop_look(g, at);
 	if (there)
 		show(l.connection, l.stream, &l.message, &now);
-	else /* another client has taken the exit status meanwhile, or pid 1 does not keep it */
+	else /* another client has taken the exit status, or pid 1 did not keep it */
 		refuse_number(l.connection, l.stream, l.message.id);
 	return true;
 }
@@ -259,7 +261,7 @@ void inquiry_feed(struct connection *c, uint32_t stream, struct str body)
 		connection_send_error(c, stream, &e);
 		return;
 	}
-	IGNORE(tell(g, m.id, &now)); /* a second time, because the input has changed the state */
+	IGNORE(tell(g, m.id, &now)); /* ask again, because the input has changed the state */
 	now.taken = (uint64_t)n;
 	answer(c, stream, &now);
 	connection_flush(c);

@@ -1,10 +1,10 @@
 /*
- * Answers questions of clients about commands. A client need not be attached to a command; it names the command by
- * its number (wire/background.h). The questions are the frames LIST, LOOK, FEED, and SIGNAL with a number. pid 1
- * answers with COMMAND frames, or with ERROR.
+ * Answers questions of clients about commands. The client need not be attached to the command; its
+ * question has the command's number (wire/background.h). The questions are the frames LIST, LOOK,
+ * FEED, and SIGNAL with a number. pid 1 answers with COMMAND frames, or with ERROR.
  *
- * A LOOK may wait for output, for the end, or for room for input. pid 1 keeps a list of at most LOOKS_MAX such LOOKs.
- * When a connection is closed, pid 1 drops the LOOKs of this connection.
+ * A LOOK may wait for output, for the end, or for room for input. pid 1 keeps a list of at most
+ * LOOKS_MAX waiting LOOKs. When a connection is closed, pid 1 drops the LOOKs of this connection.
  */
 #pragma once
 

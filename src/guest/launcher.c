@@ -34,7 +34,7 @@ struct order {
 	volatile pid_t pid; /* the pid of the command; 0 until its process is cloned */
 	bool has_cpus;      /* the command runs on `cpus`, not on the CPUs of the launcher */
 	cpu_set_t cpus;
-	size_t used; /* bytes of text */
+	size_t used; /* how many bytes of `text` are used */
 	_Alignas(16) char text[];
 };
 
@@ -70,7 +70,8 @@ static long keep_capabilities(void)
 	return RAW2(SYS_capset, &head, data);
 }
 
-/* Makes system calls only, as all code between a clone and an exec does. */
+/* Runs the launcher: enters the walls, and clones a command for each order. Makes system calls
+ * only, as all code between a clone and an exec does. */
 static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w)
 {
 	enum exec_failure failure;
@@ -80,8 +81,8 @@ static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w
 		raw_exit(1);
 	while (RAW3(SYS_read, l->go, &n, sizeof(n)) == sizeof(n)) {
 		struct order *o = l->order;
-		/* without CLONE_VFORK, because with it the exec would wake the launcher, which
-		 * could take the CPU from the command */
+		/* do not use CLONE_VFORK: the exec would then wake the launcher, which could take
+		 * the CPU from the command */
 		long r = raw_old_clone_on_stack(
 			CLONE_VM | CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD,
 			command_stack + sizeof(command_stack), (int *)&o->pid, run_order, o);
@@ -111,7 +112,8 @@ struct launcher *launcher_new(const struct exec_walls *w, int cgroup)
 	if (l->order == MAP_FAILED)
 		l->order = NULL;
 	if (l->go >= 0 && l->order)
-		pid = RAW2(SYS_clone3, &args, sizeof(args)); /* signals are blocked, and stay so */
+		/* all signals are blocked, and stay blocked in the launcher */
+		pid = RAW2(SYS_clone3, &args, sizeof(args));
 	if (pid == 0)
 		serve(l, w);
 	if (pid < 0) {

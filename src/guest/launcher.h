@@ -1,7 +1,8 @@
 /*
- * A launcher is a process of ours that waits behind the payload's walls and clones commands there. It installs the
- * filter and enters the namespaces and the control groups once, so that its commands need not do so. A short command
- * then needs a quarter less time.
+ * A launcher is a process of ours that waits behind the payload's walls and clones commands, which
+ * then are behind these walls, too. It installs the filter and enters the namespaces and the
+ * control groups once, so that its commands need not do so. With a launcher, a short command needs
+ * a quarter less time.
  *
  * A launcher belongs to one scope. Its commands inherit the group or mark of the scope, but they are children of pid
  * 1. The launcher has a copy of pid 1's memory and shares pid 1's descriptors. The payload cannot read this memory.
@@ -24,19 +25,21 @@ struct launcher;
 struct launcher *launcher_new(const struct exec_walls *w, int cgroup);
 /* Returns the launcher's pid, or -1 after the launcher was reaped. */
 pid_t launcher_pid(const struct launcher *l);
-/* Call this when PID was reaped, because from then on the number can belong to a command. */
+/* Call this for every process PID that was reaped. If PID was the launcher, its number can belong
+ * to a command from now on. */
 void launcher_reaped(struct launcher *l, pid_t pid);
-/* Orders the launcher to start the command of J, and does not wait for it. The caller must keep the
- * descriptors of J open until launcher_command() is not 0. CPUS says on which CPUs the command may
- * run; NULL means the CPUs of the launcher. If the command's program cannot be executed, the
- * command's process ends at once. Returns false if J is too long for an order. */
+/* Orders the launcher to start the command of J, and does not wait for the start. The caller must
+ * keep the descriptors of J open until launcher_command() is not 0. CPUS says on which CPUs the
+ * command may run; NULL means the CPUs of the launcher. If the command's program cannot be
+ * executed, the command's process ends at once. Returns false if J is too long for an order. */
 bool launcher_order(struct launcher *l, const struct exec_job *j, const cpu_set_t *cpus);
-/* Returns the job of the last order. Its report is final when the command's process has ended. */
+/* Returns the job of the last order. The report of this job is final when the command's process has
+ * ended. */
 struct exec_job *launcher_job(const struct launcher *l);
 /* Returns the pid of the ordered command, or 0 while it has no process. */
 pid_t launcher_command(const struct launcher *l);
-/* Returns true if the ordered command may still begin: the launcher lives, and its clone has not
- * failed. */
+/* Returns true if the ordered command may still begin: the launcher lives, and it has not failed to
+ * clone the command. */
 bool launcher_may_begin(const struct launcher *l);
 /* Kills the launcher and frees L, which may be NULL. sessions_reap() reaps the process. */
 void launcher_free(struct launcher *l);

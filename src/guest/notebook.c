@@ -52,7 +52,8 @@ void notebook_put(struct connection *c, uint32_t stream, struct str body)
 		refuse(c, stream, ERR_LIMIT, POOL_REFUSAL);
 		return;
 	}
-	fresh.max = m.blob.n; /* the buffer must take no more memory than was counted */
+	/* the buffer must not take more memory than the pool has counted */
+	fresh.max = m.blob.n;
 	buf_add(&fresh, m.blob.p, m.blob.n);
 	if (buf_failed(&fresh)) { /* the old state stays */
 		pool_give(pool, m.blob.n);

@@ -1,7 +1,7 @@
 /*
- * The notebook is one blob, which clients leave with pid 1 for later clients until the sandbox stops. The blob has a
- * version. A terminal client keeps the state of its shell in the notebook, because no file of the sandbox or the host
- * may hold that state.
+ * The notebook is one blob, which clients leave with pid 1 for later clients until the sandbox
+ * stops. The blob has a version. A terminal client keeps the state of its shell in the notebook,
+ * because that state must not be in any file of the sandbox or the host.
  *
  * A client that changes the blob names the version that it replaces. If two clients change the same version, pid 1
  * refuses the second change. The sandbox's memory limit does not apply to pid 1, so the blob has a limit of its own

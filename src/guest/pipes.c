@@ -61,7 +61,7 @@ void pipes_adopt(struct guest *g, int fd, uint64_t id, unsigned flags)
 	IGNORE(fcntl(fd, F_SETFL, O_NONBLOCK)); /* cannot fail on a pipe */
 	p->watch = loop_add_fd(g->loop, fd, LOOP_READ, on_readable, p);
 	if (!p->watch) {
-		close(fd); /* FD cannot be polled, so it is no pipe of a command */
+		close(fd); /* FD cannot be polled, so it is no pipe */
 		free(p);
 		return;
 	}

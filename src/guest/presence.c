@@ -3,9 +3,10 @@
  * and how much was written.
  *
  * When a command begins, pid 1 does not tell the supervisor at once: a timer sends the message a
- * short time later. So a short command costs no extra system call and does not wake the supervisor.
- * pid 1 also sends this message if the command has ended meanwhile, because otherwise many short
- * commands could write unseen. Every process counts, also a process that a command left behind.
+ * short time later. So the message delays no command, and many short commands cause only one
+ * message. pid 1 sends the message even if the command has ended meanwhile, because otherwise many
+ * short commands could write unseen. Every process counts, also a process that a command left
+ * behind.
  */
 #include "guest/guest.h"
 
@@ -94,7 +95,7 @@ static uint64_t written_by(uint64_t pid)
 	uint64_t v;
 
 	if (r == -ENOENT || r == -ESRCH)
-		return 0; /* the process has ended, and its parent's count includes it */
+		return 0; /* the process has ended; its bytes are in its parent's count */
 	if (!at)
 		return is_being_born(pid) ? 0 : clock_mono_ns();
 	at += strlen(key);

@@ -29,8 +29,8 @@ int report_listen(const char *name)
 	return fd_take(&fd);
 }
 
-/* Returns true if PIDFD is a child of ours that was not reaped. In this case no other process
- * has its pid. */
+/* Returns true if PIDFD is a child of ours that was not reaped. Then no other process can have the
+ * child's pid. */
 static bool is_our_child(int pidfd)
 {
 	siginfo_t si = { 0 };
@@ -51,7 +51,7 @@ pid_t report_sender(int sock)
 		pidfd = -1;
 		return errno == ENOPROTOOPT
 			       ? peer.pid
-			       : 0; /* any other error means that the process is gone */
+			       : 0; /* all other errors mean that the process is gone */
 	}
 	return is_our_child(pidfd) ? peer.pid : 0;
 }

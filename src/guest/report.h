@@ -8,12 +8,14 @@
  * process outside of the sandbox can reach the socket. When pid 1 has bound the name, no process of the sandbox can
  * take it.
  *
- * Any process in the sandbox can connect. But pid 1 accepts a report only from its own child that runs a command, and
- * only if this command may report. The kernel tells the pid of the process that connected, even if that process has
- * ended since. So there are three rules. First, pid 1 accepts only pids of children that it has not reaped, because
- * no other process can have these pids. Second, before pid 1 starts a command that may report, it empties the queue
- * of the listener. Third, where the kernel has SO_PEERPIDFD, pid 1 also checks by the pidfd that the process which
- * connected is such a child. A process that may trace the command can still report for it.
+ * Any process in the sandbox can connect. But pid 1 accepts a report only from its own child that
+ * runs a command, and only if this command may report. The kernel tells pid 1 the pid of the
+ * process that connected. That process can have ended since, and another process can have its pid.
+ * So there are three rules. First, pid 1 accepts only pids of children that it has not reaped,
+ * because no other process can have these pids. Second, before pid 1 starts a command that may
+ * report, it empties the queue of the listener. Third, where the kernel has SO_PEERPIDFD, pid 1
+ * also checks by the pidfd that the process which connected is a child that it has not reaped. A
+ * process that may trace the command can still report for it.
  */
 #pragma once
 
@@ -27,17 +29,17 @@
 #define REPORT_SOCKET "cordon/report" /* without the NUL in front that makes the name abstract */
 #define REPORT_HEAD_BYTES 4u
 #define REPORT_BACKLOG 8 /* connections in the queue; further processes wait in connect() */
-/* The queue is never longer than this. So after this many accepts, no connection is left that waited before the first
- * accept. */
+/* The queue never holds more connections than this. So this many accepts take every connection that
+ * was in the queue before the first accept. */
 #define REPORT_QUEUE_MAX (REPORT_BACKLOG + 1)
 
 /* Returns a socket that listens under the abstract NAME, or -errno. -EADDRINUSE means that a
  * process of the sandbox has taken the name. */
 MUST_USE int report_listen(const char *name);
 /* Returns the pid of the process that made this connection. Returns 0 if the process is no child of
- * ours, or was reaped. If the kernel lacks SO_PEERPIDFD, the result can also be the pid of another
- * process, or of a process that is gone. So the caller must compare the result with the pids of its
- * children. */
+ * ours, or was reaped. If the kernel lacks SO_PEERPIDFD, the result can also be the pid of a
+ * process that is no child of ours, or of a process that is gone. So the caller must compare the
+ * result with the pids of its children. */
 pid_t report_sender(int sock);
 
 enum report_state {

@@ -54,7 +54,8 @@ void ring_done(struct ring *r)
 
 void ring_add(struct ring *r, const char *p, size_t n, bool mark)
 {
-	if (r->p && n > RING_BYTES) { /* the rest would be dropped at once */
+	/* add only the last bytes, because the ring would drop the others at once */
+	if (r->p && n > RING_BYTES) {
 		r->total += n - RING_BYTES;
 		p += n - RING_BYTES;
 		n = RING_BYTES;

@@ -15,18 +15,18 @@
 #include "base/io.h"
 #include "base/str.h"
 
-/* for the list of pid 1's children; a longer list has processes that are neither launchers nor the
- * deputy */
+/* the list of pid 1's children is shorter than this if it has only launchers and the deputy */
 #define CHILDREN_MAX_BYTES 256
 #define PROCS_MAX_BYTES (8u << 20) /* cgroup.procs with a million processes */
 
 void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_walls *walls)
 {
 	*s = (struct scopes){ .payload = payload, .children = -1, .walls = walls };
-	/* without cgroup.kill (before Linux 5.14) groups have no advantage over marks */
+	/* use marks if there is no cgroup.kill (before Linux 5.14): groups would have no
+	 * advantage */
 	if (payload >= 0 && faccessat(payload, "cgroup.kill", F_OK, 0) < 0)
 		fd_closep(&s->payload);
-	if (s->payload < 0 || watched) /* if this file cannot be opened, no mark is used twice */
+	if (s->payload < 0 || watched) /* if the open fails, no scope counts as free */
 		s->children = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
 }
 
@@ -127,7 +127,7 @@ static void make_group(struct scopes *s, struct scope *ret)
 	char name[32];
 	int r;
 
-	do { /* if the supervisor was killed before, its old groups are still there */
+	do { /* groups of an earlier supervisor that was killed may still have some of the names */
 		ret->number = s->next++;
 		group_name(ret->number, name);
 		r = mkdirat(s->payload, name, 0755);
@@ -220,8 +220,9 @@ bool scope_is_over(struct scopes *s, const struct scope *c)
 
 void scope_close(struct scopes *s, struct scope *c)
 {
-	/* Linux 6.14 and later count the kills of each group. At each clone they compare the counts of pid 1's
-	 * group and of the new group. So if a group was ever killed, every new process in it dies at once */
+	/* Linux 6.14 and later count the kills of each group. At each clone they compare the count
+	 * of pid 1's group with that of the new process's group. If the counts differ, the new
+	 * process dies at once. So a group that was killed cannot be used again */
 	if (c->killed || s->ending) {
 		discard(s, c);
 		return;
@@ -291,7 +292,7 @@ bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j, 
 
 struct launcher *scope_release_launcher(struct scopes *s, struct scope *c)
 {
-	fd_closep(&c->mark); /* the mark belonged to the launcher */
+	fd_closep(&c->mark); /* this mark was the UTS namespace of the launcher */
 	s->n_launchers--;
 	return TAKE(c->launcher);
 }
@@ -327,8 +328,9 @@ static enum shown look_at_mark(const char *path, uint64_t ino)
 {
 	struct stat st;
 
-	/* if a process runs a program that cannot be read, /proc does not show its mark. We treat it as marked,
-	 * because sparing a process of this scope would be worse than killing a process of another scope */
+	/* if a process runs a program that cannot be read, /proc does not show its mark. We treat
+	 * the process as marked, because sparing a process of this scope would be worse than
+	 * killing a process of another scope */
 	if (stat(path, &st) < 0)
 		return errno == EACCES || errno == EPERM ? SHOWN_THIS : SHOWN_NOTHING;
 	return st.st_ino == ino ? SHOWN_THIS : SHOWN_OTHER;

@@ -1,12 +1,13 @@
 /*
  * A scope: all processes that one command started, even if they try to hide.
  *
- * If pid 1 has a delegated cgroup v2 directory, each command gets a group of its own, and pid 1 freezes and kills the
- * group. Otherwise each command starts in a UTS namespace of its own, which is its mark. No process of the payload
- * can get rid of its mark, because the payload owns no namespace, and the filter refuses unshare and setns. To kill a
- * scope, pid 1 looks for all processes with the mark and kills them. It repeats such passes until a pass finds no
- * process. A fork bomb can be faster than such passes, so after SCOPE_PASSES_NS pid 1 kills every process in the
- * sandbox.
+ * If pid 1 has a delegated cgroup v2 directory, each command gets a group of its own, and pid 1
+ * freezes and kills the group. Otherwise each command starts in a UTS namespace of its own, which
+ * is its mark. No process of the payload can get rid of its mark, because the payload owns no
+ * namespace, and the filter refuses unshare and setns. To kill a scope, pid 1 looks for all
+ * processes with the mark and kills them. pid 1 repeats such passes until a pass finds no process.
+ * A fork bomb can be faster than such passes, so after SCOPE_PASSES_NS pid 1 kills every process in
+ * the sandbox.
  *
  * When a scope is empty, a later command uses it again. The scope may have got a launcher by then.
  */
@@ -38,7 +39,8 @@ struct scope {
 
 struct scopes {
 	int payload; /* delegated cgroup directory; -1 if there is none, so that scopes are marks */
-	int children; /* lists the children of pid 1; open with marks or in a watched sandbox, else -1 */
+	/* the list of pid 1's children; -1 if scopes are groups and the sandbox is not watched */
+	int children;
 	pid_t deputy; /* a child of pid 1 that is no command (guest/deputy.h), or 0 */
 	const struct exec_walls *walls;
 	unsigned next;

@@ -22,7 +22,8 @@ struct seccomp_clause {
 extern const struct seccomp_clause seccomp_filter_clauses[];
 extern const unsigned seccomp_filter_clauses_len;
 
-/* instructions; pid 1 has room for a copy of this length, in which switches are on */
+/* the most instructions that the filter may have; seccomp_choose() has room for a copy of this
+ * length */
 #define SECCOMP_FILTER_MAX 256
 
 /* Returns the filter for a sandbox with these switches: seccomp_filter itself, or a copy in static memory that the

@@ -20,8 +20,8 @@
 #include "guest/session.h"
 
 #define READ_CHUNK_BYTES 8192        /* small, because idle sandboxes keep this buffer in memory */
-#define SPARE_FDS 32                 /* what the commands of a few clients take while they start */
-#define BACKGROUND_FDS 3             /* ends of a background command's pipes */
+#define SPARE_FDS 32                 /* descriptors that commands of a few clients need to start */
+#define BACKGROUND_FDS 3             /* pid 1's ends of a background command's pipes */
 #define ACCEPT_RETRY_NS 100000000ull /* 100 ms, when the machine is short of descriptors */
 
 static void drop_fds(struct connection *c)
@@ -55,8 +55,8 @@ static void connection_close(struct connection *c, bool unread)
 	loop_change_fd(g->loop, g->listener_watch, LOOP_READ);
 }
 
-/* Never closes the connection, because the calling functions still use it. If the socket is
- * broken, the loop reports this later. */
+/* Sends as much of the queue as the socket takes. Never closes the connection, because the calling
+ * functions still use it. If the socket is broken, the loop reports this later. */
 void connection_flush(struct connection *c)
 {
 	while (c->out.n) {
@@ -115,7 +115,8 @@ void connection_send_error(struct connection *c, uint32_t stream, const struct e
 
 void connection_end(struct connection *c)
 {
-	if (c->out.n == 0) /* else the client reads the rest and closes the connection */
+	/* if data is queued, the client reads it and then closes the connection itself */
+	if (c->out.n == 0)
 		connection_close(c, false);
 }
 
@@ -260,10 +261,11 @@ static void take_frames(struct connection *c, const char *p, size_t n)
 	if (frame_feed(&c->in, p, n, take_frame, c) < 0 || buf_failed(&c->out))
 		connection_close(c, false);
 	else if (c->held)
-		connection_flush(c); /* from now on the loop does not watch for requests */
+		connection_flush(c); /* also makes the loop stop watching for requests */
 }
 
-/* Called when the client has read. Goes on with the held requests and answers. */
+/* Called when the client has read so much that the queue is short again. Goes on with the held
+ * requests and answers. */
 static void resume(struct connection *c)
 {
 	c->held = false;
@@ -331,9 +333,10 @@ static void listen_again(void *arg)
 	loop_change_fd(g->loop, g->listener_watch, LOOP_READ);
 }
 
-/* Returns true if pid 1 has few descriptors left. A command would fail if it found none, so new clients wait in
- * the backlog instead. Each client needs two descriptors: its socket and the scope of its command. Each running
- * command may need one for a terminal, and some commands need one for their pipes. A spare scope needs two
+/* Returns true if pid 1 has few descriptors left. A command would fail if it found none, so new
+ * clients wait in the backlog instead. Each client needs two descriptors: its socket and the scope
+ * of its command. Each running command may need one for a terminal or a pipe. Up to GUEST_HELD_MAX
+ * commands need one more, because pid 1 keeps two pipes of each of them. A spare scope needs two
  * descriptors, a launcher needs three. */
 static bool is_crowded(const struct guest *g)
 {

@@ -8,8 +8,9 @@
  *   files       a file agent runs instead of a program; pid 1 relays between the agent's socket and
  *               the client as for a terminal, but the agent is killed when the client leaves
  *
- * A session ends when the command's own process ends. If pid 1 must end the command, because of a time-out or because
- * the client is gone, pid 1 first kills the scope. It reports the end when it has reaped the command's own process.
+ * A session ends when the command's own process ends. If pid 1 must end the command, because of a
+ * time-out or because the client is gone, pid 1 first kills the scope. pid 1 reports the end when
+ * it has reaped the command's own process.
  */
 #include "guest/session.h"
 
@@ -211,7 +212,9 @@ void session_conclude(struct session *s)
 	s->end.timed_out = s->timed_out;
 	s->end.swept = s->swept;
 	s->end.alone = s->held[1] >= 0 && scope_is_over(&g->scopes, &s->scope);
-	if (!s->end.alone) /* otherwise the pipes stay open until EXIT is sent, so that the client wakes up only once */
+	/* if the command left no process behind, pid 1 keeps the pipes open until EXIT is sent, so
+	 * that the client wakes up only once */
+	if (!s->end.alone)
 		drop_held(s);
 	session_read_report(s);
 	if (s->relay)
@@ -314,14 +317,14 @@ static void on_ended(void *arg, int status)
 	struct connection *last = s->flags & EXEC_LAST ? s->connection : NULL;
 
 	session_ended(s, status);
-	if (last && s->end.alone && !is_in_use(last)) /* S is not freed while it has a client */
+	if (last && s->end.alone && !is_in_use(last)) /* S still exists, because it has a client */
 		connection_end(last);
 }
 
 static const struct start_calls calls = { on_began, on_failed, on_ended };
 
-/* Does not count the deputy, because waitid() ignores children that were cloned without SIGCHLD.
- * Only the deputy was cloned so. */
+/* Returns true if pid 1 has a child other than the deputy. waitid() does not see the deputy,
+ * because only the deputy was cloned without SIGCHLD. */
 static bool has_children(void)
 {
 	return waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT) == 0 ||
@@ -408,8 +411,7 @@ static bool keeps_stdio(const struct guest *g, unsigned exec_flags)
 	return !(exec_flags & (EXEC_TTY | EXEC_DETACHED)) && g->n_running < GUEST_HELD_MAX;
 }
 
-/* Called when the command was started. Moves the descriptors that the session keeps from F to
- * the session. */
+/* Called when the command was started. Takes from F the descriptors that the session must keep. */
 static void session_running(struct session *s, struct endpoints *f, const struct exec_message *m)
 {
 	struct guest *g = s->guest;
@@ -627,5 +629,5 @@ void sessions_drop(struct connection *c, bool unread)
 	}
 	take_ends(c, false);
 	g->quits |= quits;
-	quit_if_idle(g); /* if a session is left, its end calls this again */
+	quit_if_idle(g); /* if a session is left, session_free() calls quit_if_idle() later */
 }

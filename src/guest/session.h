@@ -31,10 +31,10 @@ struct session {
 	uint32_t
 		refused_before; /* how many connections the gateway had refused before the command began */
 	struct connection *asker; /* the connection that waits for the frame STARTED, or NULL */
-	unsigned flags;           /* enum exec_flag */
+	unsigned flags;           /* bits of enum exec_flag */
 	struct start start;
 	struct scope scope;
-	loop_id timer;      /* --timeout */
+	loop_id timer;      /* for --timeout */
 	loop_id kill_timer; /* runs the next pass of session_kill() */
 	bool begun;         /* the frame STARTED was sent, or no client waited for it */
 	bool outlives;      /* the command goes on when its client dies */
@@ -66,7 +66,7 @@ struct session {
 		unsigned turns;
 		uint64_t seen; /* how much output there was when pid 1 set the temporary size */
 		uint32_t rows, cols; /* the size that the client told */
-	} redraw;                    /* session_screen.c */
+	} redraw;                    /* for session_screen.c */
 };
 
 void session_start(struct connection *c, uint32_t stream, struct str body);
@@ -86,9 +86,9 @@ void session_resize(struct session *s, struct str body);
 void session_signal(struct session *s, uint64_t sig, bool scope);
 void session_detach(struct session *s);
 /* Handles the frame LEAVE, with which a client leaves after the normal end of a command. FDS are
- * those of the client's read ends that are not at end of file yet; pid 1 goes on reading them.
- * If there are two descriptors, they are stdout and stderr. If there is one, the flags of the
- * frame say which of the two it is. */
+ * the client's read ends of the command's output pipes, except those at end of file; pid 1 goes on
+ * reading them. If there are two descriptors, they are stdout and stderr. If there is one, the
+ * flags of the frame say which of the two it is. */
 void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n);
 /* Call this when the client has sent something. This shows that the client was alive after pid 1
  * sent the last EXIT. So all finished commands of the client ended normally, and their sessions
@@ -175,11 +175,11 @@ void session_kill_after(struct session *s, uint64_t ms);
 /* Called when the command has ended. With the flag EXEC_WHOLE, called when everything that the command started has
  * ended. Passes on the last output and sends EXIT. */
 void session_conclude(struct session *s);
-/* Called when the child is reaped and its output was passed on. Sends EXIT. pid 1 keeps the session until the
- * client shows that it was alive after EXIT. If a kill of the scope has begun, pid 1 keeps the session until the
- * kill is done. If the client dies, the command's pipes break. The command may die of that before pid 1 sees that
- * the client is gone. Such an end is not normal, and pid 1 then also kills the processes that the command left
- * behind. */
+/* Called when the child is reaped and its output was passed on. Sends EXIT. pid 1 keeps the session
+ * until the client shows that it was alive after EXIT. If a kill of the scope has begun, pid 1
+ * keeps the session until the kill is done. If the client dies, the command's pipes break, and this
+ * may end the command before pid 1 sees that the client is gone. In that case pid 1 also kills the
+ * processes that the command left behind. */
 void session_finish(struct session *s);
 /* Frees a session that is not needed any more. */
 void session_release(struct session *s);

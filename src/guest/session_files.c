@@ -9,8 +9,8 @@
 #include "guest/agent.h"
 #include "wire/file.h"
 
-/* Starts the agent behind the same walls as a command that runs as root of the sandbox. It has
- * the same namespace, control groups and filter, and a scope of its own. */
+/* Starts the agent behind the same walls as a command that runs as root of the sandbox. The agent
+ * has the same namespaces, control groups and filter as such a command, and a scope of its own. */
 static void run_agent(struct connection *c, uint32_t stream, const struct file_message *m,
 		      int pair[2])
 {

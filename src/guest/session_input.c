@@ -1,9 +1,10 @@
 /*
- * pid 1 relays input to a terminal, to a file agent, or to the pipe of a background command. It keeps the bytes that
- * the command does not take at once. An attached client sends no more than its credit allows. For other clients,
- * session_hold() takes as many bytes as there is room for, and returns their number. If the command has a background
- * entry, the memory for its input counts against the pool. pid 1 gives it back when the command has taken all input
- * and no client is attached.
+ * pid 1 relays input to a terminal, to a file agent, or to the pipe of a background command. It
+ * keeps the bytes that the command does not take at once. An attached client sends no more than its
+ * credit allows. For other clients, session_hold() takes as many bytes as there is room for, and
+ * returns their number. If the command has a background entry, the memory for its input counts
+ * against the pool. pid 1 gives this memory back when the command has taken all input and no client
+ * is attached.
  */
 #include "guest/session.h"
 
@@ -16,7 +17,7 @@
 
 #define TERMINAL_EOF "\x04"
 
-/* Returns the descriptor that input is written to, or -1 if it is closed. */
+/* Returns the descriptor to which pid 1 writes input, or -1 if this descriptor is closed. */
 static int inlet(const struct session *s)
 {
 	return s->relay == RELAY_PIPES ? s->in : s->out[0].fd;

@@ -56,7 +56,7 @@ void sessions_end(struct guest *g, enum end_reason why)
 		if (!s->ended)
 			s->end.ended = why;
 	if (why == END_DURATION || why == END_IDLE)
-		return; /* SHUTDOWN follows, and gives the commands time to end */
+		return; /* the frame SHUTDOWN comes next and gives the commands time to end */
 	sessions_cancel(g);
 	scopes_kill(&g->scopes);
 }

@@ -22,7 +22,7 @@
 
 #define CHUNK_BYTES 16384
 #define TURNS 16
-#define LAST_TURNS 64 /* reads 1 MiB, which is more than a terminal, a socket or a pipe holds */
+#define LAST_TURNS 64 /* 64 chunks are 1 MiB, more than a terminal, a socket or a pipe holds */
 static_assert(RING_BYTES <= FRAME_CREDIT_BYTES, "a new client can be sent the whole ring");
 
 static void on_outlet(void *arg, int fd, uint32_t events);
@@ -254,7 +254,7 @@ void session_part(struct session *s)
 		background_let_go(&s->guest->backgrounds, s->background);
 	}
 	if (s->background)
-		looks_answer(s->guest, s->id); /* other clients may send input again */
+		looks_answer(s->guest, s->id); /* answers LOOKs that wait until input is possible */
 	if (s->ended && !s->emptying)
 		session_pass_rest(s);
 	else

@@ -1,10 +1,11 @@
 /*
- * Receives the reports of commands (guest/report.h) in the loop of pid 1. The listener is made for the first command
- * that may report. The loop watches it while such a command runs.
+ * Receives the reports of commands (guest/report.h) in the loop of pid 1. The listener is made for
+ * the first command that may report. The loop watches the listener while a command that may report
+ * runs.
  *
- * A command that has ended may have left a connection in the queue, and bytes in the connection. So pid 1 accepts the
- * waiting connections after the command's end and before it reaps the process, and reads the bytes before it sends
- * EXIT. Everything that the command sent is there by then.
+ * A command that has ended may have left a connection in the queue, and bytes in the connection. So
+ * pid 1 accepts the waiting connections after the command's end and before it reaps the process,
+ * and reads the bytes before it sends EXIT. By then, everything that the command sent has arrived.
  */
 #include "guest/session.h"
 
@@ -63,8 +64,8 @@ static void on_report(void *arg, int fd, uint32_t events)
 	read_some(arg, TURNS);
 }
 
-/* Finds the command that made this connection. Returns NULL if this is no command that may
- * report. */
+/* Finds the command that made this connection. Returns NULL if the process that made it is no
+ * command that may report. */
 static struct reporter *find(struct guest *g, int sock)
 {
 	pid_t pid = report_sender(sock);

@@ -4,7 +4,8 @@
  * because a report would wake pid 1 just when the command begins. pid 1 looks at the launcher's order when a timer
  * ends or a child has ended.
  *
- * In both cases pid 1 tells the owner of a failure when it has reaped the process.
+ * If the exec fails, pid 1 tells the owner when it has reaped the process, whoever cloned the
+ * process.
  */
 #include "guest/start.h"
 
@@ -163,7 +164,7 @@ static void clone_ordered(struct start *s)
 	struct launcher *l = scope_release_launcher(s->scopes, s->scope);
 
 	s->launcher = NULL;
-	IGNORE(clone_here(s, launcher_job(l))); /* clone_here() tells the owner of a failure */
+	IGNORE(clone_here(s, launcher_job(l))); /* if it fails, clone_here() tells the owner */
 	launcher_free(l);
 }
 
@@ -285,7 +286,7 @@ bool start_reaped(struct start *s, pid_t pid, int status)
 	if (!l || launcher_pid(l) != pid)
 		return false;
 	launcher_reaped(l, pid);
-	if (s->launcher) /* otherwise the launcher belongs to the scope and has no order from this start */
+	if (s->launcher) /* otherwise the launcher has no order from this start */
 		look_at_dead_launcher(s);
 	return true;
 }

@@ -20,8 +20,8 @@
  * far less time. Until then pid 1 keeps its own copy of the command's input open. So if the command
  * closes its input, the client may learn this up to START_LOOK_MS later. */
 #define START_LOOK_MS 10
-/* A launcher or process that needs longer than this is stopped or gets no CPU time. pid 1 does not
- * wait for it any longer. */
+/* If a launcher or process needs longer than this, some process has stopped it or it gets no CPU
+ * time. pid 1 does not wait for it any longer. */
 #define START_PATIENCE_MS 2000
 
 enum start_state {
@@ -32,7 +32,7 @@ enum start_state {
 	START_ALONE, /* the launcher is gone, so pid 1 clones the process itself */
 	START_BORN,  /* pid 1 cloned the process, which has not executed its program yet */
 	START_RUNNING,
-	START_FAILED, /* there was never a command */
+	START_FAILED, /* the program never ran */
 	START_ENDED,
 	START_STATE_COUNT
 };
@@ -91,7 +91,7 @@ struct start {
 	struct launcher *launcher; /* the launcher that has the order, or NULL */
 	pid_t pid;
 	int early_signal; /* a signal for the command that came before there was a process, or 0 */
-	int news; /* the pipe over which the process that pid 1 cloned reports its exec, or -1 */
+	int news;         /* the pipe on which a process cloned by pid 1 reports its exec, or -1 */
 	loop_id news_watch, timer;
 	struct exec_report report;
 };

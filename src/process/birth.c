@@ -33,8 +33,8 @@ void birth_prepare(struct process_instance *i, int parents_end, unsigned long na
 
 /* Clones the child. If possible, we have an id of the sandbox during the clone, and we keep our
  * capabilities. The reason: what processes use in a user namespace (queued signals, inotify
- * instances, POSIX queues …) is also charged to the user who made the namespace. If root made it, a
- * sandbox could use up what the whole machine has. */
+ * instances, POSIX queues …) is also charged to the user who made the namespace. If root made the
+ * namespace, one sandbox could use up what root may use on the whole machine. */
 static long clone_as_owner(const struct process_instance *i, struct clone_args *args)
 {
 	int bits = i->owner ? prctl(PR_GET_SECUREBITS) : -1;
@@ -94,7 +94,7 @@ static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e
 	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) == 0)
 		return 0;
 	/* An overlay (of a container, for example) and squashfs before Linux 6.2 cannot map ids.
-	 * Then the files belong to nobody. */
+	 * For fixtures this is no error: their files belong to nobody in the sandbox. */
 	if (errno == EINVAL && kind == MAP_FIXTURES)
 		return 0;
 	err_sys(e, errno, "map the ids of a %s", kind == MAP_LAYER ? "layer" : "mount source");

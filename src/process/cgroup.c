@@ -218,8 +218,8 @@ static bool set_memory_v2(int dir, uint64_t bytes)
 	return true;
 }
 
-/* Limits the memory of socket buffers. Version 1 does not count this memory for the memory limit,
- * as version 2 does. The kernel counts a socket only if this limit was set before the socket was
+/* Limits the memory of socket buffers. Version 2 counts this memory towards the memory limit, but
+ * version 1 does not. The kernel counts a socket only if this limit was set before the socket was
  * made. Newer kernels may be built without this limit. */
 static void set_buffers_v1(int dir, uint64_t memory_bytes)
 {
@@ -346,10 +346,10 @@ static bool has_word(const char *list, const char *word)
 
 /* Enables CONTROLLER ("+memory") for the children of the group BASE. A group with members cannot do
  * that, so we move the members into a child group first. BASE has members if it is a user's own
- * group, or if we are in a container: the top group of a container is not the top group of the
- * machine. After that, a process that enters the container later (docker exec) cannot join the top
- * group any more. runc then puts this process into the group of the container's first process,
- * which is the child group. */
+ * group. In a container it has members too, because the top group of a container is not the top
+ * group of the machine. After that, a process that enters the container later (docker exec) cannot
+ * join the top group any more. runc then puts this process into the group of the container's first
+ * process, which is the child group. */
 static void hand_down(int base, const char *controller)
 {
 	int r = io_write_file(base, "cgroup.subtree_control", controller);

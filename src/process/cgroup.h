@@ -3,11 +3,11 @@
  *
  * This works with control groups of version 2, of version 1 and on hosts with both, for every user
  * who may create groups. The groups are called `cordon-ID`. If root runs cordon, the groups are at
- * the root of each hierarchy. If an ordinary user runs cordon, they are below the user's own group,
- * provided that this group is delegated to the user, as a scope of the user's systemd is. These
- * places are fixed, so a later command of the same user finds and removes the groups that a killed
- * supervisor left. Pid 1 stays outside the limited group. So if the memory is used up, the kernel
- * kills a process of the payload and never pid 1.
+ * the root of each hierarchy. If an ordinary user runs cordon, the groups are below the user's own
+ * group. This is possible only if the user's group is delegated to the user, as a scope of the
+ * user's systemd is. These places are fixed, so a later command of the same user finds and removes
+ * the groups that a killed supervisor left. Pid 1 stays outside the limited group. So if the memory
+ * is used up, the kernel kills a process of the payload and never pid 1.
  */
 #pragma once
 

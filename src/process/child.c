@@ -262,8 +262,8 @@ static long mount_fs(struct walker *w, const struct step *s)
 	return r < 0 ? r : retarget(w, s->path);
 }
 
-/* Covers a directory with a mount, from its parent directory, because we may be allowed to list the
- * directory but not to enter it. If we cannot reach the directory, we leave it uncovered: the
+/* Covers a directory with a mount. Enters only the parent directory, because we may not be allowed
+ * to enter the directory itself. If we cannot reach the directory, we leave it uncovered: the
  * payload has no more rights than we have, so it cannot reach the directory either. */
 static long cover(struct walker *w, const struct step *s)
 {

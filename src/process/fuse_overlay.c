@@ -23,7 +23,7 @@
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
 #define OOM_SCORE "-900"
 #define DEVICE_FD 3
-#define DEVICE_NAME "/dev/fd/3" /* libfuse takes such a name as an open descriptor of /dev/fuse */
+#define DEVICE_NAME "/dev/fd/3" /* for libfuse this name means: descriptor 3 is an open /dev/fuse */
 #define STDERR_FD 2
 #define OPTIONS_MAX_BYTES 8192u /* enough for 500 layers; the name of a layer has five bytes */
 #define WORDS_MAX_BYTES 4096u   /* how much text fuse-overlayfs may print before it ends */
@@ -62,7 +62,8 @@ struct fuse_overlay {
 	const char *argv[6];
 };
 
-/* The work of the writer or of the reader. ROOTFS has the layers that this process sees. */
+/* The work of one fuse-overlayfs: the writer or the reader (process/fuse_overlay.h). ROOTFS has the
+ * layers that this process sees. */
 struct job {
 	const struct rootfs *rootfs;
 	int program, device;
@@ -115,7 +116,7 @@ static int make_plan(struct fuse_overlay *v, const struct job *j, int words, str
 }
 
 /* The memory of fuse-overlayfs counts for the payload's memory limit. Makes the OOM killer spare
- * it, so that a command is killed at the limit instead. */
+ * fuse-overlayfs, so that it kills a command when the limit is reached. */
 static void spare_from_oom(pid_t pid)
 {
 	char path[64];
@@ -226,8 +227,8 @@ static int mount_device(int device, int *ret_mount, struct err *e)
 	return *ret_mount < 0 ? err_sys(e, errno, "mount what '" PROGRAM "' serves") : 0;
 }
 
-/* Starts the reader, which shows the layers of *R with the ids of the range. Puts the reader's
- * mount into *R instead of the layers. */
+/* Starts the reader, which shows the layers of *R with the ids of the sandbox's range. Puts the
+ * reader's mount into *R instead of the layers. */
 static int show_layers(struct rootfs *r, int program, struct process_instance **ret, int *ret_mount,
 		       struct err *e)
 {
@@ -257,7 +258,8 @@ int fuse_overlay_start(const struct process_request *q, int device, struct proce
 	rc = start(&j, ret, e);
 	if (rc == 0 || e->code != ERR_UNSUPPORTED)
 		return rc;
-	/* clear the error of the first try, because the reader can show the layers */
+	/* the ids of the layers could not be mapped: forget this error, and try again with the
+	 * reader */
 	*e = (struct err){ 0 };
 	fuse_overlay_end(TAKE(*ret));
 	rc = show_layers(r, q->fuse_overlay_program, &reader, &mount, e);

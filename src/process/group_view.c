@@ -31,7 +31,7 @@ static int group_of(const struct cgroup *c, unsigned kind)
 	return -1;
 }
 
-/* Returns true if the hierarchy of the open GROUP has the controller of FILE. */
+/* Returns true if the hierarchy of the open GROUP has the controller to which FILE belongs. */
 static bool has_file(int group, const char *file)
 {
 	return group >= 0 && faccessat(group, file, F_OK, 0) == 0;

@@ -30,8 +30,8 @@ static int sealed_copy(int from, off_t size, const char *path, int *ret_fd, stru
 	return 0;
 }
 
-/* Makes a read-only mount of root's file and opens the file through it. All sandboxes share the
- * file's pages. In the sandbox the file belongs to nobody. */
+/* Makes a read-only mount of PATH, a file of the host's root, and opens the file through this
+ * mount. All sandboxes share the file's pages. In the sandbox the file belongs to nobody. */
 static int readonly_mount(const char *path, int *ret_fd)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
@@ -44,8 +44,8 @@ static int readonly_mount(const char *path, int *ret_fd)
 	return 0;
 }
 
-/* Returns true if only root can write to the file. If an access list lets others write, the file's
- * group bits include write permission. */
+/* Returns true if only root can write to the file. The mode is enough to know this: if an access
+ * list lets others write, the mode's group bits include write permission. */
 static bool is_roots_alone(const struct stat *st)
 {
 	return st->st_uid == 0 && (st->st_mode & S_IXOTH) && !(st->st_mode & (S_IWGRP | S_IWOTH));

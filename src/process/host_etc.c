@@ -1,7 +1,8 @@
 /*
- * Two walks fill the copy: one through /etc for the names in `wanted`, and one through /usr and
- * /etc/alternatives for links that lead to /etc. Both walks call copy_path(), which copies one path
- * and the directories above it, and checks the permissions of each.
+ * Two walks fill the copy of /etc (process/host_etc.h): one through /etc for the names in `wanted`,
+ * and one through /usr and /etc/alternatives for links that lead to /etc. Both walks call
+ * copy_path(), which copies one path and the directories above it, and checks the permissions of
+ * each.
  */
 #include "process/host_etc.h"
 
@@ -27,7 +28,8 @@
 /* for all files together; Debian with Java, Maven and TeX has 3 MiB */
 #define TOTAL_MAX_BYTES (32u << 20)
 #define ENTRIES_MAX 8192 /* for files, links and directories in the copy */
-#define DEPTH_MAX 12     /* for directories below /etc, and for links that lead to links */
+/* how deep directories may lie below /etc, and how many links may follow each other */
+#define DEPTH_MAX 12
 /* We look for links in directories that are at most this deep below /usr, such as
  * /usr/share/maven/bin. To look through the whole of /usr would make the first start a second
  * slower. The targets of deeper links, such as those of Java, are in the list `wanted`. */
@@ -101,7 +103,8 @@ static const char *const unsearched[] = {
 
 /* Patterns below /etc that are never copied. `*` also matches slashes. */
 static const char *const unwanted[] = {
-	/* the base has its own files of these names, or they are mounted */
+	/* the base (process/host_image.h) has its own files of these names, or the host's are
+	 * mounted */
 	"alternatives",
 	"alternatives/*",
 	"ssl/certs",
@@ -141,8 +144,8 @@ static const char *const unwanted[] = {
 };
 
 /* host_etc_key() adds the ctime of each of these files, which also changes with the owner and the
- * mode. A package that installs programs changes at least one of them. The last two often hold
- * passwords, and are copied only after their owner has removed these. */
+ * mode. A package that installs programs changes at least one of them. The last two files often
+ * hold passwords. They are copied only after their owner has removed the passwords. */
 static const char *const telling[] = {
 	"ld.so.cache", "alternatives", "fonts/conf.d",       "maven",  "manpath.config",
 	"perl",        "python3",      "maven/settings.xml", "wgetrc",
@@ -153,7 +156,8 @@ struct copy {
 	unsigned entries;
 	uint64_t bytes;
 	dev_t usr_dev;
-	struct buf text; /* of the file that is being copied; all files share its memory */
+	/* the text of the file that is being copied; the next file uses the same memory */
+	struct buf text;
 };
 
 /* Lists the directory FD. The walk through /usr visits hundreds of directories. readdir() would need three times as
@@ -188,8 +192,8 @@ static const struct dirent *listing_next(struct listing *l)
 	return d;
 }
 
-/* Compares the text before the first wildcard without fnmatch(), because fnmatch() takes longer
- * than a system call. */
+/* Returns true if NAME matches a pattern in LIST. First compares the text before the wildcard
+ * without fnmatch(), because fnmatch() takes longer than a system call. */
 static bool matches(const char *name, const char *const list[], size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -402,7 +406,7 @@ static void copy_wanted(struct copy *c)
 	copy_path(c, "ssl/openssl.cnf", 0);
 }
 
-/* Copies what the links below PATH lead to. DIR is the directory PATH. */
+/* Copies what the links below PATH lead to. DIR is a descriptor of the directory PATH. */
 static void copy_linked(struct copy *c, int dir, const char *path, unsigned depth)
 {
 	const struct dirent *d;

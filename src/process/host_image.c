@@ -142,8 +142,8 @@ static const struct {
 	  "networks: files\nprotocols: files\nservices: files\n", 0644 },
 	{ "etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/bash\n/bin/dash\n", 0644 },
 	{ "etc/host.conf", "multi on\n", 0644 },
-	/* `-O /` is true for root, who owns the root directory. To ask `id` would cost more than
-	 * the rest of a login shell. */
+	/* `-O /` is true for root, who owns the root directory. To run `id` instead would take
+	 * longer than everything else that a login shell does. */
 	{ "etc/profile",
 	  "if [ -O / ]; then\n"
 	  "  PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
@@ -245,7 +245,7 @@ static int make_alone(int host, const char *name, int (*build_it)(int root), int
 	if (r == 0 && renameat(host, temp, host, name) < 0)
 		r = -errno;
 	if (r < 0)
-		IGNORE(erase_tree(host, temp)); /* if this fails, the next command erases it */
+		IGNORE(erase_tree(host, temp)); /* if this fails, the next command erases TEMP */
 	else
 		*ret_fd = fd_take(&fd);
 	return r;
@@ -289,9 +289,9 @@ static int make_as_root(void *arg)
 	return make_once(j->cache_fd, j->name, j->build_it, &made);
 }
 
-/* Makes the directory CACHE_FD/host/NAME. If the sandbox's root is not the user who runs cordon, a
- * process in a namespace with the sandbox's ids makes it, because this user cannot give files to
- * other ids. */
+/* Makes the directory CACHE_FD/host/NAME. The user who runs cordon cannot give files to other ids.
+ * So if the sandbox's root is not this user, a process in a namespace with the sandbox's ids makes
+ * the directory. */
 static int make_for(const struct job *j, int *ret_fd, struct err *e)
 {
 	int r;
@@ -309,8 +309,8 @@ static int make_for(const struct job *j, int *ret_fd, struct err *e)
 }
 
 /* Opens the directory PATH. LOCK is true if the directory has files with other ids than the user's.
- * `image prune` removes such directories, so the descriptor then holds a lock against that. Fails
- * with -ENOENT if the directory was removed meanwhile. */
+ * `image prune` removes such directories. So if LOCK is true, the descriptor holds a lock that
+ * prevents the removal. Fails with -ENOENT if the directory was removed meanwhile. */
 static int open_locked(int cache_fd, const char *path, bool lock)
 {
 	struct stat ours, theirs;

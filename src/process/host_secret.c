@@ -36,7 +36,8 @@ static bool names_secret(struct str name)
 	return false;
 }
 
-/* AT is the place of '=', ':' or '>' in LINE. Returns true if a secret gets a value there. */
+/* AT is the place of '=', ':' or '>' in LINE. Returns true if this character gives a value to a
+ * secret. */
 static bool assigns_secret(struct str line, size_t at)
 {
 	size_t end = at, from = at + 1;
@@ -107,7 +108,7 @@ static bool skip_comment(struct str *text)
 
 bool host_secret_found(struct str text)
 {
-	if (memchr(text.p, '\0', text.n)) /* not a text */
+	if (memchr(text.p, '\0', text.n)) /* a file that is no text has no settings */
 		return false;
 	while (text.n) {
 		const char *feed = memchr(text.p, '\n', text.n);

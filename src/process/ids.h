@@ -8,6 +8,9 @@
  * `single`, pid 1 and the payload have the same id, so the payload can attack pid 1. That hurts
  * only its own sandbox.
  *
+ * In this table, A = B means that the id A of the namespace is the id B of the namespace around it.
+ * The host is around the outer namespace, and the outer namespace is around the inner one.
+ *
  *            outer                                        inner
  *   range    0 = BASE+65536, 1..65536 = BASE..            0..65535 = 1..65536
  *   subid    0 = SUB+65535, 1 = CALLER, 2..65535 = SUB..  0 = 1, 1..65534 = 2..65535

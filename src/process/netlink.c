@@ -1,7 +1,7 @@
 /*
  * A batch holds several messages, each with NLM_F_ACK. One sendto() sends them all. The kernel
- * handles them in order and acknowledges each. Some messages fail if the host has no IPv6. These
- * have a mark in their sequence number, and their failure is no error.
+ * handles them in order and acknowledges each. Some messages fail if the host has no IPv6. Such
+ * messages have a mark in their sequence number, and their failure is no error.
  */
 #include "process/netlink.h"
 

@@ -28,7 +28,7 @@
 
 struct netlink_batch {
 	uint32_t n;     /* bytes used */
-	uint32_t count; /* requests */
+	uint32_t count; /* number of requests */
 	bool full;      /* too many requests, which is a bug: netlink_run() fails with EMSGSIZE */
 	uint8_t b[NETLINK_BATCH_BYTES] __attribute__((aligned(4)));
 };
@@ -68,11 +68,11 @@ void netif_sysctl(const char *path, const char *text, size_t n);
 
 /* If we may open /dev/net/tun, the task of process/netns.h makes the child's network namespace and
  * a tap device in it. Otherwise, for an ordinary user, the child makes a veth pair and sends a
- * packet socket on gw0 to the parent (netif_run_child). This needs no privilege outside of the
- * child's own namespaces. */
+ * packet socket on gw0 to the parent (netif_run_child). This second way needs no privilege outside
+ * of the child's own namespaces. */
 struct netif_job {
 	struct netlink_batch make;      /* the veth pair eth0 and gw0 */
-	struct netlink_batch configure; /* eth0 */
+	struct netlink_batch configure; /* the settings of eth0 */
 	bool trains;
 	int report; /* the child's end of a socket pair */
 };

@@ -183,7 +183,8 @@ static int finish_network(struct process_instance *i, struct err *e)
 	return 0;
 }
 
-/* The socket on which the child sends us /dev/fuse, and the number of /dev/fuse in the child. */
+/* Both ends of the socket on which the child sends us /dev/fuse: `home` is ours, `theirs` is the
+ * child's. `device` is the descriptor number that /dev/fuse gets in the child. */
 struct serving {
 	int home, theirs, device;
 };
@@ -261,7 +262,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 
 	if (r->rootfs.ids->mode != IDS_SINGLE)
 		plan_add(i->plan, STEP_GROUPS);
-	if (serving->device >= 0) { /* we may open /dev/fuse */
+	if (serving->device >= 0) { /* the child opens /dev/fuse before it changes its ids */
 		s = plan_add(i->plan, STEP_DEVICE);
 		s->path = plan_str(i->plan, FUSE_DEVICE);
 		s->fd = serving->device;

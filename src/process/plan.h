@@ -44,7 +44,7 @@ enum step_op {
 	/* makes the directory `path` in the root if it is missing; `text` is its last component, and
 	 * `flags` are WAY_* */
 	STEP_DIR,
-	STEP_FILE, /* the same for an empty file */
+	STEP_FILE, /* like STEP_DIR, but makes an empty file */
 	/* `path` in the root becomes the target, if a mount may be there. If `flags` is set, the
 	 * target must be writable. `text` is the part of `path` below the volume at `data`; no link
 	 * in that part is followed. */
@@ -114,8 +114,8 @@ struct plan {
 	int tree[PLAN_TREES_MAX]; /* the descriptor of each tree; -1 until the child clones it */
 	size_t n_trees;
 	bool full;                 /* the plan did not fit, so plan_check() fails */
-	struct arena_block *arena; /* blocks after first[] */
-	size_t used;               /* bytes of first[] */
+	struct arena_block *arena; /* more memory, for when first[] is full */
+	size_t used;               /* bytes of first[] that are in use */
 	_Alignas(16) char first[PLAN_FIRST_BYTES];
 };
 

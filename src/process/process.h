@@ -33,8 +33,8 @@ struct process_instance {
 	int pidfd;
 	int channel; /* frames to and from pid 1 */
 	struct cgroup cgroup;
-	/* The plan is kept until READY, because the child reads it. The members below are in the
-	 * plan's memory. */
+	/* The plan is kept until READY, because the child reads it. The members from `child` to
+	 * `mapping` are in the plan's memory. */
 	struct plan *plan;
 	struct child_args *child;
 	void *stack;

@@ -18,7 +18,7 @@
 #include "wire/group_view.h"
 
 #define MSB_AREA_MIB 16 /* the size of /.msb; scripts and our own files need far less */
-/* a file system in memory may have one inode per page, and also INODES_BASE inodes */
+/* inodes of a file system in memory: one per page, plus INODES_BASE */
 #define INODES_PER_MIB 256u
 #define INODES_BASE 1024u /* for our own mount points: each layer needs one, for example */
 /* The number of spare directories in a writable layer that has a limit. The next start removes
@@ -117,9 +117,10 @@ static int add_path_tree(struct builder *b, const char *path, unsigned long attr
 
 /* From now on the child makes files that belong to the payload's root. In a user's sandbox the
  * child begins with the ids of the user who runs cordon. This user is root in the sandbox unless
- * the ids are rotated. The child needs the user's ids to open what the user shares, because that
- * may be in directories of groups that the sandbox does not have. The child also mounts the overlay
- * with the user's ids, so that the user can later remove the work area. */
+ * the ids are rotated. The child needs the user's ids to open what the user shares. The shared
+ * files may be in directories that only certain groups can enter, and the sandbox does not have
+ * these groups. The child also mounts the overlay with the user's ids, so that the user can later
+ * remove the work area. */
 static void be_root(struct builder *b)
 {
 	const struct ids *i = b->r->ids;
@@ -284,8 +285,9 @@ static int open_group(struct builder *b, int group, int *ret)
 	return 0;
 }
 
-/* Makes the directories on which control groups are mounted. The child mounts the groups there. If
- * the supervisor may mount, pid 1 does so instead. */
+/* Makes the directories on which control groups are mounted. The child mounts the groups on these
+ * directories. But if the supervisor may mount, pid 1 attaches the supervisor's mounts to them
+ * later. */
 static void add_group_places(struct builder *b, int group)
 {
 	if (group < 0 && !b->r->parent_mounts)
@@ -369,14 +371,14 @@ static void add_msb(struct builder *b, int shell)
 		add_path(b, STEP_SUBDIR, "bin")->mode = 0755;
 		add_path(b, STEP_NODE, "bin/bash")->tree = shell;
 	}
-	/* later steps clone mounts from this mount, and these become read-only too */
+	/* later steps clone parts of this mount, and these clones become read-only too */
 	if (b->r->spec->read_only) {
 		add_path(b, STEP_TARGET, "/.msb");
 		plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
 	}
 	if (b->r->spec->image.kind == IMAGE_HOST)
-		/* the /etc of the image `host` has links to these files, and the certificates of
-		 * the host */
+		/* no mount over /etc is needed: the /etc of the image `host` has links to the files
+		 * in /.msb, and the certificates of the host */
 		return;
 	if (b->r->ca_bundle) {
 		add_write(b, "tls/bundle.pem", b->r->ca_bundle, 0644);
@@ -401,7 +403,8 @@ unsigned long rootfs_volume_attrs(const struct spec_mount *m, bool restricted)
 static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_dir)
 {
 	const struct spec_mount *m = &b->r->spec->mount[i];
-	struct tree_map map = { .kind = MAP_SANDBOX }; /* ids as on the host */
+	/* a file has the same id inside as on the host */
+	struct tree_map map = { .kind = MAP_SANDBOX };
 	struct stat st;
 
 	if (fstat(b->r->volume_fd[i], &st) < 0)
@@ -490,7 +493,8 @@ static void add_place_of_mount(struct builder *b, size_t mount, bool is_dir, con
 		be_root(b);
 	add_way(b, m->guest, is_dir, false);
 	if (!outer || outer->kind == MOUNT_TMPFS) {
-		/* no other sandbox can write to the directories above this place */
+		/* links may be followed, because no other sandbox can write to the directories
+		 * above this place */
 		add_path(b, STEP_PLACE, m->guest);
 		return;
 	}
@@ -721,7 +725,7 @@ static void add_spares(struct builder *b)
 static void add_overlay(struct builder *b, const struct trees *t)
 {
 	char room[512];
-	AUTO_BUF data = BUF_IN(room, 4000); /* mount(2) takes one page */
+	AUTO_BUF data = BUF_IN(room, 4000); /* mount(2) takes at most one page of options */
 	struct step *s;
 
 	name_layers(b->r, &data);
@@ -807,7 +811,7 @@ static void close_sysctls(struct builder *b)
 	plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
 }
 
-/* Mounts something over /proc/keys. If the user who runs cordon has an id in the sandbox, this file
+/* Mounts /dev/null over /proc/keys. If the user who runs cordon has an id in the sandbox, this file
  * lists the names of the user's keys. */
 static void cover_keys(struct builder *b)
 {
@@ -871,7 +875,7 @@ int rootfs_plan(const struct rootfs *r, int device, int group, struct plan *p,
 	return plan_check(p, e);
 }
 
-/* --- the root of a server -------------------------------------------------------------------- */
+/* --- the root of fuse-overlayfs -------------------------------------------------------------- */
 
 /* The directories in which the loader of dynamic programs looks for libraries. */
 static const char *const libraries[] = { "/usr/lib", "/usr/lib64", "/lib", "/lib64" };

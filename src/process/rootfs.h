@@ -41,7 +41,7 @@ struct tree_map {
 struct rootfs_owner {
 	char path[256];
 	unsigned mode;
-	uint32_t uid, gid; /* ids inside */
+	uint32_t uid, gid; /* ids inside the sandbox */
 };
 
 /* A place in a volume at which our own state would be visible, so we cover it. */
@@ -56,7 +56,8 @@ struct rootfs {
 	bool parent_mounts;              /* we have CAP_SYS_ADMIN over our mount namespace */
 	int layer_fd[ROOTFS_LAYERS_MAX]; /* lowest first */
 	size_t n_layers;
-	/* layer_fd[0] is a mount of the reader, which shows all layers (process/fuse_overlay.h) */
+	/* layer_fd[0] is the mount in which the reader, a fuse-overlayfs, shows all layers
+	 * (process/fuse_overlay.h) */
 	bool layers_shown;
 	bool one_disk; /* the only layer is the whole root, on a mount of this sandbox alone */
 	/* the directory with upper/ and work/, or -1 if the writable layer is in memory */
@@ -76,7 +77,7 @@ struct rootfs {
 	size_t n_hidden;
 	/* the text of /etc/profile with our block; NULL if the image's own file is used */
 	char *profile;
-	char *host_cas;          /* root certificates of the host; NULL if nobody asked for them */
+	char *host_cas;          /* root certificates of the host; NULL without --trust-host-cas */
 	char *ca_bundle;         /* the root certificates of the image and of the host together */
 	char *ca_place;          /* the path in the sandbox of the file with the text ca_bundle */
 	int fallback_shell;      /* a static bash for an image without one, or -1 */

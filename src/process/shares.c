@@ -38,8 +38,8 @@ const char *const *shares_environment(struct plan *p, bool own, uint64_t pids)
 	if (!own) {
 		add_half_of(&text, RLIMIT_SIGPENDING, 1);
 		add_half_of(&text, RLIMIT_MSGQUEUE, 1);
-		/* this limit is in bytes, but the kernel compares it with the number of locked
-		 * pages */
+		/* the limit of this process is in bytes, but the kernel compares the limit of a
+		 * user namespace with the number of locked pages */
 		add_half_of(&text, RLIMIT_MEMLOCK, (unsigned)getpagesize());
 	}
 	list[0] = plan_str(p, buf_str(&text));

@@ -62,7 +62,8 @@ static int send_all(const struct bus *b, const struct buf *out, struct err *e)
 
 	if (buf_failed(out))
 		return err_set(e, ERR_LIMIT, "a message to the bus is too long");
-	do /* each of our messages fits into an empty socket */
+	/* one call sends the whole message: each of our messages fits into an empty socket */
+	do
 		n = send(b->fd, out->p, out->n, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)

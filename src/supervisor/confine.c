@@ -13,8 +13,9 @@
  *                 libraries, and the files that name the host's resolvers
  *   calls         tools/supervisor.table
  *
- * The supervisor of an ordinary user never has a capability; the rest is the same. A start needs the set-user-id
- * program newuidmap, which must have run before this confinement sets no_new_privs.
+ * The supervisor of an ordinary user never has a capability; its other rights are the same. A start
+ * needs the set-user-id program newuidmap, which must have run before this confinement sets
+ * no_new_privs.
  */
 #include "supervisor/confine.h"
 
@@ -73,9 +74,10 @@ static int allow_record(struct confine_files *f, const struct supervisor *s, str
 					 : allow_home(f, s, "sandboxes", MAKE_DIR | REMOVE_DIR, e);
 }
 
-/* Programs of the host often replace the list of resolvers by a new file. If /etc/resolv.conf is a link that leads
- * out of /etc, the gateway may read the directory that the link leads to. If it is a file in /etc, the gateway reads
- * the file that was there when the sandbox started. */
+/* Programs of the host often replace the list of resolvers by a new file. If /etc/resolv.conf is a
+ * link that leads out of /etc, the gateway may read the directory that the link leads to. If
+ * /etc/resolv.conf is a file in /etc, the gateway reads the file that existed when the sandbox
+ * started. */
 static int allow_resolvers(struct confine_files *f, struct network *net, struct err *e)
 {
 	int fd = openat(AT_FDCWD, "/etc/resolv.conf", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

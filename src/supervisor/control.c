@@ -50,7 +50,7 @@ static void answer(struct control_client *c, enum frame_type type, const void *p
 	AUTO_BUF b = BUF_INIT(1024);
 
 	frame_put(&b, type, 0, 0, p, n);
-	/* the client may have closed its connection */
+	/* this fails if the client has closed its connection */
 	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0);
 }
 
@@ -89,8 +89,9 @@ static void answer_update(struct control_client *c, struct str body)
 	answer(c, FRAME_OK, why, strlen(why));
 }
 
-/* A command that replaces a sandbox stops the old sandbox first. If the old sandbox is still starting, the command
- * that started it must get the error that the name is taken. */
+/* Stops the sandbox. If the sandbox is still starting, the command that started it gets the error
+ * that the name is taken. The reason: the request to stop may come from a command that replaces the
+ * sandbox. */
 static void stop(struct supervisor *s, unsigned grace_ms)
 {
 	if (s->life == LIFE_STARTING && !s->failure.code)
@@ -157,7 +158,8 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	AUTO_FD sock = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	struct control_client *c;
 
-	/* watch the socket again later: until then, a waiting client would wake the loop again and again */
+	/* after a failure, do not watch the socket until listen_again(): a waiting client would
+	 * wake the loop again and again */
 	if (sock < 0 && loop_add_timer(s->loop, clock_mono_ns() + ACCEPT_RETRY_NS, listen_again, s))
 		loop_change_fd(s->loop, s->control_watch, 0);
 	if (sock < 0 || s->n_clients >= CONTROL_CLIENTS_MAX)
@@ -190,5 +192,5 @@ void control_stopped(struct supervisor *s)
 void control_hang_up(struct supervisor *s)
 {
 	for (struct control_client *c = s->clients; c; c = c->next)
-		IGNORE(shutdown(c->fd, SHUT_RDWR)); /* the client may have left before */
+		IGNORE(shutdown(c->fd, SHUT_RDWR)); /* this fails if the client has left */
 }

@@ -17,9 +17,9 @@
 #include "base/diskfile.h"
 #include "supervisor/source.h"
 
-/* The loop device shares the locked file description. So the lock is held until the file system
- * is unmounted, even if the supervisor is killed. After a stop the kernel takes a moment to
- * unmount it, and we wait this long. */
+/* The loop device shares the locked file description. So the lock is held until the file system is
+ * unmounted, even if the supervisor is killed. After a stop the kernel takes a moment to unmount
+ * the file system. So the next start waits up to LOCK_WAIT_NS for the lock. */
 #define LOCK_WAIT_NS NS_PER_SEC
 #define LOCK_RETRY_MS 5
 
@@ -81,7 +81,7 @@ void disks_release(struct disks *all)
 static const struct {
 	const char *name, *driver;
 	off_t at;
-	const char *magic; /* NULL for another name of a type above */
+	const char *magic; /* NULL if this is another name of a type above */
 	size_t n;
 } types[] = {
 	{ "ext4", "ext4", 1080, "\x53\xef", 2 },

@@ -354,7 +354,8 @@ static void release(const struct home *h, const char *name, struct spec *spec)
 
 	home_machine_id(h, name, id);
 	cgroup_remove(id);
-	/* this fails if another directory has taken the path since: it has none of our mount points */
+	/* this fails if another directory is now at the path; that directory has none of our mount
+	 * points */
 	if (spec && spec_image_in_place(&spec->image) &&
 	    identity_open(spec->image.reference, &spec->image.identity, &root, &ignored) == 0)
 		mount_points_reap(h, root, LINKS_FOLLOWED);

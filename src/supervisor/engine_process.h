@@ -35,7 +35,8 @@ struct engine_process {
 	int lowest_layer;
 	/* how the size of the writable layer is enforced; NULL if the sandbox has no writable layer */
 	const char *layer;
-	/* watch for the end of the writer and of the reader (process/fuse_overlay.h) */
+	/* watches for the end of the two fuse-overlayfs processes, the writer and the reader
+	 * (process/fuse_overlay.h) */
 	loop_id fuse_watch[2];
 };
 

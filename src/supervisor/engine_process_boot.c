@@ -17,10 +17,11 @@ static bool is_disk(const struct spec_mount *m)
 	return m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk);
 }
 
-/* Returns which kinds of the host's files the mount M can bring into the sandbox. A read-only mount
- * counts, too: another sandbox that may write to the directory of M can make a socket there, and
- * pass descriptors to a process that connects. Sandboxes of root have no id in common, so
- * descriptors of another sandbox are of no use to them. */
+/* Returns which kinds of the host's files the mount M can bring into the sandbox. A read-only
+ * mount counts, too: another sandbox may be able to write to the directory of M. That sandbox
+ * can make a socket in this directory, and pass descriptors to a process that connects to the
+ * socket. Sandboxes of root have no id in common, so descriptors of another sandbox are of no
+ * use to them. */
 static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
 {
 	if (!m->readonly)
@@ -28,7 +29,8 @@ static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
 	return i->mode != IDS_RANGE && !m->identity.of_parent ? SWITCH_SHARED : 0u;
 }
 
-/* Names the mounts that only this sandbox uses. Files with privileges may be made only there. */
+/* Names to pid 1 the mounts that only this sandbox uses. Commands may make files with privileges
+ * only in these mounts. */
 static void name_own_mounts(const struct rootfs *r, struct boot_message *boot)
 {
 	const struct spec *spec = r->spec;

@@ -31,7 +31,7 @@ static void use_own(struct ids *ret, struct err *why)
 
 void ids_of_user(struct ids *ret)
 {
-	struct err ignored; /* why there is no sub-range; `inspect` shows the single id */
+	struct err ignored; /* the reason is not needed: `inspect` shows the single id */
 
 	use_own(ret, &ignored);
 }

@@ -52,8 +52,8 @@ static int open_directory(struct supervisor *s, int *ret_fd, struct err *e)
 	return *ret_fd < 0 ? err_sys(e, errno, "open the writable layer") : 0;
 }
 
-/* Makes work/ anew. The last mount leaves files there, such as its `volatile` mark, which would
- * make the next mount fail. */
+/* Makes work/ anew. The last mount has left files in work/, such as its `volatile` mark, which
+ * would make the next mount fail. */
 static int clean(const struct ids *i, int layer, bool host_ids, struct err *e)
 {
 	if (erase_tree(layer, "work") < 0 || mkdirat(layer, "work", 0700) < 0)
@@ -86,7 +86,8 @@ static int prepare(struct rootfs *r, int layer, bool host_ids, struct err *e)
 	} else if (errno != EEXIST) {
 		return err_sys(e, errno, "make the writable layer");
 	} else {
-		/* an earlier start set the owners, and the payload may have changed them since */
+		/* set no owners: an earlier start has set them, and the payload may have changed
+		 * them since */
 		r->n_owners = 0;
 	}
 	return 0;
@@ -128,7 +129,7 @@ static int make_disk(const struct supervisor *s, int layer, uint64_t mib, struct
 {
 	AUTO_FREE char *path = path_in_layer(s, DISK_UNFINISHED);
 
-	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* a killed start may have left it */
+	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* of a killed start */
 	if (disk_file_make(layer, DISK_UNFINISHED, path, &(struct disk_make){ .size_mib = mib },
 			   e) < 0) {
 		/* if this fails, the file is deleted with the record */
@@ -151,8 +152,9 @@ static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, b
 		struct err *e)
 {
 	bool interrupted = is_there(layer, DISK_GROWING);
-	/* The payload wrote the whole file system of a flat root, so e2fsck only replays its
-	 * journal. After an interrupted growth e2fsck repairs it. */
+	/* The whole file system of a flat root belongs to the payload, so e2fsck only replays its
+	 * journal and checks nothing. Only after an interrupted growth, e2fsck repairs the file
+	 * system. */
 	enum disk_check how = !flat ? DISK_CHECK : interrupted ? DISK_REPAIR : DISK_REPLAY;
 	AUTO_FREE char *path = path_in_layer(s, DISK_FILE);
 	AUTO_FD mark = -1;
@@ -347,7 +349,7 @@ static int make_flat(struct supervisor *s, int layer, uint64_t mib, struct err *
 
 	if (open_flat_form(s, &from, e) < 0)
 		return -1;
-	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* a killed start may have left it */
+	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* of a killed start */
 	to = openat(layer, DISK_UNFINISHED, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 		    0600);
 	if (to < 0)

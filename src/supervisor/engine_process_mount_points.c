@@ -33,7 +33,8 @@ static int open_in_root(int root, const char *path, enum mount_points_links link
 	return sys_openat2(root, path, &how);
 }
 
-/* Notes each mount point as soon as it is made: if we are killed, at most one is not noted. */
+/* Notes one mount point. Called as soon as the mount point is made, so if we are killed, at most
+ * one mount point lacks a note. */
 static int note(const struct mount_points *s, uint64_t inode, const char *path)
 {
 	AUTO_FREE char *line = xasprintf("%llu %s\n", (unsigned long long)inode, path);
@@ -86,7 +87,8 @@ int mount_points_make_one(const struct mount_points *s, int root, const char *pa
 			struct stat st;
 			int r = make_one(parent, name, dir);
 
-			if (r < 0 && r != -EEXIST) /* another sandbox may have made it meanwhile */
+			/* EEXIST: another sandbox has made it meanwhile */
+			if (r < 0 && r != -EEXIST)
 				return err_sys(e, -r, "make mount point '%s' in '%s'", prefix + 1,
 					       where);
 			/* open NAME in PARENT, because we made it there: another process may have
@@ -246,7 +248,7 @@ void mount_points_enter(const struct home *h, int root_fd, enum mount_points_lin
 		AUTO_FD left = openat(h->fd, ret->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 		remove_all(root, left, links);
-		/* an empty file of notes does no harm */
+		/* if this fails, an old file of notes stays, which does no harm */
 		IGNORE(left >= 0 && unlinkat(h->fd, ret->name, 0) < 0);
 	}
 	if (lock_shared(root) < 0)
@@ -262,7 +264,8 @@ void mount_points_leave(const struct home *h, struct mount_points *s)
 {
 	if (s->root >= 0 && flock(s->root, LOCK_EX | LOCK_NB) == 0) {
 		remove_all(s->root, s->notes, s->links);
-		IGNORE(unlinkat(h->fd, s->name, 0)); /* an empty file of notes does no harm */
+		/* if this fails, an old file of notes stays, which does no harm */
+		IGNORE(unlinkat(h->fd, s->name, 0));
 	}
 	fd_closep(&s->root);
 	fd_closep(&s->notes);

@@ -3,8 +3,8 @@
  * a volume. The supervisor makes mount points by descriptor and writes a note about each. The last
  * sandbox that uses the directory removes the mount points that are still the same files and still
  * empty. Sandboxes of one home share the notes about a directory, because several sandboxes may use
- * one mount point. If one sandbox removed that mount point, the mounts of the other sandboxes there
- * would end.
+ * one mount point. If one sandbox removed that mount point, the other sandboxes would lose their
+ * mounts on it.
  */
 #pragma once
 
@@ -15,8 +15,9 @@
 
 #define MOUNT_POINTS_NAME_BYTES 64
 
-/* In an image, links on the way to a mount point are followed. In a volume they are refused, because a sandbox that
- * writes to the volume could make a link to a directory that the sandbox is not allowed to change. */
+/* In an image, links on the way to a mount point are followed. In a volume such links are refused.
+ * Otherwise a sandbox that writes to the volume could make a link to a directory that it is not
+ * allowed to change, and we would make the mount point there. */
 enum mount_points_links { LINKS_FOLLOWED, LINKS_REFUSED };
 
 struct mount_points {
@@ -48,6 +49,6 @@ MUST_USE int mount_points_confine(const struct mount_points *s, struct confine_f
 				  struct err *e);
 /* Removes what killed sandboxes have left in ROOT, if no other sandbox uses it. */
 void mount_points_reap(const struct home *h, int root, enum mount_points_links links);
-/* If no other sandbox uses the directory, removes the mount points that all sandboxes have made.
- * Does nothing if there are none. */
+/* Ends the use of the directory. If no other sandbox uses it, removes the mount points that all
+ * sandboxes have made in it. */
 void mount_points_leave(const struct home *h, struct mount_points *s);

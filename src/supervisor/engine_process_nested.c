@@ -73,10 +73,10 @@ static struct mount_points *enter(const struct home *h, const struct rootfs *r, 
 	return &n->source[entry[outer] - 1];
 }
 
-/* Returns true if the source has the mount point and no sandbox made it: then we need no entry. A
- * mount point that another sandbox made has a note and is removed when the last sandbox leaves.
- * Each note is made before its mount point and removed after it. So we look for notes both before
- * and after we look for the mount point. */
+/* Returns true if the source has the mount point and no sandbox made it. In this case we need no
+ * entry. If a sandbox made the mount point, the last sandbox that leaves removes it. The file of
+ * notes is made before the first mount point and removed after the last. So we look for this file
+ * both before and after we look for the mount point. */
 static bool is_theirs(const struct home *h, const struct rootfs *r, size_t i, size_t outer)
 {
 	int source = r->volume_fd[outer];

@@ -74,7 +74,7 @@ static int check_root(const struct mounts *m, const struct location *state, stru
 
 	if (r->spec->image.kind != IMAGE_DIR)
 		return 0;
-	dir = r->layer_fd[r->n_layers - 1]; /* the layer before it, if any, is ours */
+	dir = r->layer_fd[r->n_layers - 1]; /* a layer before the last one is ours */
 	if (mounts_locate(m, dir, &here, e) < 0 || mounts_find(m, dir, state, see, &s, e) < 0)
 		return -1;
 	if (s.seen || location_is_within(&here, state))

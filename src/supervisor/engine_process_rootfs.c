@@ -151,8 +151,9 @@ static void find_implied(const struct supervisor *s, const struct image_record *
 	image_implied_path(record, path);
 	if (io_read_file(s->home.fd, path, &text) == 0)
 		n = image_implied_read(buf_str(&text), text.n, found);
-	/* An older version of cordon filled the store without such a list, so we look at the layers. Rotated layers do
-	 * not show the real owners: then we list nothing, and these directories belong to root. */
+	/* If an older version of cordon filled the store, there is no list, so we look at the
+	 * layers. If the ids are rotated, the layers do not show the real owners. So we list
+	 * nothing, and these directories belong to root. */
 	if (n < 0 && !ids_rotated(r->ids))
 		n = (int)image_implied_find(r->layer_fd + 1, r->n_layers - 1, found);
 	for (int i = 0; i < n; i++)

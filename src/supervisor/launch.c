@@ -113,7 +113,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		s->stage = "other";
 		r = s->engine->start(s, e);
 	}
-	if (r == 0) /* the child mounts its root at the same time */
+	if (r == 0) /* meanwhile the child mounts its root */
 		r = open_sockets(s, e);
 	record_start_ends(s->lock); /* commands that waited to talk to us can do so now */
 	if (r == 0)

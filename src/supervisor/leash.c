@@ -25,7 +25,7 @@ static bool send_all(const struct supervisor *s, const struct buf *b)
 		if (errno != ENOBUFS && errno != ENOMEM)
 			return false;
 		tries++;
-		IGNORE(poll(NULL, 0, REPORT_RETRY_MS)); /* the machine is short of memory */
+		IGNORE(poll(NULL, 0, REPORT_RETRY_MS)); /* wait: the machine is short of memory */
 	}
 	return false;
 }
@@ -59,7 +59,7 @@ void leash_tell_failure(struct supervisor *s)
 	IGNORE(!report(s, FRAME_ERROR, body.p, body.n));
 }
 
-/* Adds how soft limits are enforced, which a server shows to its clients. */
+/* Adds to B how soft limits are enforced, because a server shows this to its clients. */
 static void add_held(const struct supervisor *s, struct buf *b)
 {
 	const struct enforcement *f = &s->record.state.enforced;
@@ -105,7 +105,7 @@ static void answer_limits(struct supervisor *s, const struct frame *f)
 static void on_settled(struct supervisor *s)
 {
 	if (s->life == LIFE_RUNNING && !s->unsettled)
-		return; /* the command has sent another request, and may not read a second answer */
+		return; /* settled already: the command may not read a second answer */
 	if (s->life == LIFE_RUNNING)
 		supervisor_settle(s);
 	if (s->life == LIFE_RUNNING && s->record.state.booted_once)

@@ -270,7 +270,7 @@ void supervisor_lost(struct supervisor *s, const struct err *why)
 		return;
 	supervisor_note(s, why->msg);
 	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%.*s",
-		 (int)sizeof(s->record.state.stop_reason) - 1, why->msg); /* may be cut */
+		 (int)sizeof(s->record.state.stop_reason) - 1, why->msg); /* a long text is cut */
 	if (s->life == LIFE_STARTING)
 		supervisor_fail(s, why);
 	s->engine->kill(s);
@@ -485,7 +485,8 @@ int supervisor_run(struct supervisor *s)
 	}
 	clean_up(s);
 	execlog_close(&s->log);
-	fd_closep(&s->lock); /* now, because at our exit the kernel takes long to close old_link */
+	/* release the lock before our exit: at the exit the kernel takes long to close old_link */
+	fd_closep(&s->lock);
 	control_hang_up(s);
 	return s->failure.code ? 1 : 0;
 }

@@ -47,7 +47,7 @@ struct network {
 	int resolv_conf; /* the host's list of resolvers, or -1 */
 	int refusals;    /* the memory of wire/refusals.h */
 	enum gateway_state state;
-	bool told; /* EVENTS knows whether the start succeeded */
+	bool told; /* we have told EVENTS whether the start succeeded */
 	struct child child;
 	int control;
 	loop_id link_watch, control_watch, exit_watch, restart_timer;
@@ -292,8 +292,8 @@ static void on_message(struct network *n, const struct json_value *v)
 	}
 }
 
-/* Reads a message of the gateway. An attacker may control the gateway, so its messages are bounded, parsed strictly,
- * and used only as on_message() does. */
+/* Reads a message of the gateway. An attacker may control the gateway, so its messages are bounded
+ * and parsed strictly. Only on_message() uses them. */
 static void on_control(void *arg, int fd, uint32_t events)
 {
 	AUTO_FREE char *text = xcalloc(1, MESSAGE_MAX_BYTES);

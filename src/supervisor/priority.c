@@ -66,8 +66,9 @@ static void leave_kept_cpus(void)
 		IGNORE(sched_setaffinity(0, sizeof(both), &both));
 }
 
-/* Makes the OOM killer kill the sandbox before the host's own processes. A payload can make the
- * kernel use memory that no control group counts, such as buffers of netlink sockets. */
+/* Makes the OOM killer kill the sandbox before the host's own processes. The sandbox's own memory
+ * limit is not enough. A payload can make the kernel use memory that no control group counts, such
+ * as buffers of netlink sockets. */
 static void go_first_for_memory(void)
 {
 	AUTO_BUF text = BUF_INIT(64);

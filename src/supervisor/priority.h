@@ -11,14 +11,15 @@
 
 #include <sched.h>
 
-/* A score of 500 out of 1000. With it the OOM killer adds half of the machine's memory to the size of this process.
- * The sum is more than the size of any well-behaved process of the host. */
+/* A score of 500 out of 1000. When the OOM killer compares sizes of processes, it adds half of the
+ * machine's memory to the size of this process. The sum is more than the size of any well-behaved
+ * process of the host. */
 #define PRIORITY_OOM_SCORE 500
 
 /* Gives up the advantages of this process. Called before this process makes its first child,
- * because children inherit what it gives up. Called while this process still has CAP_SYS_RESOURCE:
- * then the kernel does not let a child lower its OOM score again. This function cannot fail,
- * because the kernel lets every process give up these advantages. */
+ * because children inherit what it gives up. Called while this process still has CAP_SYS_RESOURCE,
+ * because then the kernel does not let a child lower its OOM score again. This function cannot
+ * fail, because the kernel lets every process give up these advantages. */
 void priority_give_up(void);
 
 /* Returns the processors that are in MINE and in THEIRS, or all of THEIRS if no processor is in both. */

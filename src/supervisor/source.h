@@ -18,7 +18,7 @@
 
 /* Looks up the identities that an older record lacks and writes them down. Follows no link. */
 MUST_USE int sources_learn(struct supervisor *s, struct err *e);
-/* Opens PATH with O_PATH and refuses it if it is not the object ID. An error begins with WHAT ("volume source") and
- * has HINT, which is VOLUME_HINT or ANEW_HINT. */
+/* Opens PATH with O_PATH. Fails if the identity of the opened object is not ID. The error message
+ * begins with WHAT ("volume source") and has the hint HINT, which is VOLUME_HINT or ANEW_HINT. */
 MUST_USE int source_open(const char *what, const char *path, struct identity *id, const char *hint,
 			 int *ret_fd, struct err *e);

@@ -15,10 +15,11 @@
 #include "wire/message.h"
 
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
-#define STOP_USUAL UINT32_MAX /* as a grace time: the usual time */
+#define STOP_USUAL UINT32_MAX /* a grace time of this value means the usual time */
 /* the time between SIGTERM and SIGKILL, unless our environment sets another time */
 #define STOP_GRACE_MS 2000
-/* the time between SIGTERM and SIGKILL if the image has another stop signal, which is sent before SIGTERM */
+/* if the image has its own stop signal, we send that signal first, then SIGTERM, and SIGKILL at
+ * most this long after SIGTERM */
 #define STOP_TERM_MS 1000
 #define CONTROL_CLIENTS_MAX 64
 
@@ -37,7 +38,7 @@ struct supervisor {
 	enum life life;
 	loop_id pidfd_watch, channel_watch, leash_watch, control_watch;
 	loop_id ready_timer, stop_timer, duration_timer, idle_timer, late_timer;
-	/* the time between SIGTERM and SIGKILL after the image's own stop signal */
+	/* if the image has its own stop signal: the time between SIGTERM and SIGKILL */
 	unsigned last_grace_ms;
 	struct buf channel_in, leash_in;
 	bool busy;
@@ -48,7 +49,7 @@ struct supervisor {
 	struct control_client *clients;
 	unsigned n_clients;
 	struct buf warnings;     /* lines for the command that started us */
-	struct network *network; /* NULL for loopback only */
+	struct network *network; /* NULL if the sandbox has no network */
 	bool gateway_failed;     /* the log has the failure of the gateway already */
 	/* the link of the ended gateway; closed last, because closing it takes the kernel tens of milliseconds */
 	int old_link;
@@ -86,11 +87,11 @@ void supervisor_log(struct supervisor *s, const struct frame *f);
 bool leash_watch(struct supervisor *s);
 /* Tells the command on the leash that the sandbox is up. If that fails, a new sandbox is ended and removed. */
 void leash_tell_up(struct supervisor *s);
-/* Tells the command that the start has failed, for the reason in S. */
+/* Tells the command on the leash that the start has failed, and why (S->failure). */
 void leash_tell_failure(struct supervisor *s);
 /* update.c: applies the parts of the record that WHAT names (enum update_what). */
 MUST_USE int supervisor_update(struct supervisor *s, unsigned what, struct err *e);
-/* Sets all limits that M names, or none after a failure. */
+/* Sets all limits that M names. If one of them cannot be set, sets none and fails. */
 MUST_USE int supervisor_limit(struct supervisor *s, const struct limits_message *m, struct err *e);
 /* Completes a start that waited for the gateway to bind the ports. */
 void supervisor_gateway_up(struct supervisor *s);
@@ -98,8 +99,8 @@ void supervisor_gateway_up(struct supervisor *s);
 void supervisor_fail(struct supervisor *s, const struct err *why);
 /* Ends the sandbox, for the reason WHY, because a process that it needs has ended. */
 void supervisor_lost(struct supervisor *s, const struct err *why);
-/* Returns true if the record is deleted when the sandbox ends. The record of a sandbox that was up
- * before stays until `remove`. */
+/* Returns true if the record is deleted when the sandbox ends. If a sandbox that is not ephemeral
+ * has been up once, its record stays until `remove`. */
 static inline bool supervisor_may_vanish(const struct supervisor *s)
 {
 	return s->record.spec.ephemeral || !s->record.state.booted_once;

@@ -99,12 +99,13 @@ int surveyor_answer(const struct surveyor *s, struct survey *ret)
 void surveyor_end(struct surveyor *s)
 {
 	if (s->pid) {
-		IGNORE(sys_pidfd_send_signal(s->pidfd, SIGKILL) < 0); /* the task may have ended */
+		/* this fails if the task has ended */
+		IGNORE(sys_pidfd_send_signal(s->pidfd, SIGKILL) < 0);
 		while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
 	if (s->memory)
-		IGNORE(munmap(s->memory, sizeof(*s->memory))); /* the task has ended */
+		IGNORE(munmap(s->memory, sizeof(*s->memory))); /* no task uses it now */
 	fd_closep(&s->pidfd);
 	fd_closep(&s->socket);
 	*s = SURVEYOR_NONE;

@@ -29,9 +29,11 @@ struct surveyor {
  * than MOST_FILES files counts as too large. */
 MUST_USE int surveyor_start(struct surveyor *s, int layer, int pidfd, uint64_t most_files,
 			    struct err *e);
-/* Orders one count. The task must have answered the order before. Returns false if the task has ended. */
+/* Orders one count. The task must have answered the previous order. Returns false if the task has
+ * ended. */
 bool surveyor_order(const struct surveyor *s);
-/* Reads from the socket. Returns 1 and *RET, 0 if there is no answer yet, -1 if the task has ended. */
+/* Reads from the socket. Returns 1 and fills *RET if there is an answer, 0 if there is none yet, or
+ * -1 if the task has ended. */
 int surveyor_answer(const struct surveyor *s, struct survey *ret);
 void surveyor_end(struct surveyor *s);
 

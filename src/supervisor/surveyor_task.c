@@ -39,11 +39,11 @@ static long keep_descriptors(const struct surveyor_memory *m)
 	return r < 0 ? r : RAW3(SYS_close_range, KEPT_MAX, ~0u, 0);
 }
 
-/* Enters the sandbox's user namespace. There the task can read the directories of the sandbox's
- * ids, whatever their modes, and no other directories. The kernel lets an ordinary user in only
- * after pid 1 has executed its program, because until then pid 1 has another id and shares our
- * memory. So the task tries until the kernel lets it in. No command runs before pid 1 has executed
- * its program. */
+/* Enters the sandbox's user namespace. In this namespace the task can read the directories of the
+ * sandbox's ids, whatever their modes, and no other directories. The kernel lets a task of an
+ * ordinary user in only after pid 1 has executed its program. Until then pid 1 has another id and
+ * shares our memory. So the task tries until the kernel lets it in. No command runs before pid 1
+ * has executed its program. */
 static long enter_namespace(void)
 {
 	const struct timespec pause = { .tv_nsec = RETRY_NS };

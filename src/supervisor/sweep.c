@@ -3,8 +3,8 @@
  * mount points that it made in a directory image.
  *
  * Files that a sandbox made under a sub-range of ids can be deleted only from a user namespace that
- * has the range. The command that removes such a sandbox is not in such a namespace. So that
- * command runs cordon-supervisor, which calls the functions of this file.
+ * has the range. A command that removes a sandbox does not run in this namespace. So the command
+ * starts cordon-supervisor, which calls the functions of this file.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -27,7 +27,8 @@ static int sweep(void *arg)
 	return 0;
 }
 
-/* Deletes the entries whose names begin with a dot if DOTTED, otherwise all other entries. */
+/* If DOTTED, deletes the entries whose names begin with a dot. Otherwise deletes all other
+ * entries. */
 static bool erase_some(int fd, bool dotted)
 {
 	DIR *d = fdopendir(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -27,9 +27,9 @@
 
 static_assert(HIERARCHY_SCOPE_DIGITS == HOME_TAG_DIGITS, "a scope is not one home's");
 
-/* at the beginning of a login the user's systemd itself is still starting */
+/* long, because at the beginning of a login the user's systemd itself is still starting */
 #define WAIT_NS (10 * NS_PER_SEC)
-#define JOIN_NS (2 * NS_PER_SEC) /* the scope exists: systemd answers in some milliseconds */
+#define JOIN_NS (2 * NS_PER_SEC) /* if the scope exists, systemd answers in a few ms */
 #define RETRY_MS 20              /* a scope takes a few of these intervals to start or to end */
 /* a supervisor that waits gives up after this many tries */
 #define TRIES_MAX 50
@@ -110,9 +110,9 @@ static int call_manager(struct bus *b, const char *member, const char *signature
 	return ret->type == DBUS_RETURN ? 0 : refused(ret, member, e);
 }
 
-/* Waits until systemd reports the end of the start of NAME. subscribe() asks the bus for signals of
- * systemd only. A bus gains nothing by a forged signal, because it could simply refuse the
- * scope. */
+/* Waits until systemd reports that the start of the unit NAME is over. We believe each such signal,
+ * because subscribe() asks the bus for signals of systemd only. A hostile bus gains nothing by a
+ * forged signal, because it could simply refuse the scope. */
 static int wait_for_job(struct bus *b, const char *name, struct err *e)
 {
 	struct dbus_message m;

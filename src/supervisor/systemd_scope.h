@@ -14,8 +14,10 @@
 
 #include <stdbool.h>
 
-/* Moves this process into the scope of a home. ID is the name of one of the home's control groups (process/cgroup.h).
- * If the scope does not exist and WAITS is true, asks systemd to make it and waits. Does nothing in four cases: this
- * process is root's, the host has no version 2 groups, there is no bus, or the group of this process is delegated.
- * This never fails: if limits are not enforced, the record says so. */
+/* Moves this process into the scope of a home. ID is the name of one of the home's control groups
+ * (process/cgroup.h). If the scope does not exist and WAITS is true, asks systemd to make it and
+ * waits. If the scope does not exist and WAITS is false, does nothing. Also does nothing in four
+ * cases: this process is root's, the host has no version 2 groups, there is no bus, or the group of
+ * this process is delegated. This function never fails: if limits are not enforced, the record says
+ * so. */
 void systemd_scope_enter(const char *id, bool waits);

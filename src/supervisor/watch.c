@@ -54,8 +54,9 @@ static void begin_measuring(struct watch *w, const struct watch_space *now)
 	w->then_counted = w->late = w->again = false;
 }
 
-/* Returns true if the file system is below the floor. The caller then asks pid 1 again and again how much the commands
- * have written, and compares each answer with the answer before. */
+/* If the file system is below the floor, returns true at first, and each time the file system has
+ * lost more space. Then we ask pid 1 how much the commands have written, and watch_counted()
+ * compares each answer with the answer before. */
 static bool judge_space(struct watch *w, const struct watch_space *now)
 {
 	bool low = now->free < floor_of(now->total, WATCH_FLOOR_BYTES);
@@ -203,7 +204,8 @@ enum end_reason watch_measured(struct watch *w, const struct watch_size *size)
 	}
 	files_grew = w->low_files && w->based && size->files > w->low_files_size;
 	if (w->low_files) {
-		/* commands that are being ended still make files: start anew from the next count */
+		/* if commands are ended now, they still make files until they end, so we only note
+		 * the next count */
 		w->based = !files_grew;
 		w->low_files_size = size->files;
 	}
@@ -255,12 +257,12 @@ enum end_reason watch_counted(struct watch *w, uint64_t written)
 		w->over_written = written;
 	if (w->over && judge_growth(w, written))
 		return become_over(w, END_LAYER);
-	/* the commands go on writing although we cannot measure the layer */
+	/* the measurement takes long, and the commands go on writing meanwhile */
 	if (late)
 		return become_over(w, END_LAYER);
 	if (!w->low)
 		return END_NONE;
-	w->counted = !wrote; /* if commands are ended now, start anew from the next answer */
+	w->counted = !wrote; /* if commands are ended now, only note the next answer */
 	w->written = written;
 	w->starved |= wrote;
 	return wrote ? END_SPACE : END_NONE;

@@ -4,13 +4,14 @@
  * large the layer was when it was measured, and how much the commands wrote. The answer says when to look again, and
  * whether to measure, to ask pid 1, or to end the commands.
  *
- * Reading the free space of the file system costs 2 us. Measuring a large layer takes long. So we compare two
- * numbers: how much free space the file system has lost since the last measurement, and how much the layer may still
- * grow. If the loss is smaller, the layer cannot be too large, and needs no measurement. A measurement misses files
- * that were deleted while open, because no directory lists them. The floor limits such files. The floor is a part of
- * the file system that no sandbox may use. A measurement can take long, because hostile processes take its CPU time
- * or because the tree is huge. If meanwhile the file system goes on losing space and the sandbox goes on writing, the
- * commands are ended before the measurement is complete.
+ * Reading the free space of the file system costs 2 us. Measuring a large layer takes long. So we
+ * compare two numbers: how much free space the file system has lost since the last measurement, and
+ * how much the layer may still grow. If the loss is smaller, the layer cannot be too large, and
+ * needs no measurement. A measurement misses files that were deleted while open, because no
+ * directory lists them. The floor limits how much space such files can take. The floor is a part of
+ * the file system that no sandbox may use. A measurement can take long, because hostile processes
+ * take its CPU time or because the tree is huge. If meanwhile the file system goes on losing space
+ * and the sandbox goes on writing, the commands are ended before the measurement is complete.
  *
  * A layer that is too large is kept, so that it can be cleaned up. New commands run, but may not write to files until
  * the layer is smaller. If the layer grows nevertheless, pid 1 is asked whether commands wrote, because
@@ -24,10 +25,11 @@
 
 #include "wire/message.h"
 
-/* this much stays free, or 1/20 of the file system if 1/20 is less */
+/* the floor: this much of the file system must stay free, or 1/20 of the file system if that is
+ * less */
 #define WATCH_FLOOR_BYTES (1ull << 30)
 #define WATCH_FLOOR_PART 20
-#define WATCH_SLACK_PART 64 /* a loss of 1/64 of the layer's size needs no measurement */
+#define WATCH_SLACK_PART 64 /* a loss up to 1/64 of the layer's limit needs no measurement */
 #define WATCH_BYTES_PER_MS (4ull << 20) /* no process writes faster than 4 GiB/s */
 #define WATCH_FILES_PER_MS 200          /* no process makes more files per millisecond */
 #define WATCH_SOONEST_MS 10
@@ -36,7 +38,9 @@
 #define WATCH_FALL_BYTES (1ull << 20) /* a smaller loss is noise: a log, a journal */
 #define WATCH_FALL_FILES 64
 #define WATCH_LAST_LOOKS 20
-#define WATCH_PATIENCE_PART 8 /* 1/8 of the layer's size may be lost during a measurement */
+/* if the loss during a measurement is larger than 1/8 of the layer's limit, we do not wait for the
+ * measurement any longer */
+#define WATCH_PATIENCE_PART 8
 
 /* What a file system has left. */
 struct watch_space {
@@ -64,7 +68,7 @@ struct watch {
 	bool ended; /* commands were ended because the layer was too large */
 	/* how many of the next looks may still find late writes of ended commands */
 	unsigned last_writes;
-	/* what commands had written at the last look that could find such late writes */
+	/* what commands had written at the last answer of pid 1 while `last_writes` was above 0 */
 	uint64_t over_written;
 	uint64_t high, files_high; /* the most that was free since the last measurement */
 	uint64_t then, files_then; /* what was free when the measurement began */
