@@ -1,11 +1,12 @@
 /*
  * Parses argv in one pass. The tables of commands and options say what is allowed.
  *
- * The current command is first the root. Each word that names a subcommand makes this subcommand the current command.
- * So an option is looked up in the command that comes before the option. The parser prints help as soon as it meets
- * `--help`. A usage error ends the program with status 2. After the whole line, the parser refuses options that are
- * not supported yet, with status 1. Only then it runs the handler. The tables are constant data, and an option that
- * was not given takes no memory.
+ * At first the root is the current command. Each word that names a subcommand makes this subcommand
+ * the current command. So an option is looked up in the command that comes before the option. The
+ * parser prints help as soon as it meets `--help`. A usage error ends the program with status 2.
+ * After the whole line, the parser refuses options that are not supported yet, with status 1. Only
+ * then it runs the handler. The tables are constant data, and an option that was not given takes no
+ * memory.
  */
 #include "cli/args.h"
 
@@ -24,7 +25,7 @@
 #include "spec/cpus.h"
 
 #define SUGGEST_DISTANCE 2
-#define SHOWN_VALUE_CHARS 60 /* characters of a bad value that a message shows */
+#define SHOWN_VALUE_CHARS 60 /* how many characters of a bad value a message shows */
 #define MESSAGE_MAX_BYTES (4u << 10)
 #define HELP_MAX_BYTES (1u << 20)
 
@@ -44,7 +45,7 @@ const struct opt_set args_global_sets[] = {
 	{ NULL, NULL },
 };
 // clang-format on
-#define LOG_LEVELS 5 /* the first rows of global_opts, which exclude each other */
+#define LOG_LEVELS 5 /* the first 5 rows of global_opts exclude each other */
 
 struct value {
 	const struct opt *opt;
@@ -224,7 +225,7 @@ static int fail(struct parser *p, const char *fmt, ...)
 	return -1;
 }
 
-/* Shortens the user's text for a message. */
+/* Returns the user's text in the form in which messages show it: shortened, and on one line. */
 static const char *shown(struct buf *b, const char *s)
 {
 	buf_add_cut(b, s, SHOWN_VALUE_CHARS);
@@ -267,7 +268,7 @@ static int fail_unknown_opt(struct parser *p, struct str name)
 	unsigned best = SUGGEST_DISTANCE + 1;
 
 	if (near && !find_opt(command_path_end(&p->path), str_of(near), 0))
-		near = NULL; /* another command has that option */
+		near = NULL; /* this command does not have the option NEAR */
 	if (near)
 		best = 0;
 	for (const struct opt *o; (o = args_next_opt(&it));)
@@ -299,7 +300,8 @@ static int check_choice(struct parser *p, const char *what, const char *const *c
 	return fail(p, "%s: bad value '%s': use one of %s", what, shown(&b, s), buf_str(&all));
 }
 
-/* If the program was called as msb, accepts only whole CPUs, as the original msb does. */
+/* Parses a number of CPUs. If the program was called as msb, accepts only whole CPUs, as the
+ * original msb does. */
 static int check_cpus(struct parser *p, const struct opt *o, const char *s, uint64_t *ret_milli)
 {
 	bool msb = args_as_msb(&p->args);
@@ -344,7 +346,7 @@ static struct value *value_add(struct args_values *values, const struct opt *o)
 	return &values->given[values->n++];
 }
 
-/* Records O with the text S, or NULL for a flag. */
+/* Records that the option O was given with the text S. S is NULL if O is a flag. */
 static int take(struct parser *p, const struct opt *o, const char *s)
 {
 	struct value *v = value_of(&p->values, o);
@@ -468,7 +470,7 @@ static int parse_letters(struct parser *p, const char *word)
 	return 0;
 }
 
-/* A lone '-' is a word. */
+/* A lone '-' is a positional or a value, not an option. */
 static bool is_option(const char *word)
 {
 	return word[0] == '-' && word[1];

@@ -1,4 +1,4 @@
-/* `box serve` executes the program cordon-box in its place. cordon-box has the same options and
+/* `box serve` replaces itself by the program cordon-box (exec). cordon-box has the same options and
  * does the work. */
 #include <errno.h>
 #include <unistd.h>

@@ -55,7 +55,7 @@ void cell_cpus(struct buf *out, const struct spec *s)
 static void add_words(struct buf *out, const struct strv *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		if (out->n > 1) /* not the first word behind the opening quote */
+		if (out->n > 1) /* OUT already holds a word behind the opening quote */
 			buf_add_char(out, ' ');
 		buf_add_str(out, l->v[i]);
 	}

@@ -1,12 +1,13 @@
 /*
  * `cordon completion SHELL` writes a completion script for a shell, from the command tables.
  *
- * All five scripts work alike. A script first finds the command that the words before the cursor name, with a table
- * of transitions ("image/ls" leads to "image list"). Then it offers what the row of this command has: subcommands,
- * options, allowed values, or files. To get the names of sandboxes, images and volumes, it runs the program itself
- * with `-q`. For a command that makes sandboxes it also offers the image `host`. For `copy` it offers files, and
- * `NAME:` for each sandbox. After `--` the shell's own completion is used. Each script works for both names of the
- * program.
+ * All five scripts work alike. First a script finds out which command the user has typed. It
+ * follows the words before the cursor through a table of transitions ("image/ls" leads to "image
+ * list"). Then it offers what the row of this command has: subcommands, options, allowed values, or
+ * files. To get the names of sandboxes, images and volumes, it runs the program itself with `-q`.
+ * For a command that makes sandboxes it also offers the image `host`. For `copy` it offers files,
+ * and `NAME:` for each sandbox. After `--` the script leaves the completion to the shell. Each
+ * script works for both names of the program.
  */
 #include "base/say.h"
 #include "cli/commands.h"

@@ -33,7 +33,7 @@ void console_screen(const struct screen *s)
 	leave_slot = slot;
 }
 
-/* Makes only system calls. */
+/* Switches off the terminal modes. Makes only system calls, because a signal handler calls it. */
 static void leave_screen(void)
 {
 	/* if this fails, the terminal is gone, and there is nothing to switch off */
@@ -57,11 +57,12 @@ static void restore_terminal(void)
 	if (terminal_is_raw) {
 		/* after a failure there is nothing else to try */
 		IGNORE(tcsetattr(0, TCSADRAIN, &saved_terminal));
-		terminal_is_raw = 0; /* last: a signal before this must restore the terminal */
+		/* set it last: a signal that comes before must restore the terminal */
+		terminal_is_raw = 0;
 	}
 }
 
-/* Makes only system calls, which are async-signal-safe. */
+/* Restores the terminal and exits. Makes only system calls, which are async-signal-safe. */
 static void on_fatal_signal(int sig)
 {
 	if (terminal_is_raw)

@@ -18,9 +18,9 @@ int console_begin(bool terminal);
 /* Remembers which modes of our terminal the command has switched on. console_leave() and the
  * signal handlers switch them off. */
 void console_screen(const struct screen *s);
-/* Writes control sequences to standard output that switch off the terminal modes which the command has switched
- * on. Call it if the command did not end by itself, because then the command has not switched them off. Moves the
- * cursor to the beginning of a line. */
+/* Switches off the terminal modes that the command has switched on, by control sequences on
+ * standard output. Call it if the command did not end by itself, because such a command has not
+ * switched off its modes. Moves the cursor to the beginning of a line. */
 void console_leave(void);
 /* Restores the terminal. RESIZED is what console_begin() returned. */
 void console_end(int resized);

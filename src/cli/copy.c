@@ -11,7 +11,8 @@
 #include "client/visit.h"
 #include "spec/grammar.h"
 
-#define NOTES_SHOWN_MAX 20u /* notes about skipped files; further notes are only counted */
+/* how many notes about skipped files are shown; the others are counted */
+#define NOTES_SHOWN_MAX 20u
 
 struct endpoint {
 	char *name;       /* name of the sandbox; NULL for this machine */

@@ -16,8 +16,9 @@ static int create(const struct args *a, const struct home *h, const struct spec 
 	r = launch_create(h, s, false, &l, e);
 	if (r == 0)
 		r = start_wait(&l, "Creating", s, e);
-	if (r == 0 &&
-	    s->ephemeral) /* with `--rm` the sandbox is deleted when it ends, but it must not end when this process ends */
+	/* with `--rm` the sandbox is deleted when it ends, but it must not end when this process
+	 * ends */
+	if (r == 0 && s->ephemeral)
 		launch_release(&l);
 	launch_done(&l);
 	return r;

@@ -39,7 +39,8 @@ static int add_all(struct spec *s, const struct args *a, const char *name,
 	return 0;
 }
 
-/* Adds scripts and changes to the root in the order of the command line, because a change may need an earlier one. */
+/* Adds the scripts, and the changes to files of the root, to S. Keeps the order of the command
+ * line, because a change may need an earlier change. */
 static int add_files(struct spec *s, const struct args *a, struct err *e)
 {
 	static const struct {

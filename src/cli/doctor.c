@@ -92,7 +92,7 @@ static void prove(const struct home *h, struct proof *p)
 struct report {
 	struct facts facts;
 	struct proof proof;
-	struct strv fixes; /* commands that help, each once */
+	struct strv fixes; /* commands that give the user what is missing, each once */
 };
 
 static void add_fix(struct report *r, const char *fix)
@@ -225,8 +225,8 @@ static const struct {
 	// clang-format on
 };
 
-/* Reports how limits are enforced. If the test sandbox ran, its record says this; otherwise the
- * probes do. */
+/* Reports how limits are enforced. If the test sandbox ran, its record says how; otherwise the
+ * probes say it. */
 static void report_limits(struct report *r)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {

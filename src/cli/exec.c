@@ -51,7 +51,8 @@ static int print_number(const struct args *a, uint64_t id)
 	return say_output(&b);
 }
 
-/* If the command line has no command, loads RECORD, which says what to run. */
+/* Runs the command and starts the sandbox if needed. If the command line has no command, loads
+ * RECORD, which says what to run. */
 static int run(struct execution *x, const struct args *a, const struct home *h,
 	       struct record *record, struct exec_result *result, bool *ret_ran, struct err *e)
 {
@@ -63,7 +64,8 @@ static int run(struct execution *x, const struct args *a, const struct home *h,
 	*ret_ran = false;
 	if (!given && record_load(h, name, record, e) < 0)
 		return -1;
-	/* before the sandbox is started, find out whether there is anything to run, also on stdin */
+	/* before the sandbox is started, find out whether there is something to run: a command, or
+	 * a script on stdin */
 	if (!execution_command(x, &record->spec, &a->rest, !given))
 		return 0;
 	r = visit_open(&v, h, name, start_one, e);

@@ -118,8 +118,8 @@ int execution_options(struct execution *x, const struct args *a, struct err *e)
 	x->scripted = !args_as_msb(a);
 	x->shell = strcmp(a->command->name, "run") != 0;
 	if (x->shell) {
-		/* the options below are for the command; `run` applies its options of these
-		 * names to the sandbox itself */
+		/* read the options that set the command's environment, directory and user. `run`
+		 * has the same options, but applies them to the sandbox */
 		if (add_env(x, a, e) < 0)
 			return -1;
 		m->cwd = args_str(a, "workdir");
@@ -307,7 +307,7 @@ static void report_failure(const struct execution *x, const struct home *h, cons
 		on = cwd ? record_in_force(&record)->workdir : record_in_force(&record)->user;
 	if (user && m->sys == EINVAL)
 		why = "the sandbox has no such id";
-	if (m->failure == EXEC_RESOURCE && m->sys == EPERM) /* above the hard limit */
+	if (m->failure == EXEC_RESOURCE && m->sys == EPERM) /* the limit is above the hard limit */
 		why = "--rlimit asks for more than the sandbox may have";
 	if (on)
 		say_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: '%s': %s",

@@ -15,15 +15,18 @@ struct execution {
 	bool scripted;      /* if there is no command, the shell may run a script from stdin */
 	bool tells_refused; /* report refused connections at the end */
 	bool unnamed;       /* the sandbox ends with the command, so it cannot be modified */
-	bool shell; /* run a shell instead of the image's command: no command was given, and stdin is a terminal */
+	/* if no command was given and stdin is a terminal, run a shell instead of the image's
+	 * command */
+	bool shell;
 };
 
 /* Reads and checks `-e`, `-w`, `-u`, `-t`, `--timeout`, `--rlimit` and the options for streams. */
 MUST_USE int execution_options(struct execution *x, const struct args *a, struct err *e);
 void execution_done(struct execution *x);
-/* Chooses the words to run: COMMAND, or the command of the spec if COMMAND is empty. If there is no command and
- * stdin is a terminal, chooses a shell. If stdin is no terminal but X->scripted is set, waits for the first byte
- * of stdin, and chooses a shell if there is one. Returns false if there are no words. */
+/* Chooses the words to run: COMMAND, or the command of the spec if COMMAND is empty. If stdin is a
+ * terminal, chooses a shell if there is no command, or if COMMAND is empty and X->shell is set. If
+ * stdin is no terminal, there is no command and X->scripted is set, waits for the first byte of
+ * stdin. If this byte comes, chooses a shell. Returns false if there are no words. */
 bool execution_command(struct execution *x, const struct spec *s, const struct strv *command,
 		       bool with_entrypoint);
 /* Prints that there is nothing to run. Returns the exit status: 1 for cordon, 0 for msb. */

@@ -21,9 +21,8 @@
 #include "spec/cpus.h"
 
 #define GRANTS_MAX_BYTES \
-	(64u << 10) /* about a thousand lines; no person reads more before an answer */
-#define FOLDED_MAX_BYTES \
-	(4 * GRANTS_MAX_BYTES) /* the text with line feeds and indents, at WIDTH_MIN */
+	(64u << 10) /* about a thousand lines; no person reads more before they answer */
+#define FOLDED_MAX_BYTES (4 * GRANTS_MAX_BYTES) /* the text, folded at WIDTH_MIN, with indents */
 #define WIDTH_MIN 40u
 #define WIDTH_DEFAULT 80u /* for a terminal that does not know its size */
 #define OUTSIDE "  OUTSIDE THE PROJECT"
@@ -75,8 +74,9 @@ static void add_source(struct buf *b, const struct project *p, bool outside, con
 	buf_add_char(b, '\n');
 }
 
-/* Says what the sandbox may do with the source of a mount. With stat-virt=off a command can give files there to any user
- * of this machine. The kernel itself reads a disk image, which may come from the same stranger as the project file. */
+/* Says what the sandbox may do with the source of a mount. With stat-virt=off a command can give
+ * files of the mount to any user of this machine. The kernel itself reads a disk image, which may
+ * come from the same stranger as the project file. */
 static const char *how_mounted(const struct spec_mount *m)
 {
 	if (m->kind == MOUNT_DISK)

@@ -1,6 +1,6 @@
 /*
- * The program cordon-image does the work on images. Each of these commands executes cordon-image in
- * its place and passes its options on.
+ * The program cordon-image does the work on images. Each command in this file passes its options on
+ * and replaces itself by cordon-image (exec).
  */
 #include <errno.h>
 #include <string.h>

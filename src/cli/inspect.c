@@ -23,8 +23,8 @@
 /* The limits of a sandbox. `offset` is the place in struct enforcement that says how the limit
  * is enforced. */
 static const struct {
-	const char *key;   /* in JSON; sorted */
-	const char *title; /* in text */
+	const char *key;   /* the limit's name in JSON; the rows are sorted by it */
+	const char *title; /* the limit's name for people */
 	size_t offset;
 } limits[] = {
 	// clang-format off

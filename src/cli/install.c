@@ -1,6 +1,7 @@
 /*
- * `install` makes commands that run in sandboxes. Each is a small shell script in the directory bin/ of the home. The
- * second line of each script is a mark. A file without this mark is never replaced or removed.
+ * `install` makes commands that run in sandboxes. Each of these commands is a small shell script in
+ * the directory bin/ of the home. The second line of each script is a mark. A file without this
+ * mark is never replaced or removed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
-/* `logs` checks its options, turns them into plain values and executes cordon-logs in its place. cordon-logs is a
- * separate program, because it loads a library that this program must not load. */
+/* `logs` checks its options, turns them into plain values and replaces itself by cordon-logs
+ * (exec). cordon-logs is a separate program, because it loads a library that this program must not
+ * load. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -110,7 +111,8 @@ static int add_options(struct strv *argv, const struct args *a, struct err *e)
 			strv_add(argv, flag);
 		}
 	if (args_has(a, "color-sessions") && !args_has(a, "show-id"))
-		/* a colour alone does not say to which command a line belongs */
+		/* show the number too, because a colour alone does not say to which command a line
+		 * belongs */
 		strv_add(argv, "--show-id");
 	add_bytes(argv, a);
 	return 0;

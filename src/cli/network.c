@@ -84,8 +84,8 @@ static int add_ports(const struct args *a, struct spec *s, struct err *e)
 	return 0;
 }
 
-/* Stores the policy in S as JSON. The record keeps it, so that `inspect` shows the policy that
- * is in force. */
+/* Stores the policy in S as JSON. The record keeps this JSON, so that `inspect` shows the policy
+ * that is in force. */
 static int keep_policy(const struct policy *p, struct spec *s, struct err *e)
 {
 	char room[1024];
@@ -124,7 +124,8 @@ int network_from_args(const struct args *a, const struct conf_extra *x, struct s
 	if (args_has(a, "dns-query-timeout-ms") && o.query_timeout_ms == 0)
 		return err_set(e, ERR_INVALID, "--dns-query-timeout-ms: bad value '0': at least 1");
 	if (!args_has(a, "max-connections") && s->max_connections != SPEC_DEFAULT_MAX_CONNECTIONS)
-		o.max_connections = s->max_connections; /* this value is from a file */
+		/* the value in S is from a configuration file */
+		o.max_connections = s->max_connections;
 	strv_copy(&rules, args_list(a, "net-rule"));
 	if (x) {
 		add_conf(&o, x);
@@ -150,7 +151,7 @@ int network_from_args(const struct args *a, const struct conf_extra *x, struct s
 
 /* --- what a sandbox has ----------------------------------------------------------------------- */
 
-/* Initialises P. If an old version of cordon made the record, it has no policy, and P gets the
+/* Initialises P. A record that an old version of cordon made has no policy; P then gets the
  * defaults. */
 static int policy_of(const struct spec *s, struct policy *p, struct err *e)
 {
@@ -164,8 +165,8 @@ static int policy_of(const struct spec *s, struct policy *p, struct err *e)
 	return 0;
 }
 
-/* Removes the published port that leads to the sandbox's port GUEST. Returns false if there is
- * none. */
+/* Removes the published port that leads to the sandbox's port GUEST. Returns false if no published
+ * port leads to GUEST. */
 static bool forget_port(struct spec *s, uint16_t guest, bool udp)
 {
 	for (size_t i = 0; i < s->n_ports; i++) {

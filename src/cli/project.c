@@ -28,8 +28,8 @@ bool project_is_wanted(const struct args *a)
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* Gives the parser the text that was already read and digested. The parser never reads the file
- * itself. */
+/* Gives the parser the text that was already read and whose digest was computed. The parser never
+ * reads the file itself. */
 static int convert(const struct buf *text, const char *path, struct json_doc **ret, struct err *e)
 {
 	AUTO_FD fd = memfd_create("project", MFD_CLOEXEC);

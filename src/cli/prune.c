@@ -20,7 +20,7 @@ struct plan {
 	struct space sandboxes, volumes, images;
 };
 
-/* What was really deleted. */
+/* What was deleted in the end, which may be less than the plan. */
 struct result {
 	struct strv sandboxes, volumes;
 	size_t layers;

@@ -18,7 +18,7 @@
 #define CELL_MAX_BYTES 8192u
 #define COMMAND_WIDTH 40
 
-/* One command. The row owns `words`, and does not keep the data of the message. */
+/* One command. The row owns `words`, to which m.words points; m.data is empty. */
 struct row {
 	struct command_message m;
 	char *words;
@@ -185,7 +185,7 @@ static int print(const struct args *a, const struct rows *l)
 	return 0;
 }
 
-/* Asks pid 1. A sandbox that does not run has no commands. */
+/* Asks pid 1 for the commands. If the sandbox does not run, the list is empty. */
 static int load(const struct home *h, const char *name, struct rows *l, struct err *e)
 {
 	AUTO_RECORD record = RECORD_NONE;

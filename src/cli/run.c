@@ -27,7 +27,7 @@ struct job {
 	struct spec spec;     /* for a new sandbox */
 	struct record record; /* for an existing sandbox */
 	struct execution x;
-	const char *shell[2]; /* the words of the project's shell, which x uses */
+	const char *shell[2]; /* the words of the project's shell; x points to them */
 	struct launch launch;
 	bool started; /* `run` started the sandbox and has to stop it */
 	bool ran;
@@ -73,7 +73,7 @@ static bool may_warn(const struct spec *s)
 
 static int run_new(struct job *j, struct err *e)
 {
-	/* wait until files are copied and ports are bound, because both may fail */
+	/* wait until files are copied and ports are bound, because copying and binding may fail */
 	bool waits =
 		j->x.request.message.flags & EXEC_DETACHED || j->spec.n_patches || j->spec.n_ports;
 
@@ -152,8 +152,8 @@ static int run_existing(struct job *j, struct err *e)
 	return execute(j, name, e);
 }
 
-/* Chooses the words to run. With `--open-shell` this is the shell that the project file names, or else the best
- * shell that the sandbox has. */
+/* Chooses the words to run. With `--open-shell`, chooses the shell that the project file names. If
+ * the file names none, chooses bash, or /bin/sh if the sandbox has no bash. */
 static bool choose_command(struct job *j, const struct spec *s)
 {
 	static const char *best[] = { "/bin/sh", "-c",
@@ -184,7 +184,8 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 		return -1;
 	*ret_name = name ? name : j->spec.name;
 	j->spec.ephemeral |= !name;
-	j->x.request.log = exists || name; /* the log of an ephemeral sandbox is erased with it */
+	/* the log of an ephemeral sandbox is erased with the sandbox, so write none */
+	j->x.request.log = exists || name;
 	j->x.scripted &= !args_has(a, "detach");
 	if (!choose_command(j, exists ? &j->record.spec : &j->spec))
 		return 0; /* j->ran stays false */

@@ -2,8 +2,9 @@
  * `shell` opens a shell in a sandbox. It is the shell that was chosen when the sandbox was made, otherwise bash,
  * otherwise /bin/sh.
  *
- * Only a try shows whether the sandbox has bash. So we first run bash without input. If we ran bash with our input,
- * and then /bin/sh because bash is missing, the input that was already read for bash would be lost.
+ * We can find out only by a try whether the sandbox has bash. So we first run bash without input.
+ * If we ran bash with our input, and then /bin/sh because bash is missing, the input that was
+ * already read for bash would be lost.
  */
 #include <errno.h>
 #include <string.h>
@@ -71,8 +72,8 @@ static int run(struct execution *x, const struct home *h, const char *name, stru
 	return r;
 }
 
-/* Without a name, the shell runs in a new sandbox of the project. `run` can make this sandbox,
- * so `shell` executes `run` in its place. */
+/* Without a name, the shell runs in a new sandbox of the project. `run` can make this sandbox, so
+ * `shell` replaces itself by `run` (exec). */
 static int become_run(const struct args *a)
 {
 	static const char *const flags[] = { "tty", "no-tty", "quiet" };

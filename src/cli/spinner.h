@@ -16,5 +16,6 @@ struct spinner {
 
 /* Shows nothing if QUIET is true, or after say_set_quiet(true). */
 void spinner_begin(struct spinner *s, bool quiet, const char *verb, const char *target);
-void spinner_tick(void *spinner); /* takes a struct spinner; can be launch.tick */
+/* SPINNER points to a struct spinner. The function can be the member tick of struct launch. */
+void spinner_tick(void *spinner);
 void spinner_end(struct spinner *s);

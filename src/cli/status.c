@@ -13,7 +13,7 @@
 #include "spec/grammar.h"
 
 #define OUTPUT_MAX_BYTES (64u << 20)
-#define CELL_MAX_BYTES (4u << 20) /* the longest command line that the kernel accepts */
+#define CELL_MAX_BYTES (4u << 20) /* longer than a command line may be by default (2 MiB) */
 enum { IMAGE_WIDTH = 36, COMMAND_WIDTH = 40, PORTS_WIDTH = 32 };
 
 static int by_name(const void *a, const void *b)
@@ -21,7 +21,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct record *)a)->spec.name, ((const struct record *)b)->spec.name);
 }
 
-/* If MSB is true, the command and the ports are texts, as in the table. */
+/* Writes one sandbox. If MSB is true, writes the command and the ports as texts, as in the
+ * table. */
 static void write_json(struct json_writer *w, const struct record *r, bool msb)
 {
 	const struct spec *s = record_in_force(r);

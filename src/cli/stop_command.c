@@ -13,7 +13,7 @@
 #include "client/sandbox.h"
 #include "client/stop.h"
 
-#define DEFAULT_GRACE_MS 2000u /* as for a whole sandbox */
+#define DEFAULT_GRACE_MS 2000u /* the same as for `stop` of a whole sandbox */
 #define ANSWER_MAX_BYTES 1024u
 #define TARGET_MAX_BYTES 512u
 
@@ -31,7 +31,7 @@ static int signal_and_wait(struct client *c, uint64_t id, int sig, uint64_t ms, 
 				  &end->known, e);
 }
 
-/* A command that has ended already is no error. */
+/* Ends the command. Succeeds also if the command ends before it gets SIGKILL. */
 static int end_command(struct client *c, uint64_t id, uint32_t grace_ms, struct end *end,
 		       struct err *e)
 {

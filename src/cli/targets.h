@@ -1,6 +1,6 @@
-/* For commands that act on several sandboxes, which the user chooses by name or label. Such a
- * command acts on one sandbox after the other. If it fails for a sandbox, it goes on with the
- * next one. */
+/* Functions for commands that act on several sandboxes, which the user chooses by name or label.
+ * Such a command acts on one sandbox after the other. If it fails for a sandbox, it goes on with
+ * the next one. */
 #pragma once
 
 #include "cli/args.h"

@@ -1,5 +1,5 @@
-/* `tool` and `service` execute the program cordon-tool in their place. cordon-tool has the same
- * options and does the work. */
+/* `tool` and `service` replace themselves by the program cordon-tool (exec). cordon-tool has the
+ * same options and does the work. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

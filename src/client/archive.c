@@ -127,10 +127,10 @@ static int open_scratch(const struct home *h)
 
 	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
 		return fd;
-	/* this file system cannot make a file without a name */
+	/* this file system cannot make a file without a name, so make a file and remove its name */
 	fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd >= 0)
-		IGNORE(unlink(name)); /* if this fails, an empty name stays in the home */
+		IGNORE(unlink(name)); /* if this fails, the scratch file stays in the home */
 	return fd;
 }
 

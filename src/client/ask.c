@@ -64,7 +64,7 @@ static void take_frame(struct ask *a, const struct frame *f)
 		take_command(a);
 		break;
 	case CALL_STARTED:
-	case CALL_ENDED: /* without CALL_STARTED before it: the command could not start */
+	case CALL_ENDED: /* if CALL_STARTED did not come first, the command could not start */
 	case CALL_TOLD:
 		finish(a, NULL);
 		break;

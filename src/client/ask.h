@@ -1,11 +1,13 @@
 /*
- * One question about the background commands of a sandbox. It goes over a line (client/line.h), and its answer comes
- * on the loop. A question can start a command, list all commands, or look at, feed or signal one command. An attached
- * job (client/job.h) keeps other clients from attaching to the same command. A question does not.
+ * One question about the background commands of a sandbox. It goes over a line (client/line.h), and
+ * its answer comes on the loop. A question can start a command, list all commands, or look at, feed
+ * or signal one command. While a job (client/job.h) is attached to a command, no other client can
+ * attach to it. A question keeps no client from attaching.
  *
- * The owner gets the answer exactly once. If the owner frees the question first, it gets no answer. Callbacks come
- * only from the loop, from line_hear() and from line_free(), never from a function of this file. Any function may be
- * called from any callback, even ask_free(): the memory is freed when the last callback has returned.
+ * The owner gets the answer exactly once. If the owner frees the question first, the owner gets no
+ * answer. Callbacks come only from the loop, from line_hear() and from line_free(), never from an
+ * ask_*() function. Any function may be called from any callback, even ask_free(): the memory is
+ * freed when the last callback has returned.
  */
 #pragma once
 
@@ -44,6 +46,6 @@ MUST_USE int ask_feed(struct line *n, const struct feed_message *m, const struct
 /* Signals the command itself, or, if SCOPE is true, everything that the command started. */
 MUST_USE int ask_signal(struct line *n, uint64_t id, int sig, bool scope, const struct ask_owner *o,
 			struct ask **ret, struct err *e);
-/* Frees the question. If ask_look() still waits, pid 1 stops waiting. pid 1 may still carry out any other request
- * that it already has. */
+/* Frees the question. If the question is an ask_look() that still waits, pid 1 stops waiting. pid 1
+ * may still carry out any other request that it already has. */
 void ask_free(struct ask *a);

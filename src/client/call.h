@@ -25,7 +25,7 @@ struct call {
 	uint64_t deadline; /* the time by which pid 1 must report the end; 0 means no limit */
 	uint32_t credit;   /* how many bytes of input pid 1 still takes */
 	uint32_t granted;  /* how many bytes of output pid 1 may still send */
-	/* bytes of output that the owner took and for which pid 1 got no new credit yet */
+	/* how many bytes of output the owner took, but pid 1 got no new credit for */
 	uint32_t taken;
 	bool ended;
 	struct exit_message end;
@@ -57,8 +57,8 @@ size_t call_input(struct call *c, const void *p, size_t n, struct buf *b);
 void call_input_end(const struct call *c, struct buf *b);
 void call_resize(const struct call *c, uint32_t rows, uint32_t cols, struct buf *b);
 void call_detach(const struct call *c, struct buf *b);
-/* Signals the command itself, or, if SCOPE is true, everything that the command started. A pid 1
- * of protocol 1 ignores this. */
+/* Signals the command itself, or, if SCOPE is true, everything that the command started. A pid 1 of
+ * protocol 1 ignores the signal. */
 void call_signal(const struct call *c, int sig, bool scope, struct buf *b);
 /* The next four functions are for questions. A pid 1 of protocol 1 does not answer them. */
 void call_list(const struct call *c, struct buf *b);
@@ -77,7 +77,7 @@ void call_leave(const struct call *c, unsigned flags, struct buf *b);
 
 enum call_news {
 	CALL_NOTHING, /* the frame is of another stream, or changes nothing for the owner */
-	CALL_STARTED, /* c->id is known */
+	CALL_STARTED, /* the command has started; c->id is its number */
 	CALL_OUTPUT,  /* the frame's body is output; the owner takes it and calls call_took() */
 	CALL_ENDED,   /* the command has ended; c->end says how */
 	CALL_REPORT,  /* the frame's body is what the command reported */

@@ -20,7 +20,7 @@ struct home;
 
 /* Connects to the supervisor. If the supervisor was started just now, waits until it listens. Returns 0 or -errno. */
 MUST_USE int control_connect(const struct home *h, const char *name, int *ret_fd);
-/* Returns the pid of the process that was at the other end of FD when it was connected, or 0. */
+/* Returns the pid of the process that was at the other end of FD when FD was connected, or 0. */
 pid_t control_peer(int fd);
 /* Reads frames until one of TYPE comes. Returns 1 and adds the body of that frame to BODY, unless BODY is NULL. Returns
  * 0 if the stream ended, -ETIMEDOUT if DEADLINE passed, or another -errno. */

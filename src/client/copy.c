@@ -12,8 +12,9 @@
 
 /* --- the answer of an agent that takes files ------------------------------------------------- */
 
-/* What the agent answers: notes, then a record DONE or FAIL. After a FAIL our next write fails, too. `failure`
- * keeps the text of the FAIL, because it says more than the error of the write. */
+/* The answer of the file agent, a process in the sandbox: notes, then a record DONE or FAIL. After
+ * a FAIL our next write fails, too. `failure` keeps the text of the FAIL, because this text says
+ * more than the error of the write. */
 struct answer {
 	const struct copy_notes *notes;
 	struct buf in;
@@ -60,8 +61,8 @@ static int on_answer(void *arg, const char *p, size_t n, struct err *e)
 	return 0;
 }
 
-/* R is the result of our sending, and E is its error. If the agent sent a FAIL, E gets the text
- * of the FAIL instead. */
+/* Waits for the end of the answer. R is the result of our sending, and E is its error. If the agent
+ * sent a FAIL, E gets the text of the FAIL instead. */
 static int answer_wait(struct answer *a, struct transfer *t, int r, struct err *e)
 {
 	if (r == 0)

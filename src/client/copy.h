@@ -31,6 +31,6 @@ MUST_USE int copy_out(struct client *c, const char *from, const char *to, unsign
 		      const struct copy_notes *n, struct err *e);
 MUST_USE int copy_across(struct client *a, const char *from, struct client *b, const char *to,
 			 unsigned flags, const struct copy_notes *n, struct err *e);
-/* Makes one change that an option of `create` asks for in the files of the sandbox. */
+/* Makes one change in the files of the sandbox. An option of `create` asks for such a change. */
 MUST_USE int copy_patch(struct client *c, const struct spec_patch *p, const struct copy_notes *n,
 			struct err *e);

@@ -24,7 +24,7 @@ bool run_wrote(struct run *r, int k)
 	if (k == 0)
 		return true;
 	if (k == -EIO && r->q->screen_changed) {
-		/* our output is a terminal whose window was closed; the next read would show the same */
+		/* our output is a terminal whose window was closed */
 		r->result->hung_up = true;
 		return false;
 	}
@@ -76,9 +76,9 @@ static void take_output(struct run *r, const struct frame *f)
 		if (replay_is_complete(&r->replay))
 			run_replay(r);
 	} else {
-		run_replay(r); /* does nothing after the first time */
-		/* tell of new modes before the output is written, because a signal may end us right
-		 * after that */
+		run_replay(r); /* only the first call does something */
+		/* report new modes before the output is written, because a signal may end us right
+		 * after the write */
 		if (r->q->screen_changed && screen_feed(&r->screen, f->body.p, f->body.n))
 			r->q->screen_changed(&r->screen);
 		if (!run_wrote(r, io_write_all(is_error ? r->q->err : r->q->out, f->body.p,

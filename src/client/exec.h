@@ -35,7 +35,7 @@ struct exec_result {
 	uint64_t id;
 	bool detached;      /* the detach keys were typed */
 	bool hung_up;       /* our own terminal is gone */
-	bool broken_output; /* no process reads our stdout any more */
+	bool broken_output; /* our output could not be written */
 };
 
 MUST_USE int client_exec(struct client *c, const struct exec_request *q, struct exec_result *ret,

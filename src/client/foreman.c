@@ -61,7 +61,8 @@ static int spawn_hand(const struct foreman *f, struct child *ret, int *ret_sock,
 	struct spawn s = { .path = f->program,
 			   .argv = argv,
 			   .envp = (const char *const *)environ,
-			   /* so that Ctrl-C at the server's terminal reaches only the server */
+			   /* a new session, so that Ctrl-C at the server's terminal reaches only
+			    * the server */
 			   .new_session = true,
 			   .tied = true,
 			   .cwd_fd = -1 };
@@ -128,7 +129,7 @@ static void on_ended(void *arg, int fd, uint32_t events)
 	int status;
 
 	loop_remove(h->foreman->loop, &h->watch);
-	IGNORE(child_wait(&h->child, &status)); /* the reason does not matter here */
+	IGNORE(child_wait(&h->child, &status)); /* the hand is started again, however it ended */
 	h->timer = loop_add_timer(h->foreman->loop, clock_mono_ns() + RESTART_NS, on_restart, h);
 	if (!h->timer)
 		out_of_memory();

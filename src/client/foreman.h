@@ -16,17 +16,18 @@
 
 struct foreman;
 
-/* The greatest number of hands. foreman_usual_hands() returns how many hands are useful on this machine. A hand
- * needs a CPU for about half of its time. */
+/* The greatest number of hands. foreman_usual_hands() returns how many hands are useful on this
+ * machine. It counts two hands for each CPU, because a hand needs a CPU for about half of its
+ * time. */
 #define FOREMAN_HANDS_MAX 8u
 unsigned foreman_usual_hands(void);
 
 /* Called when the server has ended. The owner still has to free the foreman. */
 typedef void foreman_gone_fn(void *arg);
 
-/* Starts N hands. Takes over CHANNEL, a unix socket. The server passes the other end to hands_new(). NOFILE is the
- * soft limit of open files for hands, supervisors and commands. It is the limit that the server had before it
- * raised its own limit. BOUNDS must outlive the foreman. */
+/* Starts N hands. Takes over CHANNEL, a unix socket. The server passes the other end to
+ * hands_new(). NOFILE is the soft limit of open files for hands, supervisors and commands. The
+ * server had this limit before it raised its own limit. BOUNDS must outlive the foreman. */
 MUST_USE int foreman_new(struct loop *loop, int channel, unsigned n, uint64_t nofile,
 			 const struct hand_bounds *bounds, foreman_gone_fn *gone, void *arg,
 			 struct foreman **ret, struct err *e);

@@ -86,7 +86,8 @@ static int check_session(const struct spec *s, struct err *e)
 	return plain ? 0 : err_set(e, ERR_DENIED, "the sandbox is none that this server may have");
 }
 
-/* Lists the paths of the bounds first, so that they fit, however many paths the request has. */
+/* Writes all refused paths to OUT and returns their number. The paths of the bounds come first, so
+ * that they fit, however many paths the request has. */
 static size_t list_refused(const struct work *w, const char *out[HAND_REFUSED_MAX])
 {
 	size_t n = 0;
@@ -166,7 +167,8 @@ static int do_sweep(struct work *w, struct err *e)
 	return 0;
 }
 
-/* Checks PATH against the refused paths of the bounds. If PATH leads over a link, opening it fails later. */
+/* Checks PATH against the refused paths of the bounds. Does not look for links in PATH, because the
+ * code that opens PATH later follows no link. */
 static int check_bounds(const struct hand_bounds *b, const char *path, struct err *e)
 {
 	const struct source_rules rules = { .refused = b->refused, .n_refused = b->n_refused };
@@ -219,7 +221,7 @@ static int run(struct work *w, struct err *e)
 
 	static_assert(ARRAY_SIZE(tasks) == HAND_TASK_COUNT, "a task has no function");
 	if (home_open(&home, e) < 0) {
-		e->code = ERR_SYSTEM; /* the cause is not a value of the request */
+		e->code = ERR_SYSTEM; /* ERR_SYSTEM, because no value of the request is the cause */
 		return -1;
 	}
 	w->home = &home;

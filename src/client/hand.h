@@ -27,9 +27,10 @@ struct hand_bounds {
 	bool sessions_only;
 };
 
-/* Does the request in BODY, within BOUNDS. Writes the whole frame of the answer to ANSWER. Writes the descriptors
- * of the answer to FDS: none, or HAND_FDS of them. The caller closes these descriptors. One of them is the leash
- * of a new sandbox, which ends when the leash is closed. Supervisors that the request started are our children;
- * the caller reaps them. Returns 0, or -EPROTO if BODY is no request. */
+/* Does the request in BODY, within BOUNDS. Writes the whole frame of the answer to ANSWER. Writes
+ * the descriptors of the answer to FDS: none, or HAND_FDS of them. The caller closes these
+ * descriptors. One of them is the leash of a new sandbox; when the leash is closed, the sandbox
+ * ends. Supervisors that the request started are our children; the caller reaps them. Returns 0, or
+ * -EPROTO if BODY is no request. */
 MUST_USE int hand_do(const struct hand_bounds *bounds, struct str body, struct buf *answer,
 		     int fds[HAND_FDS], unsigned *ret_n_fds);

@@ -1,7 +1,8 @@
 /*
- * A hand is idle, or works on one request. A request is in the queue, or a hand works on it. A request is over when
- * it was answered, or when its deadline has passed. If the owner drops a request, the request stays in the queue or
- * with its hand, but its function is not called.
+ * A hand is idle, or works on one request. A request is in the queue, or a hand works on it. A
+ * request is over when it was answered, or when its deadline has passed. If the owner drops a
+ * queued request, the request is freed. If a hand already works on the request, the hand goes on,
+ * but the owner's callback is not called.
  *
  * The slot of a hand and the memory of a request are reused only when no callback of the pool runs (enter, leave).
  */
@@ -187,7 +188,8 @@ static void garbage(struct hand *d)
 	lose(d, &e);
 }
 
-/* Sends as much of the request as the socket takes. If the hand has ended, its socket reports a hang-up. */
+/* Sends as much of the request as the socket takes. Ignores the error of a hand that has ended,
+ * because the loop reports the hang-up of its socket to on_socket(). */
 static void send_more(struct hand *d)
 {
 	struct hands_request *r = d->request;
@@ -317,7 +319,7 @@ static void hear(struct hand *d)
 	if (r < 0)
 		garbage(d);
 	else if (r > 0 && d->sock >= 0)
-		buf_clear(&d->in); /* a hand sends one answer, and nothing follows it */
+		buf_clear(&d->in); /* drop further bytes: a hand sends nothing after its answer */
 }
 
 static void on_socket(void *arg, int fd, uint32_t events)

@@ -31,7 +31,8 @@ static char *guest_path(const char *s)
 	return path_normalise(absolute);
 }
 
-/* Returns true if S already has this label. In this case the image's label does not replace it. */
+/* Returns true if S already has a label KEY. The caller then does not take the label KEY of the
+ * image. */
 static bool has_label(const struct spec *s, const char *key)
 {
 	for (size_t i = 0; i < s->n_labels; i++)
@@ -64,8 +65,8 @@ static bool is_on_mount(const struct spec *s, const char *path)
 	return false;
 }
 
-/* Lets the sandbox have the directory PATH. If the root is read-only, the directory is still
- * writable. */
+/* Makes sure that the directory PATH exists in the sandbox and is writable, even if the root is
+ * read-only. */
 static int add_volume(struct spec *s, const char *path, struct err *e)
 {
 	if (!s->read_only)
@@ -73,8 +74,8 @@ static int add_volume(struct spec *s, const char *path, struct err *e)
 	return is_on_mount(s, path) ? 0 : spec_add_writable(s, "--writable", path, e);
 }
 
-/* The files of an image's volume are kept in the sandbox's own layer. The directory of the
- * volume must exist, and image builders do not always make it. */
+/* The files of an image's volume are kept in the sandbox's own layer. The directory of the volume
+ * must exist, but some images do not contain it. */
 static int add_volumes(struct spec *s, const struct image_config *c, struct err *e)
 {
 	for (size_t i = 0; i < c->volumes.n; i++) {

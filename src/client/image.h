@@ -13,14 +13,16 @@ struct image_fetch {
 	/* the user name at the registry; NULL means the stored login for the registry, if there is one */
 	const char *username;
 	const char *password_env; /* the variable of our environment that has the password */
-	char *hint; /* an array of IMAGER_HINT_BYTES for the text of an error's hint; must outlive the error */
+	/* an array of IMAGER_HINT_BYTES that gets the text of an error's hint; the array must live
+	 * as long as the error */
+	char *hint;
 };
 
 /* Returns true if this host could mount a flat form. The flat form of an image is one file system
  * with the merged tree of all its layers. */
 bool image_flat_usable(void);
-/* Fails if this host could not mount a flat form. The error message names the option FLAG and its VALUE, with
- * which the user asked for the flat form. */
+/* Fails if this host could not mount a flat form. The user asked for the flat form with the option
+ * FLAG and its VALUE, and the error message names both. */
 MUST_USE int image_check_flat(const char *flag, const char *value, struct err *e);
 
 /* Finds the registry image that S names, and fetches it if S allows that. Settings that S leaves open are taken from

@@ -31,9 +31,9 @@ void imager_words(struct strv *argv, const char *command, const char *home)
 	strv_add(argv, home);
 }
 
-/* Returns the path of the program that credential helpers call. Our programs are in
- * PREFIX/libexec/cordon. In an installation the link PREFIX/bin/msb leads there, and this function
- * prefers that link. The program `cordon` is the second choice. Returns NULL if neither exists. */
+/* Returns the path of the program that credential helpers call. If cordon is installed, this is
+ * PREFIX/bin/msb, a link to a program in PREFIX/libexec/cordon. Without this link, it is the path
+ * of our program `cordon`. Returns NULL if that program is missing. */
 static char *callable(void)
 {
 	AUTO_FREE char *own = NULL;
@@ -85,8 +85,8 @@ static int read_report(int fd, char hint[IMAGER_HINT_BYTES], struct err *e)
 	return -1;
 }
 
-/* Adds the words of ARGV to TO, and the option that names the pipe for errors. The option comes directly after the
- * command, because a "--" in ARGV ends the options. */
+/* Adds the words of ARGV to TO, and the option --report-fd, which names the pipe for errors. The
+ * option comes directly after the word COMMAND, because a later "--" in ARGV ends the options. */
 static void add_report(struct strv *to, const struct strv *argv)
 {
 	for (size_t i = 0; i < argv->n; i++) {

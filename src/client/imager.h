@@ -6,7 +6,8 @@
 
 #define IMAGER_HINT_BYTES 256
 
-/* Adds "cordon-image COMMAND --home HOME" to ARGV; the options and words of the command follow. */
+/* Adds "cordon-image COMMAND --home HOME" to ARGV. The caller then adds the options and words of
+ * COMMAND. */
 void imager_words(struct strv *argv, const char *command, const char *home);
 /* Fills RET with our own environment and MSB_PATH. MSB_PATH is the path of our program: credential helpers and
  * their children run us by this path. If the environment already has MSB_PATH, its value stays. Sandboxes do not

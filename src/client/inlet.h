@@ -1,7 +1,8 @@
 /*
- * The descriptor from which we read the input of a command. Other processes may share the descriptor, so we must not
- * make it non-blocking. Another process may also read the bytes before we do. Our read would then wait, and we would
- * not learn that our command has ended. So each read of a pipe or socket asks the kernel not to wait.
+ * The descriptor from which we read the input of a command. Other processes may share the
+ * descriptor, so we must not make it non-blocking. If such a process reads the bytes before we do,
+ * a blocking read of ours would wait, and we would not learn that our command has ended. So each of
+ * our reads from a pipe or socket asks the kernel not to wait.
  */
 #pragma once
 
@@ -23,5 +24,5 @@ void inlet_done(struct inlet *i);
 /* Returns true if FD is /dev/null or is not open. */
 bool inlet_is_null(int fd);
 
-/* Like read(2). */
+/* Works like read(2), but does not wait for bytes of a pipe or socket. */
 ssize_t inlet_read(struct inlet *i, char *p, size_t n);

@@ -41,7 +41,7 @@ void job_follow_up(struct job *j, struct buf *b, const int *fds, unsigned n_fds)
 {
 	struct err ignored;
 
-	/* the result does not matter, because the line itself reports that it is lost */
+	/* ignore the result: if the line is lost, it reports this to us in a callback */
 	if (j->line)
 		IGNORE(line_send(j->line, LINE_FOLLOW_UP, b, fds, n_fds, &ignored));
 }
@@ -137,7 +137,7 @@ static void begin_drain(struct job *j)
 	job_pipes_begin_drain(j);
 	if (j->owner.exited)
 		j->owner.exited(j->owner.arg);
-	if (j->state == JOB_DRAINING) /* otherwise the owner has freed the job in its callback */
+	if (j->state == JOB_DRAINING) /* otherwise the callback freed the job */
 		job_drain(j);
 }
 
@@ -147,7 +147,7 @@ static void check_deadline(struct job *j)
 {
 	struct err why = { 0 };
 
-	line_hear(j->line); /* the answer may have come while this process got no CPU time */
+	line_hear(j->line); /* pid 1 may have answered while we got no CPU time */
 	if (j->state != JOB_RUNNING)
 		return;
 	if (!call_is_late(&j->call, clock_mono_ns())) {
@@ -204,8 +204,8 @@ static void take_frame(struct job *j, const struct frame *f)
 
 	switch (call_take(&j->call, f, &e)) {
 	case CALL_OUTPUT:
-		/* for a command with pipes, pid 1 must not send frames with output. We ignore such frames. If they
-		 * exceed the credit, the line ends */
+		/* for a command with pipes, pid 1 must not send frames with output. We ignore such
+		 * a frame. If the frames exceed the credit, we close the line */
 		if (is_framed(j))
 			job_frames_take(j, f);
 		break;
@@ -399,7 +399,7 @@ static int job_new(struct line *n, const struct job_owner *o, struct job **ret, 
 	return 0;
 }
 
-/* Frees a job that has sent nothing, so that pid 1 does not know of it. */
+/* Frees a job for which nothing was sent. pid 1 does not know of this job. */
 static int job_unmake(struct job *j)
 {
 	release(j);

@@ -1,14 +1,14 @@
 /*
- * A job is one command over a line (client/line.h). The loop moves its input and output and reports its end. Usually
- * input and output go through pipes. If the command has a terminal (EXEC_TTY), they go through frames on the line
- * instead; the owner sees no difference.
+ * A job is one command over a line (client/line.h). The loop moves the command's input and output
+ * and reports the command's end. Usually input and output go through pipes. If the command has a
+ * terminal (EXEC_TTY), they go through frames on the line instead; the owner sees no difference.
  *
  * The owner is told of the end exactly once. If the owner frees the job first, it is not told. Callbacks come only
  * from the loop, from line_hear() and from line_free(), never from a function of this file. Any function may be
  * called from any callback, even job_free(): the memory is freed when the last callback has returned.
  *
- * If a command has closed its input, writing to it raises SIGPIPE. This library does not change signal actions. So a
- * program that uses jobs with input must ignore SIGPIPE.
+ * If a command has closed its input, our next write of input raises SIGPIPE. The functions of this
+ * file do not change signal actions. So a program that uses jobs with input must ignore SIGPIPE.
  */
 #pragma once
 
@@ -38,14 +38,14 @@ struct job_end {
 };
 
 struct job_owner {
-	/* Called with N bytes of output, which are valid only during the call. If the function returns false, it
-	 * is not called again until job_resume(). */
+	/* Called with N bytes of output, which are valid only during the call. If this callback
+	 * returns false, it is not called again until job_resume(). */
 	bool (*output)(void *arg, enum job_output which, const char *p, size_t n);
 	/* Called when there is room for input again, or when no process reads the input any more. The result of
 	 * job_input() tells which of the two is true. May be NULL. */
 	void (*room)(void *arg);
-	/* Called when pid 1 has reported the end. The output that is still in the pipes comes after this. May be
-	 * NULL. */
+	/* Called when pid 1 has reported the command's end. Output that is still in the pipes comes
+	 * after this call. May be NULL. */
 	void (*exited)(void *arg);
 	/* Called when the command is over. END is valid only during the call. The owner still
 	 * has to free the job. */
@@ -66,8 +66,9 @@ MUST_USE int job_start(struct line *n, const struct exec_message *m, bool input,
  * ERR_UNSUPPORTED may also come later, in `job_end.err`. If the line is lost, the command runs on. */
 MUST_USE int job_attach(struct line *n, const struct attach_message *m, const struct job_owner *o,
 			struct job **ret, struct err *e);
-/* Frees the job. If the command still runs, it is killed with everything that it started, as by job_cancel(), and the
- * owner does not learn its end. A command that the job attached to runs on, and other clients can attach. */
+/* Frees the job. If the command still runs, kills it with everything that it started, as
+ * job_cancel() does. The owner does not learn the command's end. But if the job only attached to
+ * the command, the command runs on, and other clients can attach to it. */
 void job_free(struct job *j);
 
 /* Returns the number that pid 1 gave the command, or 0 as long as pid 1 has not told it. */
@@ -78,11 +79,12 @@ MUST_USE ssize_t job_input(struct job *j, const void *p, size_t n);
 void job_input_end(struct job *j);
 /* Sets the size of the command's terminal, if it has one. */
 void job_resize(struct job *j, uint32_t rows, uint32_t cols);
-/* Call this when the owner accepts output again. */
+/* Lets the callback `output` be called again. Call this when the owner accepts output again. */
 void job_resume(struct job *j);
 /* Sends a signal to the command itself, or, if SCOPE is true, to everything that the command
  * started. Fails with ERR_UNSUPPORTED if pid 1 is too old. */
 MUST_USE int job_signal(struct job *j, int sig, bool scope, struct err *e);
-/* Kills everything that the command started. The owner still gets what the pipes hold, and then the end. A pid 1 of
- * protocol 1 cannot kill one command, so the job closes the line, which ends the other jobs too. */
+/* Kills everything that the command started. The owner still gets what the pipes hold, and then the
+ * end. A pid 1 that speaks protocol 1 cannot kill a single command. In this case the job closes the
+ * line, which ends the other jobs, too. */
 void job_cancel(struct job *j);

@@ -13,7 +13,8 @@ void job_frames_init(struct job *j)
 		buf_init(&j->held[i], FRAME_CREDIT_BYTES);
 }
 
-/* Call this when the owner has taken N bytes. */
+/* Notes that we took N bytes. When enough bytes were taken, grants pid 1 new credit for all of
+ * them. */
 static void took(struct job *j, size_t n)
 {
 	AUTO_BUF b = BUF_INIT(64);

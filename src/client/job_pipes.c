@@ -1,7 +1,7 @@
 /*
- * The pipes of a job. While the owner wants no output, the loop does not watch the pipes at all. Otherwise, if a pipe
- * was closed at the other end, the loop would report this again and again, even for a descriptor that is watched for
- * no event.
+ * The pipes of a job. While the owner wants no output, the loop does not watch the pipes at all. To
+ * watch a pipe for no event would not be enough: the loop would still report, again and again, that
+ * the other end is closed.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -160,7 +160,7 @@ bool job_pipes_are_drained(struct job *j)
 	if (!j->paused && drain_is_silent(&j->drain, now) && pipe_held(out->fd) == 0 &&
 	    pipe_held(err->fd) == 0)
 		return true;
-	/* if both times have passed, we set no timer, because output or job_resume() wakes us */
+	/* if drain.until has passed, we need no timer, because output or job_resume() wakes us */
 	if (!j->paused && silent > now && silent < j->drain.until)
 		job_set_timer(j, silent);
 	else

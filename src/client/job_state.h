@@ -18,7 +18,7 @@ struct job_pipe {
 
 struct job {
 	enum job_state state;
-	struct line *line; /* NULL when the line is gone; otherwise it outlives the job */
+	struct line *line; /* NULL when the line is gone; an open line outlives the job */
 	struct loop *loop; /* borrowed */
 	struct job_owner owner;
 	struct call call;
@@ -31,7 +31,7 @@ struct job {
 	int in; /* our end of the command's input, or -1 */
 	loop_id in_watch;
 	struct drain drain;
-	/* for a command with a terminal, whose input and output go through frames: */
+	/* for a command whose input and output go through frames: */
 	struct buf held[DRAIN_STREAMS]; /* output that came while the job was paused */
 
 	struct buf report;
@@ -61,7 +61,7 @@ void job_finish(struct job *j, const struct err *why);
 /* Call this if something on our side failed. Kills the command, because nobody would read its
  * output. */
 void job_fail(struct job *j, const struct err *why);
-/* Call this after pid 1 has reported the end. Finishes the job if everything was read. */
+/* Call this after pid 1 has reported the command's end. Finishes the job if everything was read. */
 void job_drain(struct job *j);
 
 /* --- job_pipes.c ------------------------------------------------------------------------------ */
@@ -73,12 +73,14 @@ MUST_USE int job_pipes_open(struct job *j, bool input, int fds[3], struct err *e
  * errno. */
 MUST_USE bool job_pipes_watch(struct job *j);
 void job_pipes_pause(struct job *j);
-/* Does the work of job_input(). */
+/* Does the work of job_input() for a command with pipes. */
 ssize_t job_pipes_feed(struct job *j, const void *p, size_t n);
 void job_pipes_close_input(struct job *j);
-/* Call this after pid 1 has reported the end. */
+/* Begins to drain the pipes (client/drain.h). Call this after pid 1 has reported the command's
+ * end. */
 void job_pipes_begin_drain(struct job *j);
-/* Returns true if nothing is left to read. Otherwise sets the timer to look again. */
+/* Returns true if nothing is left to read. Otherwise sets the timer after which the job checks
+ * again. */
 bool job_pipes_are_drained(struct job *j);
 /* Gives pid 1 the pipes that background processes still hold, and closes the other pipes. */
 void job_pipes_release(struct job *j);

@@ -75,8 +75,7 @@ void launch_done(struct launch *l)
 	free(l->held);
 }
 
-/* Returns true for an error that the name or a value of the spec caused. Such an error comes
- * before anything was started. */
+/* Returns true if the name or a value of the spec caused the error. Then nothing was started. */
 static bool is_question(enum err_code code)
 {
 	return code == ERR_EXISTS || code == ERR_BUSY || code == ERR_NOT_FOUND ||
@@ -94,7 +93,7 @@ static int failed(const struct launch *l, const char *stage, struct err *e)
 	return -1;
 }
 
-/* Removes the volumes that were made for a sandbox which did not start. */
+/* Removes the volumes that we made for the sandbox, because the sandbox did not start. */
 static void drop_volumes(struct launch *l)
 {
 	struct err ignored;
@@ -152,7 +151,7 @@ static void starting_done(struct starting *s)
 		free((char *)s->env[i]);
 	free(s->program);
 	for (size_t i = 3; i < s->spawn.n_fds; i++)
-		fd_closep(&s->spawn.fd[i].from); /* the supervisor has its own copies of these */
+		fd_closep(&s->spawn.fd[i].from); /* the supervisor has its own descriptors */
 	fd_closep(&s->null);
 	fd_closep(&s->root);
 }
@@ -200,7 +199,8 @@ static int begin_start(struct launch *l, bool connect, struct starting *s, struc
 	r = make_channels(l, connect, s, e);
 	if (r == 0)
 		r = spawn_begin(&s->spawn, &s->spawning, e);
-	/* the seccomp filter of a container hides clone3, because it cannot see the flags */
+	/* ENOSYS comes from a container's seccomp filter: it refuses clone3, because it cannot
+	 * check the flags */
 	if (r < 0 && e->sys == ENOSYS)
 		return err_hint(e, container_advice(CONTAINER_NAMESPACES));
 	return r;
@@ -259,7 +259,7 @@ static int claim(const struct home *h, const struct spec *s, int *ret_dir, int *
 	if (r == 0 || e->code != ERR_EXISTS || record_load(h, s->name, &there, &none) == 0 ||
 	    none.code != ERR_NOT_FOUND)
 		return r;
-	leftover_sweep(h, s->name); /* another command may have erased the record before us */
+	leftover_sweep(h, s->name); /* ignore the result: another command may have erased it */
 	return record_create(h, s, ret_dir, ret_lock, e);
 }
 
@@ -295,7 +295,7 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 	if (r == 0)
 		return 0;
 	if (dir >= 0) {
-		/* if that fails, a later command erases the record */
+		/* if we cannot retire or erase the record, a later command erases it */
 		IGNORE(record_retire(h, s->name));
 		IGNORE(record_erase(h, s->name, &ignored)); /* the user gets the first error */
 	}

@@ -23,7 +23,7 @@ struct launch {
 	void *tick_arg;
 	bool answered;
 	const struct home *home; /* borrowed from launch_create() */
-	const char *name;        /* borrowed from launch_create() as well */
+	const char *name;        /* borrowed from launch_create() */
 	bool stays; /* the sandbox existed before, so its record stays even after a failure */
 	/* the volumes that were made for the sandbox; they are removed if the sandbox does not start */
 	struct strv volumes;
@@ -47,8 +47,8 @@ MUST_USE int launch_wait(struct launch *l, struct buf *warnings, struct err *e);
 /* Call this for a new sandbox after launch_wait(). Makes the file changes that S asks for, before the first
  * command runs. If a change fails, the sandbox is removed. */
 MUST_USE int launch_settle(struct launch *l, const struct spec *s, struct err *e);
-/* Ends an ephemeral sandbox. Waits for a limited time until the supervisor has deleted the
- * sandbox's files. */
+/* Ends an ephemeral sandbox. Waits until the supervisor has deleted the sandbox's files, but only
+ * for a limited time. */
 void launch_end(struct launch *l);
 /* Lets an ephemeral sandbox live on after this process has ended. */
 void launch_release(struct launch *l);

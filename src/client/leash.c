@@ -9,9 +9,9 @@
 
 #define CHUNK_BYTES 4096
 #define IN_MAX_BYTES (64u << 10)
-#define REQUEST_MAX_BYTES 256u /* a word, the header of a frame and three numbers */
+#define REQUEST_MAX_BYTES 256u /* more than a word, the header of a frame and three numbers */
 #define OUT_MAX_BYTES \
-	(LEASH_LOG_QUEUE_BYTES + (LEASH_REQUESTS_MAX + 1) * REQUEST_MAX_BYTES) /* + 1: a marker */
+	(LEASH_LOG_QUEUE_BYTES + (LEASH_REQUESTS_MAX + 1) * REQUEST_MAX_BYTES) /* +1 for a marker */
 
 struct request {
 	leash_answer_fn *fn;
@@ -27,9 +27,10 @@ struct leash {
 	struct buf in;
 	struct buf out; /* what the socket has not taken yet */
 	struct leash_meter meter;
-	size_t taken; /* bytes of OUT that the meter knows of */
-	/* Output for the log was dropped. All output is dropped until OUT is empty; then a marker is sent, with the
-	 * number and the flags of the dropped output. */
+	size_t taken; /* how many bytes of `out` the meter has counted */
+	/* True if output for the log was dropped. Until `out` is empty, all further output is
+	 * dropped, too. Then a marker is sent, with the number and the flags of the first dropped
+	 * output. */
 	bool lost;
 	uint32_t lost_id;
 	unsigned lost_flags;
@@ -55,7 +56,8 @@ static void leave(struct leash *l)
 	free(l);
 }
 
-/* Tells the meter how much of OUT was sent. Requests in OUT are few, so the meter does not know of them. */
+/* Tells the meter how many of its bytes in l->out were sent. The meter does not count requests,
+ * because they are few. */
 static void settle(struct leash *l)
 {
 	size_t now = l->taken < l->out.n ? l->taken : l->out.n;
@@ -65,7 +67,8 @@ static void settle(struct leash *l)
 	l->taken = now;
 }
 
-/* Sends B, behind what waits already. What the socket does not take now is sent later. Returns 0 or -errno. */
+/* Sends B after the bytes that already wait in l->out. What the socket does not take now is sent
+ * later. Returns 0 or -errno. */
 static int put(struct leash *l, const struct buf *b)
 {
 	ssize_t n = 0;
@@ -111,7 +114,7 @@ static void put_rest(struct leash *l)
 	settle(l);
 	if (l->out.n > 0)
 		return;
-	buf_done(&l->out); /* most leashes never wait, so the memory is not kept */
+	buf_done(&l->out); /* free the memory, because most leashes never need it again */
 	buf_init(&l->out, OUT_MAX_BYTES);
 	loop_change_fd(l->loop, l->watch, LOOP_READ);
 	if (l->lost)
@@ -249,7 +252,8 @@ void leash_set_meter(struct leash *l, const struct leash_meter *m)
 	l->meter = *m;
 }
 
-/* Returns false if the piece was dropped. */
+/* Sends one piece of output for the log. Returns false if there is no room; the caller then drops
+ * the piece. */
 static bool log_piece(struct leash *l, uint32_t id, unsigned flags, const char *p, size_t n)
 {
 	AUTO_BUF b = BUF_INIT(1 + FRAME_HEADER_BYTES + LEASH_LOG_MAX_BYTES);

@@ -1,9 +1,9 @@
 /*
- * The leash of a sandbox that a server made (client/hands.h), on the server's loop. When the server closes the leash,
- * the sandbox ends. When the sandbox is gone, the supervisor closes its own end of the leash. Over the leash the
- * server also changes the limits of the running sandbox. For this the server sends one request and gets one answer.
- * It needs no file, no lock and no other connection. The server has no access to files. So it also sends the output
- * for the sandbox's log to the supervisor over the leash.
+ * The leash of a sandbox that a server made (client/hands.h), on the server's loop. When the server
+ * closes the leash, the sandbox ends. When the sandbox is gone, the supervisor closes its own end
+ * of the leash. Over the leash the server also changes the limits of the running sandbox. For each
+ * change the server sends one request and gets one answer. The server has no access to files. So it
+ * also sends the output for the sandbox's log to the supervisor over the leash.
  *
  * Any function may be called from any callback, even leash_free().
  */
@@ -16,8 +16,8 @@
 
 struct leash;
 
-/* the most requests that wait for an answer; requests are so small that the socket holds this
- * many */
+/* the most requests that may wait for an answer; they are small, so the socket can hold all of
+ * them */
 #define LEASH_REQUESTS_MAX 64u
 /* output for the log that waits for the supervisor; output beyond this is lost */
 #define LEASH_LOG_QUEUE_BYTES (1u << 20)
@@ -41,7 +41,7 @@ void leash_end(struct leash *l);
 MUST_USE int leash_set_limits(struct leash *l, const struct limits_message *m, leash_answer_fn *fn,
 			      void *arg, struct err *e);
 
-/* Functions that count the memory of output that waits for the supervisor. */
+/* Two functions of the owner that count the bytes of output that wait for the supervisor. */
 struct leash_meter {
 	bool (*take)(void *arg,
 		     size_t n); /* returns false if the leash may not hold N more bytes */

@@ -18,10 +18,10 @@
 #define READ_BYTES 16384
 /* how many reads line_hear() does at most */
 #define HEAR_READS 64
-/* how long to wait before we try again, because no event tells when the kernel accepts
+/* how long we wait before we try again to send descriptors; no event tells when the kernel accepts
  * descriptors again */
 #define RETRY_NS (20 * NS_PER_MS)
-#define NOBODYS_STREAM 1u /* serials begin with 1, so no stream has this number */
+#define NOBODYS_STREAM 1u /* the lowest serial is 1, so every stream's number is higher */
 #define SLOT_BITS 8
 static_assert(LINE_STREAMS_MAX == 1u << SLOT_BITS, "a stream's number holds its slot");
 
@@ -76,7 +76,7 @@ static void on_retry(void *arg)
 	flush(n);
 }
 
-/* Sends what the socket takes now, and asks the loop to call again for the rest. */
+/* Sends what the socket takes now. The loop calls this again for the rest. */
 static void flush(struct line *n)
 {
 	enum outbox_result r;

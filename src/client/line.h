@@ -1,7 +1,8 @@
 /*
- * A line is a connection to the pid 1 of one sandbox that stays open. Its owner has a loop. Several commands use the
- * line at the same time, each with a stream of its own (client/job.h). A line never waits. If the socket does not
- * take a message now, the message is queued with its descriptors, and the loop sends it later.
+ * A line is a connection to the pid 1 of one sandbox. The connection stays open. The owner of the
+ * line has a loop. Several commands use the line at the same time, each with a stream of its own
+ * (client/job.h). A line never waits. If the socket does not take a message now, the message is
+ * queued with its descriptors, and the loop sends it later.
  *
  * When the sandbox ends, pid 1 closes the connection. The line then reports ERR_NOT_RUNNING to the user of every
  * stream, and after that to the owner of the line. pid 1 is not trusted: a frame that makes no sense ends the line
@@ -78,8 +79,9 @@ MUST_USE int line_send(struct line *n, enum line_message kind, struct buf *b, co
  * memory of B, even if this function fails. */
 MUST_USE int line_ask(struct line *n, uint32_t version, struct buf *b, struct err *e);
 
-/* Reads what pid 1 has sent until now, and runs callbacks. If the deadline of a stream's user has passed, the user
- * calls this before it gives up. The answer may have come in time, and only the loop may have been late. */
+/* Reads what pid 1 has sent until now, and runs callbacks. When the deadline of a stream's user has
+ * passed, the user calls this function before it gives up, because the answer may have come in time
+ * and only the loop is late. */
 void line_hear(struct line *n);
 /* Closes the connection at once, which makes pid 1 kill every command of this line. The users of streams and the
  * owner get WHY in a later turn of the loop. */

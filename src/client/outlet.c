@@ -12,8 +12,8 @@
 #include "base/compat.h"
 #include "base/io.h"
 
-/* with a large pipe, the loop needs fewer turns. This is the largest size that the kernel allows
- * an ordinary user */
+/* the size of a pipe through which much output flows; a larger pipe needs fewer turns of the loop.
+ * The kernel allows an ordinary user no larger pipe */
 #define FLOOD_PIPE_BYTES (1 << 20)
 
 void outlet_done(struct outlet *o)

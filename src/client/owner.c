@@ -195,7 +195,7 @@ int owner_find(const struct home *h, const struct image_fetch *f, struct spec *s
 		return 0;
 	if (find_user(h, s, &s->owner, e) < 0)
 		return -1;
-	/* in most sandboxes the user is root, and then we need not look up our ids */
+	/* if the user is root, as in most sandboxes, we need not look up our own ids */
 	if ((!s->owner.set && !names_owner(s)) || own_ids_have_range(own_ids_may_mount()))
 		return 0;
 	if (follow_mounts(s, &s->owner, e) < 0)

@@ -1,10 +1,11 @@
 /*
- * Decides which user of the sandbox owns the files of shared directories. It is the user as whom the sandbox's
- * commands run.
+ * Decides which user of the sandbox owns the files of shared directories. The owner is the user as
+ * whom the sandbox's commands run.
  *
- * This user is chosen once, when the sandbox is created. The image's /etc/passwd says which ids the user has. The
- * record keeps the ids, so a restart does not change owners. If an ordinary user runs cordon, that person appears as
- * this user in the sandbox (base/rotation.h). The image's layers then need a form with other owners.
+ * This user is chosen once, when the sandbox is created. The image's /etc/passwd says which ids the
+ * user has. The record keeps the ids, so a restart does not change owners. If an ordinary user runs
+ * cordon, the files of this person belong to the chosen user in the sandbox (base/rotation.h). The
+ * image's layers then need a form with other owners.
  */
 #pragma once
 
@@ -18,8 +19,9 @@ struct image_fetch;
  * does not know the user, the owner stays root; pid 1 refuses such a user when a command starts. */
 MUST_USE int owner_find(const struct home *h, const struct image_fetch *f, struct spec *s,
 			struct err *e);
-/* Does the same as owner_find(), for a record whose mounts have changed. If an owner was chosen before, the owner
- * stays. If an ordinary user runs cordon, the sandbox gets no other owner after its creation, because its layers
- * and its own files have the ids of the first map. If such a sandbox has no owner yet but now needs one, sets
- * *RET_FIXED. The shared files then belong to root in the sandbox. */
+/* Does the same as owner_find(), for a record whose mounts have changed. If an owner was chosen
+ * before, the owner stays. If an ordinary user runs cordon, the sandbox gets no other owner after
+ * its creation, because its layers and its own files have the ids of the map that was chosen at the
+ * creation. If such a sandbox has no owner yet but now needs one, sets *RET_FIXED. The shared files
+ * then belong to root in the sandbox. */
 MUST_USE int owner_follow(const struct home *h, struct spec *s, bool *ret_fixed, struct err *e);

@@ -146,8 +146,8 @@ static int drain(struct piped *p)
 	struct run *r = p->run;
 	struct stream *out = &p->out, *err = &p->err;
 	struct drain *d = &p->drain;
-	/* without background processes we need not read the clock, and the first reading of the
-	 * clock is expensive */
+	/* if the command left no background processes, we need not read the clock; we avoid this,
+	 * because the first reading is expensive */
 	bool alone = r->call.end.alone;
 
 	drain_begin(d, alone, alone ? 0 : clock_mono_ns(), pipe_held(out->pipe),

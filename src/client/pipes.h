@@ -1,4 +1,4 @@
-/* The pipes of a command. The client makes them and passes the command's ends to pid 1. */
+/* The pipes of a command. The client makes these pipes and passes the command's ends to pid 1. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /*
  * Prepares a spec that options, files or a server have filled, before the sandbox is launched.
- * Checks the spec. Looks up every path in it once, and keeps the object that was found. Finds or
- * fetches the image, which may take long. So mistakes are found before anything of the sandbox is
- * made.
+ * Checks the spec. Looks up every path of the spec once, and keeps the object that was found. Finds
+ * or fetches the image, which may take long. So mistakes are found before anything of the sandbox
+ * is made.
  */
 #pragma once
 

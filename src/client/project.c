@@ -32,7 +32,8 @@ void project_done(struct project *p)
 
 /* --- the digest ------------------------------------------------------------------------------ */
 
-/* Adds one part. Its length comes first, so that two different lists of parts never make the same bytes. */
+/* Adds one part to the digest. The part's length comes first, so that two different lists of parts
+ * never make the same bytes. */
 static void add_part(struct project *p, const char *kind, const void *bytes, size_t n)
 {
 	AUTO_FREE char *head = xasprintf("%s %zu\n", kind, n);

@@ -1,12 +1,13 @@
 /*
  * The project file cordon.yaml, and the record of the project files that a person has allowed.
  *
- * A command in a sandbox can usually write to the project's directory, because the directory is shared. So a project
- * file has no effect before a person has allowed it. For the path of each allowed project file, the home keeps a
- * digest of everything that the file means. The digest covers the text of the project file, the text of every file
- * that it includes (`env_file`, `patch_files`), and the canonical path of every source that it names. If any of these
- * changes, the digest changes too, and a person must allow the file again. This is also so if a link in the project
- * leads to another place than before.
+ * A command in a sandbox can usually write to the project's directory, because the directory is
+ * shared. So a project file has no effect before a person has allowed it. For the path of each
+ * allowed project file, the home keeps a digest of everything that the file means. The digest
+ * covers the text of the project file, the text of every file that it includes (`env_file`,
+ * `patch_files`), and the canonical path of every source that it names. If any of these changes,
+ * the digest changes too, and a person must allow the file again. The digest also changes if a link
+ * in the project leads to another place than before.
  *
  * Each file is opened and read only once. The same bytes are digested, shown to the person and used.
  */
@@ -30,11 +31,11 @@ struct project {
 	char *dir; /* canonical path of the directory of the project file; NULL if there is no project file */
 	char *above; /* another project file further up, which is not used; or NULL */
 	struct project_text {
-		char *path;        /* canonical */
-		int fd;            /* O_PATH */
+		char *path;        /* the canonical path */
+		int fd;            /* an O_PATH descriptor of the file */
 	} file[PROJECT_FILES_MAX]; /* the first is the project file itself */
 	size_t n_files;
-	struct buf text; /* of the project file */
+	struct buf text; /* the text of the project file */
 	struct sha256 sum;
 };
 #define PROJECT_NONE ((struct project){ .text = BUF_INIT(PROJECT_FILE_MAX_BYTES) })

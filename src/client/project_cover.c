@@ -40,7 +40,8 @@ static int cover_one(const struct project_text *file, struct spec *s, size_t out
 	struct spec_mount m = { .kind = MOUNT_BIND, .want = WANT_FILE, .readonly = true };
 	AUTO_FD fd = -1;
 
-	/* the path was canonical; if it has a link now, the link was made since, and is not followed */
+	/* the path had no link when we looked it up; identity_open() does not follow a link that
+	 * was made since */
 	if (identity_open(file->path, &m.identity, &fd, e) < 0)
 		return -1;
 	if (outer != SIZE_MAX) {
@@ -88,7 +89,7 @@ static int cover_in_mount(const struct mounts *m, const struct project_text *fil
 		return cover_below(m, file, what, s, i, fd, e);
 	if (mounts_locate(m, fd, &here, e) < 0)
 		return -1;
-	if (location_is_within(&here, what)) /* the mount is this very file */
+	if (location_is_within(&here, what)) /* the source of the mount is the file itself */
 		s->mount[i].readonly = true;
 	return 0;
 }
@@ -98,7 +99,8 @@ static int cover_in_root(const struct mounts *m, const struct project_text *file
 {
 	AUTO_FD fd = -1;
 
-	/* in a copy-on-write root a command changes a copy of the file */
+	/* in a copy-on-write root a command can only change a copy of the file, so the file needs
+	 * no cover */
 	if (!spec_image_in_place(&s->image))
 		return 0;
 	if (identity_open(s->image.reference, &s->image.identity, &fd, e) < 0)
@@ -109,7 +111,7 @@ static int cover_in_root(const struct mounts *m, const struct project_text *file
 static int cover_file(const struct mounts *m, const struct project_text *file, struct spec *s,
 		      struct err *e)
 {
-	size_t n = s->n_mounts; /* the covers that we add need no cover */
+	size_t n = s->n_mounts; /* visit only these, not the covers that we add */
 	AUTO_LOCATION what = { 0 };
 
 	if (mounts_locate(m, file->fd, &what, e) < 0 || cover_in_root(m, file, &what, s, e) < 0)

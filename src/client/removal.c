@@ -49,7 +49,7 @@ void leftovers_sweep(const struct home *h)
 
 	if (!record_sweep(h, release))
 		IGNORE(ask_supervisor(h, "--sweep", NULL,
-				      &ignored)); /* the next command tries again */
+				      &ignored)); /* if this fails, the next command tries again */
 }
 
 int leftovers_sweep_range(const struct home *h, struct err *e)
@@ -60,8 +60,8 @@ int leftovers_sweep_range(const struct home *h, struct err *e)
 	return ask_supervisor(h, "--sweep", NULL, e);
 }
 
-/* Deletes everything of a sandbox that is down. The caller holds LOCK. This function may close
- * it. */
+/* Deletes everything of a sandbox that is down. The caller holds LOCK, which this function may
+ * close. */
 static int erase(const struct home *h, const char *name, int dir, int *lock, struct err *e)
 {
 	struct state last;
@@ -77,8 +77,8 @@ static int erase(const struct home *h, const char *name, int dir, int *lock, str
 		return err_sys(e, -r, "take sandbox '%s' out of the list", name);
 	if (record_erase(h, name, e) == 0)
 		return 0;
-	/* release the lock, because the program that leftovers_sweep_range() runs leaves locked
-	 * records alone */
+	/* release the lock: leftovers_sweep_range() runs a program that does not touch locked
+	 * records */
 	fd_closep(lock);
 	if (e->code != ERR_DENIED || leftovers_sweep_range(h, e) < 0)
 		return -1;
@@ -118,7 +118,7 @@ int sandbox_remove(const struct home *h, const char *name, bool force, struct er
 		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
 	if (force) {
 		IGNORE(record_open(h, name, &seen,
-				   &ignored)); /* control_lock() reports the error */
+				   &ignored)); /* control_lock() reports the same error */
 		if (sandbox_stop(h, name, 0, e) < 0)
 			return -1;
 	}

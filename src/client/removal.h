@@ -1,7 +1,8 @@
 /*
- * Removes sandboxes by name, and removes what killed commands and supervisors left. The steps are in state/removal.h.
- * The program cordon-supervisor does the work that needs the engine: it releases what a killed supervisor left outside
- * of the home, and deletes files that belong to other ids of a user's range.
+ * Removes sandboxes by name. Also removes the files that commands and supervisors left when they
+ * were killed. The steps are in state/removal.h. The program cordon-supervisor does the work that
+ * needs the engine: it deletes files that belong to other ids of a user's range, and releases what
+ * a supervisor that was killed left outside of the home.
  */
 #pragma once
 
@@ -16,14 +17,14 @@ MUST_USE int sandbox_remove(const struct home *h, const char *name, bool force, 
 /* Stops and deletes the sandbox whose record is the directory DIR. Succeeds also if NAME belongs to another sandbox by
  * now, and leaves that sandbox alone. */
 MUST_USE int sandbox_remove_this(const struct home *h, const char *name, int dir, struct err *e);
-/* Removes an ephemeral sandbox that is about to end from all lists, a little earlier than its supervisor would.
- * The supervisor deletes the sandbox's files. */
+/* Call this for an ephemeral sandbox that is about to end. Removes the sandbox from all lists, a
+ * little earlier than its supervisor would. The supervisor deletes the sandbox's files. */
 void sandbox_retire(const struct home *h, const char *name);
 
 /* Erases the record NAME if a `create` that was killed left it, or if the sandbox is ephemeral
  * and its supervisor was killed. Returns true if this call has erased the record. */
 bool leftover_sweep(const struct home *h, const char *name);
-/* Erases everything that killed commands left. */
+/* Erases everything that commands left when they were killed. */
 void leftovers_sweep(const struct home *h);
 /* Erases retired records whose files belong to other ids of the user's range, with the help of newuidmap. */
 MUST_USE int leftovers_sweep_range(const struct home *h, struct err *e);

@@ -33,8 +33,9 @@ static bool began_alternate(const struct replay *r)
 	struct screen s[2] = { { 0 }, { 0 } };
 
 	screen_feed(&s[1], "\033[?1049h", 8);
-	/* s[0] began on the ordinary screen, s[1] on the alternate screen. The first sequence that switches
-	 * screens changes only one of the two */
+	/* s[0] began on the ordinary screen, s[1] on the alternate screen. The first sequence that
+	 * switches screens changes only one of them, and so shows on which screen the output
+	 * began */
 	for (size_t i = 0; i < r->out.n; i++) {
 		screen_take(&s[0], (unsigned char)r->out.p[i]);
 		screen_take(&s[1], (unsigned char)r->out.p[i]);
@@ -62,8 +63,8 @@ static size_t add_ordinary(const struct replay *r, struct buf *text)
 
 		if (!s.follow)
 			letter = text->n;
-		/* begin with a whole character: some terminals would take the rest of one for a
-		 * control character */
+		/* begin with a whole character: some terminals would take the last bytes of a
+		 * character for a control character */
 		if (i == fresh_at)
 			fresh = letter;
 		if (s.state == 0 || r->out.p[i] == '\033') /* an unfinished sequence is left out */
@@ -102,5 +103,5 @@ void replay_show(struct replay *r, unsigned rows, struct screen *s, struct buf *
 		buf_add(text, all.p + at, all.n - at);
 	screen_enter(&r->now, text);
 	*s = (struct screen){ 0 };
-	screen_feed(s, text->p, text->n); /* repeated text may have a colour, too */
+	screen_feed(s, text->p, text->n); /* this text may set colours, too */
 }

@@ -27,7 +27,7 @@ struct replay {
 void replay_begin(struct replay *r, const struct attached_message *m);
 /* Takes N bytes of kept output. */
 void replay_add(struct replay *r, const char *p, size_t n);
-/* Returns true if all output has come that pid 1 announced. */
+/* Returns true if all the output that pid 1 announced has come. */
 bool replay_is_complete(const struct replay *r);
 /* Adds the text for a terminal with ROWS rows to TEXT. Sets *S to the modes that the terminal
  * has after this text. */

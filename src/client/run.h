@@ -38,11 +38,12 @@ MUST_USE int run_send_exec(struct run *r, unsigned flags, const int *fds, unsign
 void run_replay(struct run *r);
 /* Reads what pid 1 says. */
 MUST_USE int run_hear(struct run *r);
-/* Returns a time-out for poll(): the milliseconds until UNTIL_NS (0 means never), or until the
- * time by which pid 1 must report the end. */
+/* Returns a time-out for poll(): the milliseconds until UNTIL_NS (0 means never) or until pid 1
+ * must have reported the end, whichever is earlier. */
 int run_poll_ms(const struct run *r, uint64_t until_ns);
 /* If pid 1 should have reported the end by now, ends the sandbox, because pid 1 hangs, or an attacker controls it.
  * If ANSWERED is true, first reads what pid 1 has sent, because we may have had no CPU time to read it earlier. */
 MUST_USE int run_check_deadline(struct run *r, bool answered);
-/* K is the result of writing to our own output. Returns false if no process reads that output any more. */
+/* K is the result of a write to our own output: 0 or -errno. Returns true if K is 0. Otherwise
+ * notes in R how the output broke, and returns false. */
 bool run_wrote(struct run *r, int k);

@@ -238,8 +238,8 @@ static void remember(const struct spec *s, const struct source_rules *r, struct 
 		strv_add(ret, is_path(&s->mount[i]) ? s->mount[i].source : "");
 }
 
-/* Refuses links. The path that was found is canonical. If it differs from the path that the user
- * wrote, that path led over a link. */
+/* Refuses links. The path that was found is canonical. If the written path differs from it, the
+ * written path led over a link. */
 static int compare(const struct spec *s, const struct strv *written, size_t *ret_mount,
 		   struct err *e)
 {

@@ -20,7 +20,8 @@
 #define SUPERVISOR "cordon-supervisor"
 /* how long to wait for the lock of a supervisor whose sockets are gone */
 #define GONE_WAIT_MS 2000
-/* a supervisor without free descriptors or memory closes the connection, so we try again */
+/* how often we ask: a supervisor that has no free descriptors or memory closes the connection, and
+ * then we ask again */
 #define STOP_TRIES 3
 /* how long to wait for the sandbox's end after the connection was closed, before the next try */
 #define HUNG_UP_MS 500
@@ -77,11 +78,12 @@ static int wait_down(const struct home *h, const char *name, unsigned wait_ms, s
 	return -1;
 }
 
-/* Asks the supervisor to stop the sandbox and waits. Returns 1 if the sandbox is down and the supervisor has
- * released its lock, 0 if the supervisor closed the connection before that, or -errno. We cannot watch the lock,
- * because the next supervisor may already have it. If UNSAID is true, the request has no grace period, and the
- * supervisor takes the one of its own environment. We do not know how long that is, so we wait as long as the
- * supervisor answers other questions. */
+/* Asks the supervisor to stop the sandbox and waits. Returns 1 if the sandbox is down and the
+ * supervisor has released its lock, 0 if the supervisor closed the connection before that, or
+ * -errno. We wait for the supervisor's answer and not for the lock, because the next supervisor may
+ * already have the lock. If UNSAID is true, the request has no grace period, and the supervisor
+ * takes the grace period of its own environment. We do not know how long this period is, so we wait
+ * as long as the supervisor answers other questions. */
 static int ask_to_stop(const struct home *h, const char *name, int fd, uint64_t grace, bool unsaid)
 {
 	uint64_t deadline = clock_mono_ns() + (grace + CONTROL_ANSWER_MS) * NS_PER_MS;
@@ -142,8 +144,8 @@ int sandbox_stop_this(const struct home *h, const char *name, int dir, uint32_t 
 		if (dir >= 0 && record_is_retired(h, name, dir))
 			return 0;
 		if (r == -ENOENT || r == -ECONNREFUSED) {
-			/* The sandbox is down or on its way down, or its sockets were deleted. Try once more, because
-			 * another command may be starting it. */
+			/* The sandbox is down or on its way down, or its sockets were deleted. Try
+			 * once more, because another command may be starting the sandbox. */
 			if (wait_down(h, name, GONE_WAIT_MS, e) == 0)
 				return 0;
 			if (unseen)

@@ -9,7 +9,7 @@
 /* if this much output has come and the command's number is still unknown, the client stops
  * reading */
 #define HELD_BYTES 65536
-/* room for HELD_BYTES and one more chunk of each output */
+/* more than HELD_BYTES and one further chunk of each output */
 #define EARLY_MAX_BYTES (4 * HELD_BYTES)
 /* Logging may take 1/8 of the command's time. If it takes more, records are dropped. */
 #define LOG_SHARE_DIVISOR 8

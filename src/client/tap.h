@@ -1,7 +1,8 @@
 /*
- * Writes what a command prints into the sandbox's log. The client that reads the output writes the log itself. The tap
- * opens the log at the first output and spends a bounded share of the command's time on logging. When the share is used
- * up, the tap drops records and leaves a marker, so that the command never waits for the log.
+ * Writes a command's output into the sandbox's log. The client that reads the output writes the log
+ * itself. The tap opens the log at the first output and spends a bounded share of the command's
+ * time on logging. When the share is used up, the tap drops records and leaves a marker, so that
+ * the command never waits for the log.
  */
 #pragma once
 
@@ -30,7 +31,7 @@ void tap_add(struct tap *t, enum execlog_source source, const char *p, size_t n)
 void tap_number(struct tap *t, uint64_t id);
 /* Returns true if the log has used up its share of the time. The client then need not call tap_add(). */
 bool tap_is_full(const struct tap *t);
-/* Call this if the client did not pass some output to tap_add(). */
+/* Call this if the client did not pass some output to tap_add(). The log then gets a marker. */
 void tap_missed(struct tap *t);
 /* Returns true if the member `early` is full. The client must then not read output until it
  * knows the command's number. */

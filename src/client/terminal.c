@@ -42,8 +42,8 @@ static void read_keys(struct run *r, struct keys *keys)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0 && r->q->resized >= 0) {
-		/* A raw terminal never reports the end of input, so its window was closed. We do not tell the
-		 * command of an end of input, because a shell would exit. */
+		/* A raw terminal reports the end of input only if its window was closed. We do not
+		 * pass this end on to the command, because a shell would exit. */
 		r->result->hung_up = true;
 		return;
 	}

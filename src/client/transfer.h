@@ -24,8 +24,8 @@ struct transfer {
 MUST_USE int transfer_open(struct transfer *t, struct client *c, const struct file_message *m,
 			   int (*on_data)(void *arg, const char *p, size_t n, struct err *e),
 			   void *arg, struct err *e);
-/* Sends all bytes. Fails with ERR_NOT_RUNNING if the agent ended too early; on_data has then got
- * all bytes of the agent. */
+/* Sends all N bytes. Fails with ERR_NOT_RUNNING if the agent ended before it took them. In this
+ * case on_data has got all bytes that the agent sent. */
 MUST_USE int transfer_write(struct transfer *t, const void *p, size_t n, struct err *e);
 /* Waits until the agent has ended. */
 MUST_USE int transfer_finish(struct transfer *t, struct err *e);

@@ -12,9 +12,9 @@
 #include "base/compat.h"
 
 #define BLOCK_BYTES 512u /* the unit of st_blocks */
-/* A file may have SPARE_BYTES and 1/SPARE_FRACTION of its size in blocks beyond its end before
- * these blocks count. File systems have blocks of up to 64 KiB, and keep lists of blocks and
- * attributes in blocks of the file. */
+/* The blocks of a file may exceed its size by SPARE_BYTES and 1/SPARE_FRACTION of the size before
+ * the excess counts. Some excess is normal: a file's last block, of up to 64 KiB, is seldom full,
+ * and some blocks hold the file's attributes and its list of blocks. */
 #define SPARE_BYTES (64u << 10)
 #define SPARE_FRACTION 8u
 
@@ -50,8 +50,8 @@ static void leave(struct walk *w)
 	closedir(w->open[--w->depth]);
 }
 
-/* Returns the size of a file. If many blocks are reserved behind its end, returns the size of all
- * its blocks. Otherwise empty files could fill the disk uncounted. */
+/* Returns the size of a file. If many blocks are reserved behind the file's end, returns the size
+ * of all its blocks. Otherwise files that look empty could fill the disk. */
 static uint64_t used_bytes(const struct stat *st)
 {
 	uint64_t size = (uint64_t)st->st_size, held = (uint64_t)st->st_blocks * BLOCK_BYTES;

@@ -30,8 +30,9 @@ static int tell_supervisor(const struct home *h, const char *name, unsigned live
 	return body.n ? err_set(e, ERR_UNSUPPORTED, "%s", buf_str(&body)) : 0;
 }
 
-/* Writes both files, or neither. The active configuration is written first. Otherwise a reader could believe that
- * a change is active although it waits for the next start. */
+/* Writes both files, or neither. The active configuration is written first. Otherwise a process
+ * that reads the files between the two writes could take a change for active although the change
+ * waits for the next start. */
 static int write_both(const struct record *r, const struct spec *next, const struct spec *active,
 		      const struct spec *before, struct err *e)
 {

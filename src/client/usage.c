@@ -16,7 +16,8 @@
 /* enough for the longest list of children of one process */
 #define PROC_FILE_MAX_BYTES (1u << 20)
 
-/* Fields of /proc/PID/stat, counted after the name. The name may hold any character and ends at the last ')'. */
+/* The numbers of fields in /proc/PID/stat. Field 0 is the first field after the name. The name may
+ * hold any character and ends at the last ')'. */
 enum { STAT_UTIME = 11, STAT_STIME, STAT_CUTIME, STAT_CSTIME };
 
 struct walk {
@@ -65,7 +66,7 @@ static void add_memory(struct walk *w, const struct buf *text)
 	struct str rest = str_of(buf_str(text));
 	uint64_t resident, shared;
 
-	number_at(&rest); /* size */
+	number_at(&rest); /* skip the field `size` */
 	resident = number_at(&rest);
 	shared = number_at(&rest);
 	if (resident > shared)

@@ -9,11 +9,11 @@ struct visit {
 	bool started; /* this visit started the sandbox and has to stop it */
 };
 
-/* A function of the front end that starts a stopped sandbox and shows that to the user. */
+/* A function of the front end that starts a stopped sandbox and tells the user so. */
 typedef int visit_start(const struct home *h, const char *name, struct err *e);
 
-/* H and NAME must live until visit_done(). Fails with ERR_BUSY if the sandbox is neither up nor
- * down. */
+/* Connects to the sandbox, and starts it first if it is down. H and NAME must live until
+ * visit_done(). Fails with ERR_BUSY if the sandbox is neither up nor down. */
 MUST_USE int visit_open(struct visit *v, const struct home *h, const char *name, visit_start *start,
 			struct err *e);
 void visit_done(struct visit *v);
