@@ -564,7 +564,7 @@ bool actions_may_answer(struct action *a, struct fault *f)
 void actions_cancel(struct action *a)
 {
 	if (!a->work)
-		return; /* the callback of the reply finds no connection and frees A */
+		return; /* the action frees itself when its reply finds no connection */
 	work_cancel(a->work);
 	action_free(a);
 }

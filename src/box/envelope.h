@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "service/fault.h"
 
-#define ENVELOPE_ACTIONS_MAX 128u /* actions that run at once on one connection */
+#define ENVELOPE_ACTIONS_MAX 128u /* how many actions of one connection may run at the same time */
 
 struct envelope_request {
 	struct json_doc *doc; /* owned; the other members point into it */

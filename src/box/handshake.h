@@ -1,11 +1,13 @@
 /*
  * Decides by the headers of an HTTP request whether the peer may open a WebSocket.
  *
- * A current peer sends its instance id and the shared secret, if there is one. The server is pinned to one instance:
- * the configured instance, or the instance of the first peer on /rpc/ws. A legacy peer sends no such headers, so any
- * process on the machine could pretend to be a legacy peer. The policy (enum handshake_legacy) says whether legacy
- * peers are accepted. A request with the header `Origin` comes from a web page and is refused. The header `Host` of a
- * legacy peer must have a name of this server. This stops DNS rebinding.
+ * A current peer sends its instance id and the shared secret, if there is one. The server is pinned
+ * to one instance: the configured instance, or the instance of the first peer on /rpc/ws. A legacy
+ * peer sends neither an id nor a secret, so any process on the machine could pretend to be a legacy
+ * peer. The policy (enum handshake_legacy) says whether legacy peers are accepted. A request with
+ * the header `Origin` comes from a web page and is refused. The header `Host` of a legacy peer must
+ * be an address or a name of this server. This stops DNS rebinding, where `Host` is the name of a
+ * web site.
  */
 #pragma once
 
@@ -20,8 +22,9 @@
 #define HANDSHAKE_TOKEN_MIN 32u /* characters */
 
 enum handshake_legacy {
-	HANDSHAKE_LEGACY_AUTO,   /* on loopback, from our own user, until an instance is pinned */
-	HANDSHAKE_LEGACY_ALWAYS, /* also from other addresses */
+	/* accept legacy peers on loopback, from our own user, until an instance is pinned */
+	HANDSHAKE_LEGACY_AUTO,
+	HANDSHAKE_LEGACY_ALWAYS, /* accept legacy peers also from other addresses */
 	HANDSHAKE_LEGACY_NEVER,
 };
 

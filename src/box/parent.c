@@ -153,7 +153,8 @@ static uint64_t raise_nofile(void)
 		return 1024;
 	soft = l.rlim_cur;
 	l.rlim_cur = l.rlim_max;
-	IGNORE(setrlimit(RLIMIT_NOFILE, &l)); /* if this fails, fewer sessions fit */
+	/* if this fails, the server can have fewer sessions */
+	IGNORE(setrlimit(RLIMIT_NOFILE, &l));
 	return soft;
 }
 
@@ -189,7 +190,8 @@ static int run(const struct settings *s, int argc, char **argv, struct err *e)
 	fd_closep(&hands[1]);
 	fd_closep(&skills[1]);
 	fd_closep(&listener);
-	if (s->stdio) { /* only the server keeps stdin and stdout, so that its end closes both */
+	/* only the server keeps stdin and stdout, so that both close when the server ends */
+	if (s->stdio) {
 		close(STDIN_FILENO);
 		close(STDOUT_FILENO);
 	}

@@ -26,11 +26,11 @@ struct peer {
 	bool paused;
 	bool deaf; /* the peer broke the protocol, so its further bytes are dropped */
 	loop_id timer;
-	size_t seen; /* bytes already searched for the end of the head */
+	size_t seen; /* how many bytes were already searched for the end of the request's head */
 	struct http_request request;
 	struct str key;
 	struct websocket ws;
-	struct holding held; /* memory that the decoder takes */
+	struct holding held; /* memory that the member `ws` takes */
 	struct peer_protocol protocol;
 };
 
@@ -206,7 +206,8 @@ void peer_upgrade(struct peer *p, const char *subprotocol, const struct peer_pro
 	AUTO_BUF b = BUF_INIT(1024);
 	struct str key;
 
-	IGNORE(websocket_check_request(&p->request, &key)); /* the route has checked the request */
+	/* cannot fail: the route has checked the request */
+	IGNORE(websocket_check_request(&p->request, &key));
 	websocket_put_agreement(&b, key, subprotocol);
 	stream_send(p->stream, &b);
 	websocket_init(&p->ws, WEBSOCKET_SERVER, WEBSOCKET_MESSAGE_MAX_BYTES);
@@ -328,7 +329,7 @@ void peers_drop_unidentified(struct server *s)
 {
 	struct peer *oldest = NULL;
 
-	for (struct peer *p = s->peers; p; p = p->next) /* the newest comes first */
+	for (struct peer *p = s->peers; p; p = p->next) /* the oldest peer is the last */
 		if (p->state == PEER_HEAD)
 			oldest = p;
 	if (oldest)

@@ -113,8 +113,8 @@ static bool on_message(void *arg, enum websocket_opcode type, struct str payload
 	return !r->full;
 }
 
-/* Does not wait for the peer's close frame, because a peer that broke a rule must not delay the
- * next relay of the process. */
+/* Detaches from the process when our close frame has been sent. Does not wait for the peer's close
+ * frame, because a peer that broke a rule must not delay the next relay of the process. */
 static void on_closing(void *arg)
 {
 	struct relay *r = arg;

@@ -60,7 +60,8 @@ static void answer_readiness(struct peer *p)
 
 /* --- the RPC --------------------------------------------------------------------------------- */
 
-/* The owner of the peer's socket is only known on loopback. */
+/* Finds out whether the peer is on this machine and runs as our user. The owner of the peer's
+ * socket is known only on loopback. */
 static struct handshake_peer who_is(struct peer *p)
 {
 	const struct server *s = peer_server(p);

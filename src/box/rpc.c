@@ -76,7 +76,8 @@ void action_fail(struct action *a, const struct fault *f)
 	action_free(a);
 }
 
-/* If a newer generation has taken over, the action fails instead, and its result is not shown. */
+/* Answers with DATA. If a newer generation has taken over meanwhile, the action fails instead, and
+ * the peer does not get DATA. */
 void action_succeed(struct action *a, struct str data)
 {
 	AUTO_BUF b = BUF_INIT(REPLY_MAX_BYTES);

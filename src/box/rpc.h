@@ -1,6 +1,7 @@
 /*
- * The actions of one connection, for every transport. At most ENVELOPE_ACTIONS_MAX run at once. Answers are sent in the
- * order in which actions end. When the connection closes, its actions are cancelled and its uploads are deleted.
+ * The actions of one connection, for every transport. At most ENVELOPE_ACTIONS_MAX actions run at
+ * the same time. Answers are sent in the order in which actions end. When the connection closes,
+ * its actions are cancelled and its uploads are deleted.
  */
 #pragma once
 
@@ -23,7 +24,7 @@ struct rpc_transport {
 /* One action that runs. */
 struct action {
 	struct action *next;
-	struct rpc *rpc; /* NULL if the connection is gone, so that no answer is sent */
+	struct rpc *rpc; /* NULL if the connection is gone; then no answer is sent */
 	struct server *server;
 	const struct action_row *row;
 	struct envelope_request request;
@@ -31,7 +32,7 @@ struct action {
 	bool legacy;
 	bool of_tenant;
 	bool of_sandbox;      /* the action uses sandboxes, so it may need a grant */
-	struct tenant tenant; /* only if of_tenant is set */
+	struct tenant tenant; /* valid only if of_tenant is set */
 	/* the work that the action waits for; NULL if there is none that can be cancelled */
 	struct work *work;
 };

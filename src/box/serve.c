@@ -45,7 +45,7 @@ static void on_waited(void *arg, const void *handler)
 
 static void on_looked(void *arg, bool ready, struct str body)
 {
-	/* the backend has written the result to the log */
+	/* nothing to do: the backend has already written the result to the log */
 }
 
 /* Returns the limit of open files, which the parent has raised as far as it may. */

@@ -26,13 +26,13 @@ struct server {
 	uint64_t ping_ms; /* time between two pings of a relay */
 	int listener;
 	loop_id listen_watch;
-	loop_id listen_again; /* timer of the pause in listening if no descriptor is free */
+	loop_id listen_again; /* timer that ends the pause of pause_listening() */
 	struct peer *peers;
 	unsigned n_peers, n_unidentified;
 	struct rpc *rpcs;
 	struct runtime *runtime;
 	bool stopping; /* the server accepts no new peer */
-	bool dropped;  /* all sessions have ended while stopping */
+	bool dropped;  /* server_stop() was called, and all sessions have ended since */
 };
 
 /* Begins to accept connections. Returns 0 or -errno. */

@@ -20,7 +20,7 @@ struct settings {
 	bool serve;       /* this process is the server process (box/serve.h), not its parent */
 	uint64_t ttl_sec; /* idle time after which a session ends; 0 means never */
 	uint64_t ping_ms; /* time between two pings of a relay */
-	bool watch_loop;  /* log handlers of the loop that blocked */
+	bool watch_loop;  /* write a log line if a handler of the loop blocked */
 	bool help, version;
 };
 

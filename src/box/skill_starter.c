@@ -40,7 +40,8 @@ static int read_ask(const char *p, size_t n, const char **root, const char **sou
 	return strnlen(*source, n) == n - 1 ? 0 : -EPROTO;
 }
 
-/* Starts the worker with an empty environment, because ours holds a secret. *RET_SOCK is the server's end. */
+/* Starts the worker with an empty environment, because ours holds a secret. *RET_SOCK is the
+ * server's end of the worker's socket. */
 static int start(const struct skill_starter *s, const char *root, const char *source,
 		 struct child *ret, int *ret_sock, struct err *e)
 {
@@ -69,8 +70,9 @@ static int start(const struct skill_starter *s, const char *root, const char *so
 	return 0;
 }
 
-/* A server drops its worker before it asks for another worker. A server that an attacker controls could keep its
- * workers and fill the machine with them. So the parent kills the last worker. */
+/* A server drops its worker before it asks for another worker. A server that an attacker controls
+ * could keep its workers and fill the machine with them. So the parent kills the last worker before
+ * it starts another. */
 static void end_last(struct skill_starter *s)
 {
 	if (s->last >= 0)

@@ -16,7 +16,7 @@ struct stdio_peer {
 	struct stream *stream;
 	struct rpc *rpc;
 	struct stdio_reader reader;
-	struct holding held; /* memory that the reader takes */
+	struct holding held; /* memory that the member `reader` takes */
 };
 
 static void end(struct stdio_peer *p)

@@ -23,7 +23,7 @@ struct stream {
 	struct stream_user user;
 	struct buf left; /* input that the owner has not taken */
 	struct buf queue;
-	size_t sent; /* bytes at the front of the queue that were sent */
+	size_t sent; /* how many bytes at the front of the queue were already sent */
 	bool wanted, finishing, over;
 	bool out_waits;   /* queued bytes wait until the descriptor takes them */
 	bool unwatchable; /* epoll refuses the input descriptor */
@@ -134,7 +134,7 @@ static void forget_queue(struct stream *s)
 	s->sent = 0;
 }
 
-/* Returns false if the connection broke. */
+/* Sends as much of the queue as the descriptor takes. Returns false if the connection broke. */
 static bool flush(struct stream *s)
 {
 	while (s->sent < s->queue.n) {

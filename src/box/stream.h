@@ -23,10 +23,10 @@ struct stream_user {
 	/* Handles N bytes of input. Returns how many bytes it used. The stream passes the unused bytes again when
 	 * new bytes come, or after stream_read(…, true). */
 	size_t (*input)(void *arg, const char *p, size_t n);
-	/* The queue is empty again. May be NULL. */
+	/* Called when the queue is empty again. May be NULL. */
 	void (*drained)(void *arg);
-	/* The stream has ended: the peer closed its side, the connection broke, or stream_finish() is done. The owner
-	 * frees the stream. */
+	/* Called when the stream has ended: the peer closed its side, the connection broke, or
+	 * stream_finish() is done. The owner frees the stream. */
 	void (*gone)(void *arg);
 	void *arg;
 };
@@ -43,7 +43,7 @@ void stream_send(struct stream *s, struct buf *b);
  * sent together. */
 void stream_add(struct stream *s, const void *head, size_t n_head, const void *p, size_t n);
 size_t stream_queued(const struct stream *s);
-/* Says whether the owner wants input. */
+/* Tells the stream whether the owner wants input. */
 void stream_read(struct stream *s, bool want);
 /* Drops the queue and closes the connection. The loop calls `gone` later. */
 void stream_abandon(struct stream *s);

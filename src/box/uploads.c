@@ -74,7 +74,7 @@ static int begin(struct uploads *u, const char *key, struct upload **ret, struct
 	struct upload *file = find(u, key);
 
 	if (file)
-		forget(u, file); /* a first chunk replaces the older upload */
+		forget(u, file); /* a first chunk replaces an older file with the same key */
 	if (u->n >= UPLOAD_KEYS_MAX)
 		return fault_set(f, FAULT_VALUE, "Active file transfer capacity reached");
 	file = xcalloc(1, sizeof(*file));

@@ -1,8 +1,9 @@
 /*
  * Reads the answers of a Box server. The server is not trusted. This code does no I/O, and a fuzzer tests it.
  *
- * An answer repeats the number of its request. Everything else on the connection is ignored: texts that are no JSON,
- * requests, answers to other numbers, and answers without a message or without an object as data.
+ * An answer repeats the number of its request. Everything else on the connection is ignored: texts
+ * that are no JSON, requests, answers with another number, and answers that lack a message or whose
+ * data is no object.
  */
 #pragma once
 

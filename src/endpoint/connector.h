@@ -30,6 +30,6 @@ void connector_open(struct connector *c);
 /* Connects again after an action failed with F. Returns 0 if the caller can do the action again. Otherwise returns -1,
  * and F also tells why the runtime cannot be reached. */
 MUST_USE int connector_again(struct connector *c, struct fault *f);
-/* Closes the way. A server that is our child ends. */
+/* Closes the way. If the server is our child, ends the server. */
 void connector_close(struct connector *c);
 void connector_done(struct connector *c);

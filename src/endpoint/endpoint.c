@@ -95,7 +95,8 @@ static int send_request(struct endpoint *p, enum endpoint_action action, const s
 	uint64_t begin;
 	int r;
 
-	/* if the server has closed the connection, fail before anything is sent */
+	/* if the server has closed the connection, fail now, before we send an action that changes
+	 * something */
 	if (!actions[action].reads && link_check(&p->link, f) < 0)
 		return -1;
 	begin = link_end(&p->link);

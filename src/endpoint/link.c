@@ -11,9 +11,9 @@
 
 /* more than a record of TLS, so that TLS never keeps decrypted bytes */
 #define READ_BYTES (64u << 10)
-/* enough for a message of 16 MiB if every byte is escaped */
+/* enough for a message of 16 MiB in which every byte is escaped */
 #define PENDING_MAX_BYTES (128u << 20)
-#define RECEIVED_MAX_BYTES (1u << 20) /* a longer message is kept by the decoder */
+#define RECEIVED_MAX_BYTES (1u << 20) /* the decoder keeps longer messages */
 
 void link_init(struct link *l, int in, int out, bool websocket, struct interrupt *i)
 {
@@ -62,7 +62,7 @@ static ssize_t write_bytes(struct link *l, const char *p, size_t n)
 	ssize_t r;
 
 	if (l->tls) {
-		l->handed = l->taken + n; /* TLS keeps bytes that it could not send */
+		l->handed = l->taken + n; /* TLS may send all N, even if this call fails */
 		return tls_write(l->tls, p, n);
 	}
 	r = write(l->out, p, n);
@@ -235,7 +235,8 @@ static void put_pong(struct link *l, struct str payload)
 	websocket_put(&l->pending, WEBSOCKET_PONG, mask, payload.p, payload.n);
 }
 
-/* Returns true if a server closes with this code when it restarts. The other codes say that we did something wrong. */
+/* Returns true if CODE is one with which a server closes the connection when it restarts. The other
+ * codes say that we did something wrong. */
 static bool ends_for_now(int code)
 {
 	return code == 1000 || code == 1001 || code == 1005 || (code >= 1012 && code <= 1014);

@@ -25,8 +25,8 @@ enum reconnect_state {
 struct reconnect {
 	enum reconnect_state state;
 	uint64_t first_ns; /* the first delay */
-	uint64_t until_ns; /* no attempt begins later */
-	uint64_t delay_ns; /* the present delay */
+	uint64_t until_ns; /* no attempt begins after this time */
+	uint64_t delay_ns; /* the delay before the next attempt */
 	uint64_t at_ns;    /* when the next attempt begins */
 };
 

@@ -62,7 +62,8 @@ static int try_address(const struct addrinfo *a, const struct interrupt *i, uint
 		r = wait_connected(fd, i, deadline_ns);
 	if (r)
 		return -r;
-	IGNORE(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on))); /* for speed only */
+	/* if this fails, the connection is only slower */
+	IGNORE(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)));
 	return fd_take(&fd);
 }
 
@@ -147,7 +148,7 @@ static int refuse(const struct address *a, const struct http_response *r, struct
 				 a->host);
 	fault_set(f, FAULT_BOX, "the server at %s is no Box runtime: it answered %u", a->host,
 		  r->status);
-	/* a proxy answers so while the server behind it restarts */
+	/* with these codes a proxy answers while the server behind it restarts */
 	return r->status >= 502 && r->status <= 504 ? fault_set_again(f) : -1;
 }
 

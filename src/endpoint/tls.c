@@ -21,7 +21,7 @@ struct tls {
 	SSL_CTX *context;
 	SSL *ssl;
 	bool wants_out;      /* the last call waits until bytes can be sent */
-	unsigned reads_left; /* of READS_PER_CALL */
+	unsigned reads_left; /* how many reads this call may still do */
 };
 
 /* --- beginning --------------------------------------------------------------------------------- */
@@ -32,8 +32,9 @@ static int no_memory(struct fault *f)
 	return fault_set(f, FAULT_BOX, "TLS cannot be set up");
 }
 
-/* Loads the authorities. OpenSSL itself ignores a file that cannot be read. We report such a file,
- * because otherwise the user would only learn that the server cannot be trusted. */
+/* Loads the certificates of the authorities that we trust. OpenSSL itself ignores a file that
+ * cannot be read. We report such a file, because otherwise the user would only learn that the
+ * server cannot be trusted. */
 static int load_authorities(SSL_CTX *context, struct fault *f)
 {
 	const char *file = getenv(AUTHORITIES_VARIABLE);
@@ -132,7 +133,7 @@ void tls_free(struct tls *t)
 	if (!t)
 		return;
 	if (t->ssl && SSL_is_init_finished(t->ssl))
-		SSL_shutdown(t->ssl); /* only a courtesy, so the result does not matter */
+		SSL_shutdown(t->ssl); /* this only informs the server, so ignore the result */
 	ERR_clear_error();
 	SSL_free(t->ssl);
 	SSL_CTX_free(t->context);
@@ -195,15 +196,15 @@ static int explain(struct tls *t, const struct address *a, int error, struct fau
 			 a->host, text ? text : "unknown reason");
 }
 
-/* ERROR is the result of the last call. Notes what that call waits for, or returns false if it
- * failed. */
+/* ERROR is the result of the last call. Returns true if the call must wait, and notes what it waits
+ * for. Returns false if the call failed. */
 static bool must_wait(struct tls *t, int error)
 {
 	t->wants_out = error == SSL_ERROR_WANT_WRITE;
 	return error == SSL_ERROR_WANT_WRITE || error == SSL_ERROR_WANT_READ;
 }
 
-/* Begins a call. */
+/* Must run before each call of OpenSSL: clears old errors and allows READS_PER_CALL new reads. */
 static void begin(struct tls *t)
 {
 	ERR_clear_error();

@@ -1,7 +1,8 @@
 /*
- * The first grant or revocation of a Workspace makes its record. The record is never removed, because later grants
- * are compared with the highest generation and revision in it. So the number of records must have a limit, and a
- * full table refuses new Workspaces.
+ * The first grant or revocation of a Workspace makes its record. The record is never removed,
+ * because later grants are compared with the highest generation and the highest revision in the
+ * record. So the number of records only grows and needs a limit. When the table is full, new
+ * Workspaces are refused.
  */
 #include "service/admission.h"
 
@@ -41,7 +42,7 @@ void admission_done(struct admission *a)
 
 /* --- policy ------------------------------------------------------------------------------------- */
 
-/* Reads an integer from 0 to MAX. MAX is 0 or 1. */
+/* Reads an integer from 0 to MAX. The caller passes 0 or 1 as MAX. */
 static int64_t read_between(struct model *m, const char *field, int64_t fallback, int64_t max)
 {
 	int64_t n = model_int(m, field, fallback, 0);
@@ -341,7 +342,7 @@ int admission_install(struct admission *a, const struct admission_grant *g, stru
 		return -1;
 	if (!known && a->roll.n >= a->max)
 		return refuse(f, CAPACITY_TEXT);
-	/* we check this before a record is added, so that a refused grant makes no record */
+	/* we check the order before a record is added, so that a refused grant makes no record */
 	if (check_order(known ? known : &unknown, g, fenced, f) < 0)
 		return -1;
 	r = find_or_add(a, &t, f);

@@ -33,7 +33,7 @@ struct admission_policy {
 /* What a server remembers about one Workspace. */
 struct admission_record {
 	unsigned char key[TENANT_KEY_BYTES];
-	bool granted; /* there is a grant; the next five members describe it */
+	bool granted; /* true if there is a grant; the next five members describe the grant */
 	uint64_t generation;
 	uint64_t revision;
 	uint64_t expires_ns; /* real time */
@@ -88,9 +88,9 @@ enum admission_effect {
 };
 
 /* Installs a grant. FENCED is the highest generation of the Workspace that the fence (service/fence.h) has seen, or
- * 0. After a success the calling code passes the grant's generation to fence_observe(). *RET_RECORD is the grant
- * that is valid now, for the receipt. The pointer is valid until the next call. Returns 0, or -1 with a fault in
- * *F. */
+ * 0. After a success the calling code passes the grant's generation to fence_observe(). *RET_RECORD
+ * is the record with the grant that is valid now; the receipt shows this grant. The pointer is
+ * valid until the next call. Returns 0, or -1 with a fault in *F. */
 MUST_USE int admission_install(struct admission *a, const struct admission_grant *g,
 			       struct str trusted, uint64_t fenced, uint64_t now_ns,
 			       enum admission_effect *ret_effect,

@@ -23,7 +23,7 @@ struct backend {
 	struct sessions *sessions;
 	enum backend_name name;
 	enum backend_state state;
-	uint64_t retry_ns; /* until this time a failure is remembered */
+	uint64_t retry_ns; /* the time until which a failure is remembered */
 	bool probing;
 	bool outdated; /* another backend was selected while the probe ran */
 	char *why;     /* the reason why the backend does not work, or NULL */
@@ -128,7 +128,7 @@ static void on_probed(void *arg, const struct fault *fault, struct buf *data)
 		probe(b);
 		return;
 	}
-	if (b->outdated) { /* backend_select() has set the reason why this backend does not work */
+	if (b->outdated) { /* backend_select() has already set why no backend works */
 		tell_all(b);
 		return;
 	}

@@ -9,7 +9,8 @@
 
 #include "service/sessions.h"
 
-#define BACKEND_RETRY_SEC 5u /* after a repair of the host, an operator waits at most this long */
+/* when an operator has repaired the host, the server notices it after at most this time */
+#define BACKEND_RETRY_SEC 5u
 
 enum backend_name { BACKEND_NONE, BACKEND_NSJAIL, BACKEND_CORDON };
 

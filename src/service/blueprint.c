@@ -10,7 +10,7 @@
 #include "spec/list.h"
 
 #define HOST_IMAGE "host"
-/* for a policy as JSON; the policy of a real configuration is far shorter */
+/* limit for a network policy as JSON; the policy of a real configuration is far shorter */
 #define NET_TEXT_MAX_BYTES (1u << 20)
 #define HOME_PLACE "/home"
 
@@ -41,8 +41,8 @@ static void add_mount(struct spec *s, const char *source, const char *guest, enu
 						       .readonly = mode == BOX_MODE_RO };
 }
 
-/* Adds a script `python` for LangBot's tools, because many systems have only python3. If the image has a `python`,
- * the script runs that one. */
+/* Adds a script `python` for LangBot's tools, because many systems have only python3. If the image
+ * has its own `python`, the script runs this program. */
 static void add_python(struct spec *s)
 {
 	static const char body[] = "#!/bin/sh\n"
@@ -135,7 +135,8 @@ static int set_image(struct spec *s, const struct blueprint *p, const struct box
 	return 0;
 }
 
-/* Adds the directories to which commands may write. They are in the sandbox's own layer on disk, not in memory. */
+/* Adds the directories to which commands may write. These directories are in the sandbox's own
+ * layer on disk, not in memory. */
 static void add_places(struct spec *s, const struct box_spec *b)
 {
 	static const char *const places[] = { "/tmp", HOME_PLACE, "/var/tmp", "/run" };

@@ -13,8 +13,8 @@ struct blueprint {
 	/* the image that the backend `cordon` uses instead of BOX_DEFAULT_IMAGE */
 	const char *image;
 	enum spec_engine engine; /* the engine that the backend `cordon` uses */
-	const struct model_texts
-		*net;         /* configured profiles and rules; empty means the public internet */
+	/* configured profiles and rules of the network; empty means the public internet */
+	const struct model_texts *net;
 	const char *instance; /* the server's id, for a label */
 	bool log_output;      /* what commands print goes to the sandbox's log */
 };

@@ -43,7 +43,8 @@ static void write_merged(const struct json_value *old, const struct json_value *
 	json_end_object(&w);
 }
 
-/* A key with a NUL would be cut when it is written again. */
+/* Returns true if a key of V has a NUL. Such a key would be cut at the NUL when it is written
+ * again. */
 static bool has_nul_key(const struct json_value *v)
 {
 	for (size_t i = 0; i < v->object.n; i++)
@@ -81,7 +82,7 @@ void box_config_copy(const struct box_config *from, struct box_config *to)
 
 	box_config_init(to);
 	if (from->doc && box_config_merge(to, json_root(from->doc), &f) < 0)
-		abort(); /* FROM was valid */
+		abort(); /* cannot happen: FROM was valid */
 }
 
 const struct json_value *box_config_get(const struct box_config *c, const char *section,

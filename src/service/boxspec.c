@@ -362,7 +362,8 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Sets a fault about FIELD. The fault shows HAS, the session's value, as Python prints it. */
+/* Sets a fault about FIELD. The fault shows HAS, the value that the session has, in the form in
+ * which Python prints it. */
 static int conflict(struct fault *f, struct str id, const char *field, struct str has)
 {
 	AUTO_BUF behind = BUF_INIT(256 + has.n);

@@ -80,8 +80,8 @@ MUST_USE int box_spec_check_targets(const struct box_spec *s, struct fault *f);
  * differ. */
 MUST_USE int box_spec_compare(const struct box_spec *has, const struct box_spec *wants,
 			      struct str shown_id, struct fault *f);
-/* Sets the same fault as box_spec_compare(). The calling code uses it for a FIELD of the session that is not part
- * of a spec. Returns -1. */
+/* Sets the same fault as box_spec_compare(). The calling code uses this function if FIELD is a
+ * property of the session that is not part of a spec. Returns -1. */
 int box_spec_conflict(struct str shown_id, const char *field, const char *has, struct fault *f);
 /* Returns true if A and B have the same set of extra mounts. Mounts with the mode `none` are
  * ignored. */

@@ -25,8 +25,8 @@ void capture_done(struct capture *c)
 	*c = (struct capture){ 0 };
 }
 
-/* Takes bytes from the ceiling for N more bytes of output. Doubles the amount, because the buffer
- * doubles its memory too. */
+/* Takes bytes from the ceiling for N more bytes of output. Doubles the amount each time, because
+ * the buffer doubles its memory too. */
 static bool grow(struct capture *c, size_t n)
 {
 	size_t want = c->taken ? c->taken : FIRST_BYTES, more;
@@ -50,8 +50,8 @@ void capture_add(struct capture *c, const void *p, size_t n)
 	size_t room = c->dropped ? 0 : c->head.max - c->head.n, keep = n < room ? n : room;
 
 	if (keep && !grow(c, keep)) {
-		/* the bytes that were taken from the ceiling before may be enough for a part of the
-		 * output */
+		/* keep only the part of the output for which earlier calls took bytes from the
+		 * ceiling */
 		keep = c->taken - c->head.n < keep ? c->taken - c->head.n : keep;
 		c->squeezed = true;
 	}

@@ -1,8 +1,9 @@
 /*
  * A capture keeps the first bytes that a command prints on one stream, and counts the rest.
  *
- * As a capture grows, it takes bytes from the server's ceiling (service/ceiling.h). When the ceiling is nearly
- * reached, a capture stops before its own limit, and its text has a notice about that.
+ * As a capture grows, it takes bytes from the server's ceiling (service/ceiling.h). When the
+ * ceiling is nearly reached, a capture stops before its own limit, and a notice in its text says
+ * so.
  */
 #pragma once
 

@@ -6,7 +6,8 @@
 
 size_t ceiling_left(const struct ceiling *c)
 {
-	return c->used < c->max ? c->max - c->used : 0; /* the maximum may have been lowered */
+	/* `used` can exceed `max`, because the maximum may have been lowered */
+	return c->used < c->max ? c->max - c->used : 0;
 }
 
 bool ceiling_take(struct ceiling *c, size_t n)

@@ -1,10 +1,10 @@
 /*
  * A ceiling is one limit for all memory that peers and payloads can make a server use.
  *
- * A holder is a part of the server that stores such data. A holder takes bytes from the ceiling
- * before it allocates memory, and gives the bytes back after it has freed the memory. Most holders
- * get a large amount only if it is a small part of what is left, so that one noisy command or one
- * long message leaves memory for the others.
+ * A holder is a part of the server that stores data of peers or payloads. A holder takes bytes from
+ * the ceiling before it allocates memory, and gives the bytes back after it has freed the memory.
+ * Most holders get a large amount only if it is a small part of what is left, so that one noisy
+ * command or one long message leaves memory for the others.
  */
 #pragma once
 
@@ -17,8 +17,9 @@
 
 struct ceiling {
 	size_t max, used; /* bytes */
-	/* Called when a holder needs more bytes than are left. The function makes another holder give bytes back
-	 * and returns true. It returns false if no holder can give bytes back. May be NULL. */
+	/* Called when a holder needs more bytes than are left. The function makes another holder
+	 * give bytes back and returns true, or returns false if no holder can give bytes back.
+	 * `relieve` may be NULL. */
 	bool (*relieve)(void *arg);
 	void *arg;
 };
@@ -37,8 +38,8 @@ struct holding {
 	size_t bytes;
 };
 
-/* Changes the holding *H to N bytes. If it grows by at most CEILING_SMALL_BYTES, this succeeds if enough is left.
- * If it grows by more, this succeeds if the growth is at most an eighth of what is left. Otherwise returns false,
- * and *H stays as it was. */
+/* Changes the holding *H to N bytes. A growth by at most CEILING_SMALL_BYTES succeeds if enough is
+ * left. A larger growth succeeds if it is at most an eighth of what is left. Otherwise returns
+ * false, and *H stays as it was. */
 bool holding_set(struct holding *h, size_t n);
 void holding_done(struct holding *h);

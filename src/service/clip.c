@@ -40,7 +40,8 @@ static bool find_cut(struct cut *c, size_t n, size_t limit)
 		c->tail = room - head;
 	}
 	write_notice(c, n);
-	/* the final notice may be a digit longer; then the text would exceed the limit */
+	/* if the number in the final notice has one digit more, the text exceeds the limit; shorten
+	 * the text */
 	while (c->head + c->tail + c->n_notice > limit) {
 		c->tail--;
 		write_notice(c, n);

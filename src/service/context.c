@@ -39,7 +39,8 @@ static bool is_digest(struct str s)
 	return s.n == 64;
 }
 
-/* The context of a plugin has more members. A context that has one of these members must have all of them. */
+/* The context of a plugin also has `runtime_revision`, `artifact_digest` and `installation_uuid`.
+ * If one of the first two is given, all three must be given. */
 static void check_plugin_members(struct model *m)
 {
 	AUTO_FREE char *digest = NULL;

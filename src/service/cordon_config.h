@@ -1,6 +1,7 @@
 /*
- * The section `box.cordon` of a configuration. It has settings of our backends that LangBot's own backends lack.
- * The Box server reads this section, and the runtime in our own process (service/local.h) reads it too.
+ * The section `box.cordon` of a configuration. Its settings exist only for our backends, not for
+ * LangBot's own backends. The Box server reads this section, and the runtime in our own process
+ * (service/local.h) reads it too.
  */
 #pragma once
 

@@ -3,6 +3,7 @@
 
 #include "service/service_config.h"
 
-/* Makes the directory if it is missing and is below one of the allowed directories. Succeeds if no default
- * workspace is configured. Fails with a FAULT_VALIDATION. */
+/* Checks the default workspace. If the directory is missing but lies below one of the allowed
+ * directories, makes it. Succeeds if no default workspace is configured. Returns 0, or -1 with a
+ * FAULT_VALIDATION in *F. */
 MUST_USE int default_workspace_prepare(const struct service_config *c, struct fault *f);

@@ -1,6 +1,6 @@
 /*
- * How this machine enforces the limits of sessions, as the newest sandbox has reported it. If a
- * limit of a BoxSpec cannot be enforced, that is no error, but the log, the action `box_status` and
+ * How this machine enforces the limits of sessions. The newest sandbox has reported this. It is no
+ * error if a limit of a BoxSpec cannot be enforced, but the log, the action `box_status` and
  * /readyz show it.
  */
 #pragma once
@@ -12,7 +12,7 @@
 #define ENFORCEMENT_BYTES 24 /* the longest word about a limit, such as "cgroup" */
 
 struct enforcement_words {
-	bool known; /* a sandbox has been made */
+	bool known; /* true once a sandbox has reported */
 	char memory[ENFORCEMENT_BYTES], cpus[ENFORCEMENT_BYTES], pids[ENFORCEMENT_BYTES],
 		layer[ENFORCEMENT_BYTES];
 };

@@ -11,7 +11,8 @@
 #include "base/sha256.h"
 
 #define PROOF_ID "proof"
-#define PROOF_SECONDS 10 /* a sandbox takes 0.1 s, but the machine may be busy */
+/* the temporary sandbox takes only 0.1 s, but a busy machine may need longer */
+#define PROOF_SECONDS 10
 #define RANDOM_BYTES 16
 #define RANDOM_HEX_BYTES (2 * RANDOM_BYTES + 1)
 
@@ -55,7 +56,7 @@ static void write_details(void *arg, struct json_writer *w)
 	json_key_str(w, "layer", e->known ? e->layer : NULL);
 }
 
-/* Sets the checks about limits, as the newest sandbox reported them. */
+/* Sets the results of the checks that concern limits, from what the newest sandbox reported. */
 static void look_at_limits(struct examiner *x)
 {
 	const struct examiner_parts *p = &x->parts;
@@ -86,7 +87,8 @@ static void finish(struct examiner *x)
 			clock_mono_ns() +
 			(uint64_t)x->parts.admission->policy.readiness_cache_sec * NS_PER_SEC;
 	}
-	told = x->result; /* this is a copy, because a callback may begin a new examination */
+	/* pass a copy, because a callback may begin a new examination, which changes x->result */
+	told = x->result;
 	error = x->error ? xstrdup(x->error) : NULL;
 	told.error = error;
 	a = x->askers;

@@ -36,5 +36,5 @@ struct examiner *examiner_new(const struct examiner_parts *parts);
 void examiner_free(struct examiner *x);
 /* Asks for the result. FN is called exactly once, perhaps before examiner_ask() returns. */
 void examiner_ask(struct examiner *x, examiner_told_fn *fn, void *arg);
-/* Drops the result that was kept. Must be called when the configuration has changed. */
+/* Drops the result of the last examination. Must be called when the configuration has changed. */
 void examiner_forget(struct examiner *x);

@@ -9,7 +9,7 @@
 #include "service/script.h"
 #include "service/session.h"
 
-#define CANCEL_GRACE_MS 2000 /* between SIGTERM and SIGKILL after a cancellation */
+#define CANCEL_GRACE_MS 2000 /* the time between SIGTERM and SIGKILL after a cancellation */
 
 static bool on_output(void *arg, enum job_output which, const char *p, size_t n)
 {
@@ -60,7 +60,9 @@ static void on_end(void *arg, const struct job_end *end)
 			  session_backend_name(w->slot->all), exec_failure_text(end->end.failure));
 	else
 		write_result(w, &end->end, timed_out);
-	if (timed_out || end->hung) { /* the session must end before the answer is sent */
+	/* after a timeout the session ends too, and the answer is sent when the session has
+	 * ended */
+	if (timed_out || end->hung) {
 		w->stage = STAGE_CLOSING;
 		session_close(n);
 		return;

@@ -30,8 +30,8 @@ static const char *const class_names[] = {
 static_assert(ARRAY_SIZE(class_names) == FAULT_CLASS_COUNT, "a class has no name");
 
 #define CUT_NOTICE "... [protocol error truncated]"
-/* How many bytes of a text are read. This is at least one character more than is kept, so that we notice a longer
- * text. */
+/* How many bytes of a text are read: at least one character more than a fault keeps, so that we
+ * notice a text that is too long. */
 #define LOOK_MAX_BYTES ((FAULT_TEXT_MAX + 1) * 4u)
 
 const char *fault_class_name(enum fault_class class)
@@ -83,7 +83,7 @@ static void add_harmless(struct buf *out, struct str text)
 
 static int set_text(struct fault *f, enum fault_class class, struct str text)
 {
-	/* a byte that is not UTF-8 becomes three */
+	/* each byte that is not UTF-8 becomes U+FFFD, which has three bytes */
 	AUTO_BUF clean = BUF_INIT(LOOK_MAX_BYTES * 3), out = BUF_INIT(LOOK_MAX_BYTES * 4);
 	struct str kept;
 

@@ -1,9 +1,10 @@
 /*
  * A failure as a Box peer sees it: "ClassName: text".
  *
- * The peer looks for class names in the whole message to find the class. A session id in the text could therefore
- * turn one failure into another. So a fault alters each class name that its text contains. The text may quote long
- * input of the peer, so a fault keeps at most FAULT_TEXT_MAX characters.
+ * To find the class, the peer looks for class names in the whole message. So a session id that
+ * contains a class name could make the peer see another failure. Therefore a fault alters each
+ * class name that its text contains. The text may quote long input of the peer, so a fault keeps at
+ * most FAULT_TEXT_MAX characters.
  */
 #pragma once
 
@@ -43,8 +44,9 @@ struct fault {
 	enum fault_class class;
 	char *text; /* owned; UTF-8 that may hold NULs; NULL only for FAULT_NONE */
 	size_t n;
-	/* The connection to the runtime failed before anything was sent that must not be sent twice. The caller can
-	 * connect and try again. fault_set() and its relatives set this to false. */
+	/* True if the connection to the runtime failed before we sent anything that must not be
+	 * sent twice. The caller can connect and try again. Functions that set a new fault set this
+	 * member to false. */
 	bool again;
 };
 
@@ -59,8 +61,9 @@ int fault_set_again(struct fault *f);
  * BEHIND may be "". Returns -1. */
 int fault_about(struct fault *f, enum fault_class class, const char *before, struct str subject,
 		const char *behind);
-/* Makes a fault from MESSAGE, with which a runtime failed. The fault's class is the first class of enum fault_class
- * whose name is in MESSAGE, or FAULT_BOX if there is none. A class name at the beginning of MESSAGE is cut off. */
+/* Makes a fault from MESSAGE, the error message of a runtime. The fault's class is the first class
+ * of enum fault_class whose name is in MESSAGE, or FAULT_BOX if there is none. A class name at the
+ * beginning of MESSAGE is cut off. */
 int fault_from_message(struct fault *f, struct str message);
 /* Moves the fault in *FROM to *TO. *FROM is empty afterwards. */
 void fault_move(struct fault *to, struct fault *from);

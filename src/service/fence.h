@@ -35,8 +35,8 @@ void fence_done(struct fence *f);
 MUST_USE enum fence_verdict fence_observe(struct fence *f, const struct tenant *t);
 /* Returns the highest generation of T's Workspace, or 0 if the Workspace was never seen. */
 uint64_t fence_generation(const struct fence *f, const struct tenant *t);
-/* Returns true while the generation of *T is the highest that was seen. If it is not, the server must not attach a
- * relay and must not return the result of an action. */
+/* Returns true while the generation of *T is the highest that was seen. If this function returns
+ * false, the server must not attach a relay and must not return the result of an action. */
 bool fence_is_current(const struct fence *f, const struct tenant *t);
 /* Sets the failure for FENCE_STALE or FENCE_FULL. Returns -1. */
 int fence_fault(enum fence_verdict v, struct fault *f);

@@ -7,7 +7,8 @@
 #include "base/clock.h"
 
 #define RECEIPT_MAX_BYTES 65536u
-#define QUESTION_MAX_BYTES 4096u /* names of skills have at most 64 characters */
+/* enough for the name of a skill, which has at most 64 characters */
+#define QUESTION_MAX_BYTES 4096u
 /* the pause between two searches for expired grants */
 #define EXPIRY_STEP_NS ((uint64_t)NS_PER_SEC)
 
@@ -95,7 +96,7 @@ static void set_timer(struct gate *g)
 
 /* --- grants ---------------------------------------------------------------------------------- */
 
-/* A receipt that is sent when the sessions are gone. */
+/* A receipt that is sent when the sessions have ended. */
 struct receipt {
 	struct reply reply;
 	struct buf data;
@@ -305,7 +306,7 @@ static void on_skill(void *arg, const struct fault *fault, struct buf *data)
 	struct err e;
 	const char *root = NULL;
 
-	/* if the store cannot be read, the tenant has no such skill */
+	/* if the store cannot be read, we act as if the tenant did not have the skill */
 	if (!fault && json_parse(data->p, data->n, &doc, &e) == 0)
 		root = json_get_str(json_get(json_root(doc), "skill"), "package_root", NULL);
 	n->fn(n->arg, fit(n->gate, &n->tenant, n->spec, root, &f) < 0 ? &f : NULL);
@@ -325,7 +326,7 @@ static void ask_for_skill(struct gate *g, const struct tenant *t, const char *na
 	json_key_str(&w, "name", name);
 	json_end_object(&w);
 	if (json_parse(text.p, text.n, &doc, &e) < 0)
-		abort(); /* our own text is valid */
+		abort(); /* cannot happen: our own text is valid */
 	skills_ask(g->parts.skills, "get", t, json_root(doc), (struct skills_file){ .fd = -1 }, r);
 }
 

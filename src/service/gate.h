@@ -1,6 +1,7 @@
 /*
- * The gate enforces grants (service/admission.h). It installs grants and admits tenants. It changes their specs so
- * that they have the prescribed form. It ends the sessions of a Workspace that has lost its grant.
+ * The gate enforces grants (service/admission.h). It installs grants and admits tenants. It changes
+ * the specs of tenants so that the specs have the prescribed form. It ends the sessions of a
+ * Workspace that has lost its grant.
  */
 #pragma once
 
@@ -49,7 +50,7 @@ void gate_revoke(struct gate *g, const struct json_value *data, struct str trust
 /* Checks readiness, then the grant. Calls FN exactly once, perhaps before gate_admit() returns. */
 void gate_admit(struct gate *g, const struct tenant *t, enum admission_use use, gate_told_fn *fn,
 		void *arg);
-/* Checks only the grant, and does not wait. Returns 0, or -1 with a fault in *F. */
+/* Checks only the grant, not readiness, so it never waits. Returns 0, or -1 with a fault in *F. */
 MUST_USE int gate_check(struct gate *g, const struct tenant *t, enum admission_use use,
 			struct fault *f);
 /* Changes the spec *B so that it has the form that the policy prescribes. *B must stay valid until

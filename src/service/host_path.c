@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "service/boxspec.h"
 
-#define PATH_TEXT_MAX_BYTES 65536u /* far more than the kernel accepts */
+#define PATH_TEXT_MAX_BYTES 65536u /* far longer than any path that the kernel accepts */
 
 static char *absolute(const char *base, struct str path)
 {

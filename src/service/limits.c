@@ -8,7 +8,8 @@
 /* How many descriptors a server needs, and for what. */
 #define OWN_DESCRIPTORS \
 	32u /* the loop, the log, the hands, the pipes of a command that is being sent */
-#define PEERS_MAX 1024u /* connections; they may use a quarter of all descriptors */
+/* at most this many connections, and at most a quarter of all descriptors */
+#define PEERS_MAX 1024u
 #define SESSION_DESCRIPTORS \
 	4u /* the leash, the connection to pid 1, two pipes of the running exec */
 #define PROCESS_DESCRIPTORS 3u /* pipes of a managed process */

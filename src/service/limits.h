@@ -1,5 +1,5 @@
-/* The section `box.limits` of a configuration: how many sessions, processes and so on a server has
- * at once. */
+/* The section `box.limits` of a configuration: how many sessions, processes and so on a server may
+ * have at once. */
 #pragma once
 
 #include <stdbool.h>

@@ -80,7 +80,8 @@ static const char *backend_of(const struct record *r)
 	return word ? word : FIRST_BACKEND;
 }
 
-/* Reads the BoxSpec with which the sandbox of the record *R was made. It is in a label. */
+/* Reads the BoxSpec with which the sandbox of the record *R was made, from a label of the
+ * sandbox. */
 static int read_label(const struct record *r, struct box_spec *ret, struct fault *f)
 {
 	const char *text = find_label(&r->spec, LABEL_SPEC);
@@ -92,14 +93,15 @@ static int read_label(const struct record *r, struct box_spec *ret, struct fault
 	return box_spec_decode(json_root(doc), ret, f);
 }
 
-/* Compares the session of the record *R with the spec of the call. *RET_SAME is false if only the extra mounts
- * differ. */
+/* Compares the session of the record *R with the spec of the call. Fails if they differ in anything
+ * but the extra mounts. *RET_SAME is true if the extra mounts are the same too. */
 static int compare(const struct use *u, const struct record *r, bool *ret_same, struct fault *f)
 {
 	struct box_spec has = { 0 };
 	int k = read_label(r, &has, f);
 
-	/* two ids can have the same digest, and a user may be able to choose such an id */
+	/* the name is made from a digest of the id: someone may have chosen an id with the same
+	 * digest */
 	if (k == 0 && strcmp(has.session_id, u->spec->session_id) != 0)
 		k = fault_set(f, FAULT_BOX, "sandbox '%s' belongs to another session", u->name);
 	if (k == 0 && strcmp(backend_of(r), u->rules->backend) != 0)
@@ -137,7 +139,7 @@ static enum found lock(struct use *u, struct record *r)
 	return FOUND_READY;
 }
 
-/* Connects to the sandbox. The caller has locked it. */
+/* Connects to the sandbox. The caller has locked its record. */
 static int connect_to(struct use *u, enum found *ret, struct fault *f)
 {
 	struct client c;
@@ -152,7 +154,8 @@ static int connect_to(struct use *u, enum found *ret, struct fault *f)
 	return 0;
 }
 
-/* Removes the locked sandbox, so that the caller makes a new one: the mounts of a sandbox cannot be changed. */
+/* Removes the locked sandbox, so that the caller makes a new one with other mounts. The mounts of
+ * an existing sandbox cannot be changed. */
 static int replace(struct use *u, enum found *ret, struct fault *f)
 {
 	struct err e = { 0 };
@@ -196,7 +199,7 @@ static void add_label(const char *key, const char *value, struct spec *s)
 	AUTO_FREE char *label = xasprintf("%s=%s", key, value);
 	struct err ignored;
 
-	IGNORE(spec_add_label(s, label, &ignored)); /* our own label is valid */
+	IGNORE(spec_add_label(s, label, &ignored)); /* cannot fail: our own label is valid */
 }
 
 static void add_spec_label(const struct box_spec *b, struct spec *s)
@@ -244,10 +247,11 @@ static int launch(struct use *u, const struct spec *s, struct err *e)
 	return r;
 }
 
-/* Makes the sandbox. Another process may have made it meanwhile. */
+/* Makes the sandbox. Succeeds also if another process has made it meanwhile. */
 static int make(struct use *u, struct fault *f)
 {
-	/* the user of this machine chose the roots, so a root may lie in /root */
+	/* a configured root may lie in a system directory such as /root, because the user of this
+	 * machine chose it */
 	const struct source_rules rules = { .refused = source_rules_system,
 					    .n_refused =
 						    u->rules->n_roots ? 0 : SOURCE_RULES_SYSTEM,
@@ -301,7 +305,8 @@ static int enter(struct use *u, struct fault *f)
 					 u->rules->backend, u->name,
 					 found == FOUND_BUSY ? "is busy" : "does not come up");
 		if (found != FOUND_NONE)
-			IGNORE(poll(NULL, 0, WAIT_STEP_MS)); /* only waits */
+			/* poll() without descriptors only waits */
+			IGNORE(poll(NULL, 0, WAIT_STEP_MS));
 	}
 }
 
@@ -402,7 +407,7 @@ static int report(struct use *u, const struct command *c, struct outcome *ret, s
 	if (ret->timed_out && ret->err.n == 0)
 		buf_addf(&ret->err, "Command timed out after %lld seconds.",
 			 (long long)u->spec->timeout_sec);
-	if (ret->timed_out) /* the session ends with a command that timed out */
+	if (ret->timed_out) /* when a command timed out, its session ends too */
 		IGNORE(sandbox_stop_this(&u->home, u->name, u->lock, 0, &ignored));
 	return 0;
 }
@@ -529,7 +534,8 @@ int local_end_all(size_t *ret_n, struct fault *f)
 		const char *name = all.item[i].spec.name;
 		AUTO_RECORD r = RECORD_NONE;
 
-		/* the sandbox may have ended meanwhile, and another one may have its name */
+		/* load the record again: the sandbox may have ended meanwhile, and another sandbox
+		 * may have its name */
 		if (!is_session(&all.item[i]) || record_load(&home, name, &r, &e) < 0 ||
 		    !is_session(&r))
 			continue;

@@ -1,9 +1,10 @@
 /*
- * The runtime in our own process. Its sandboxes are on this machine and live on when the process ends.
+ * The runtime in our own process. The sandboxes of this runtime are on this machine and live on
+ * when the process ends.
  *
- * A session is a sandbox whose name is derived from the session id, so a later process finds it. Labels of the
- * sandbox hold the spec and the name of the backend. The sandbox ends by itself after an idle time. The functions
- * block, so they are for programs that make one call.
+ * A session is a sandbox whose name is derived from the session id, so a later process finds the
+ * sandbox. Labels of the sandbox hold the spec and the name of the backend. The sandbox ends by
+ * itself after an idle time. The functions block, so they are for programs that make one call.
  *
  * The commands of a session run one at a time, because a call holds a lock on the directory of the sandbox's
  * record. The kernel releases the lock when the process of the call ends, however it ends.

@@ -6,7 +6,8 @@
 #include "base/cleanup.h"
 #include "service/python.h"
 
-/* The largest number of a field such as cpus. A thousand times this number must fit an integer. */
+/* The largest value of a field such as cpus. A thousand times this value must fit into an
+ * integer. */
 #define POSITIVE_MAX 1000000.0
 
 void model_env_done(struct model_env *env)

@@ -17,7 +17,7 @@
 
 /* small enough that seconds as nanoseconds and megabytes as bytes fit into 64 bits */
 #define MODEL_INT_MAX INT32_MAX
-#define MODEL_ENV_MAX 10000u    /* environment variables; the kernel takes fewer */
+#define MODEL_ENV_MAX 10000u    /* environment variables; the kernel accepts fewer */
 #define MODEL_TEXTS_MAX 100000u /* arguments of one command */
 
 struct model {

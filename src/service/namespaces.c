@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In the order of the enumeration. */
+/* In the order of enum namespace_kind. */
 static const char *const paths[] = { "/proc/self/ns/mnt", "/proc/self/ns/net", "/proc/self/ns/pid",
 				     "/proc/self/ns/user" };
 

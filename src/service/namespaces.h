@@ -1,5 +1,5 @@
-/* The namespaces of a process. By comparing them we can prove that a sandbox has its own
- * namespaces. */
+/* The namespaces of a process. We compare those of a sandbox with those of the server, to prove
+ * that the sandbox has its own namespaces. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,6 +27,6 @@ extern const char namespaces_command[];
 void namespaces_read(struct namespaces *ret);
 /* Reads the lines that namespaces_command printed. */
 void namespaces_parse(struct str lines, struct namespaces *ret);
-/* Returns true if both namespaces of this kind are known and differ. */
+/* Returns true if the namespaces of this kind in A and in B are known and differ. */
 bool namespaces_differ(const struct namespaces *a, const struct namespaces *b,
 		       enum namespace_kind kind);

@@ -35,7 +35,7 @@ static void write_text(const char *key, const struct buf *text, struct json_writ
 	json_strn(w, buf_str(text), text->n);
 }
 
-/* Writes both streams as one text. TRUNCATED says that a stream was cut already. */
+/* Writes stdout and stderr as one text. TRUNCATED is true if one of them was cut before. */
 static void write_preview(const struct buf *out, const struct buf *err, bool truncated,
 			  struct json_writer *w)
 {

@@ -1,5 +1,5 @@
-/* How a model's command ended. Every runtime fills this struct. outcome_write() turns it into the result that the
- * model gets. */
+/* How a model's command ended. Every runtime fills a struct outcome. outcome_write() turns the
+ * struct into the result that the model gets. */
 #pragma once
 
 #include "base/buf.h"

@@ -6,8 +6,8 @@
 
 void preview_init(struct preview *p)
 {
-	/* the buffer is twice as long as the tail that we keep, so that bytes are moved only now
-	 * and then */
+	/* the buffer is twice as long as the tail that we keep, so that we seldom have to move
+	 * bytes */
 	buf_init(&p->tail, PREVIEW_HELD_BYTES);
 }
 
@@ -35,7 +35,7 @@ void preview_render(const struct preview *p, struct buf *out)
 	struct str s;
 	size_t n;
 
-	/* the first character may be broken, but it is cut off below */
+	/* the first character may be incomplete, but it is cut off below */
 	buf_add_utf8(&text, buf_str(&p->tail), p->tail.n);
 	s = python_trim_end((struct str){ buf_str(&text), text.n });
 	n = python_length(s);

@@ -18,8 +18,9 @@
 #include "service/result.h"
 #include "service/script.h"
 
-#define HELD_MAX_BYTES (PROCESS_LINE_MAX_BYTES + (2u << 20)) /* a line, a chunk and the pipe */
-#define INPUT_MAX_BYTES (PROCESS_LINE_MAX_BYTES + 1)         /* one message and its newline */
+/* for one line, one chunk and the rest of the pipe */
+#define HELD_MAX_BYTES (PROCESS_LINE_MAX_BYTES + (2u << 20))
+#define INPUT_MAX_BYTES (PROCESS_LINE_MAX_BYTES + 1) /* for one message and its newline */
 /* The log gets only this much of the stderr of each process, so that a process that prints very much cannot fill
  * the disk. */
 #define EXCERPTS_PER_SECOND 4u
@@ -219,7 +220,8 @@ static bool on_output(void *arg, enum job_output which, const char *text, size_t
 
 /* --- input ----------------------------------------------------------------------------------- */
 
-/* Writes the input. Returns true if all of it was written, or if no process reads it any more. */
+/* Writes the queued input to the process. Returns true if all input was written, or if no process
+ * reads it any more. */
 static bool feed(struct process *p)
 {
 	ssize_t n = p->job ? job_input(p->job, p->input.p, p->input.n) : -1;
@@ -250,8 +252,8 @@ bool attachment_say(struct attachment *a, const char *text, size_t n)
 		return true;
 	p->owner.used(p->owner.arg);
 	if (p->input.n > 0 || !ceiling_take(p->ceiling, n + 1))
-		/* the message is dropped, because the calling code did not wait for `room` or
-		 * memory is short */
+		/* drop the message: the calling code did not wait for `room`, or the ceiling is
+		 * reached */
 		return true;
 	buf_add(&p->input, text, n);
 	buf_add_char(&p->input, '\n');

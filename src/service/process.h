@@ -19,7 +19,7 @@
 #include "wire/message.h"
 
 #define PROCESS_LINE_MAX_BYTES (16u << 20) /* the largest message of the relay */
-#define PROCESS_STOP_MS 5000u              /* between SIGTERM and SIGKILL */
+#define PROCESS_STOP_MS 5000u              /* the time between SIGTERM and SIGKILL */
 
 struct process;
 
@@ -33,12 +33,13 @@ struct process_owner {
 };
 
 struct attachment {
-	/* Called with one line of output, without its newline. The last line may be unfinished. If it returns
-	 * false, it gets no more lines until attachment_resume() is called. */
+	/* Called with one line of output, without its newline. The last line may be unfinished. If
+	 * `line` returns false, it is not called again until attachment_resume() is called. */
 	bool (*line)(void *arg, const char *p, size_t n);
 	/* Called when attachment_say() may be called again. */
 	void (*room)(void *arg);
-	/* The attachment has ended. CODE is a WebSocket close code: 1000, or 1009 if a line was too long. */
+	/* Called when the attachment has ended. CODE is a WebSocket close code: 1000, or 1009 if a
+	 * line was too long. */
 	void (*over)(void *arg, unsigned code);
 	void *arg;
 
@@ -74,7 +75,7 @@ void process_stop(struct process *p);
 void process_write_info(const struct process *p, const char *session_id, struct json_writer *w);
 
 void process_attach(struct process *p, struct attachment *a);
-/* Does nothing if the attachment has ended. */
+/* Ends the attachment. Does nothing if it has ended already. */
 void process_detach(struct attachment *a);
 /* Call this after `line` returned false, when `line` may be called again. */
 void attachment_resume(struct attachment *a);

@@ -1,5 +1,5 @@
-/* A BoxManagedProcessSpec describes a process that a peer wants to run in a session. This file has the defaults and
- * the rules of its fields. A spec owns its texts. */
+/* A BoxManagedProcessSpec describes a process that a peer wants to run in a session. This file has
+ * the defaults and the rules of the fields of such a spec. A spec owns its texts. */
 #pragma once
 
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "service/python.h"
 
-/* sorted by name: the message about an unknown profile lists them in this order */
+/* sorted by name: the message about an unknown profile lists the profiles in this order */
 static const struct profile profiles[] = {
 	{ .name = PROFILE_DEFAULT,
 	  .network = BOX_OFFLINE,

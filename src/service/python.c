@@ -125,12 +125,14 @@ bool python_is_name(struct str s)
 
 /* A number in a text: [sign] whole [. fraction] [e exponent]. Digits may have single underscores between them. */
 struct number_text {
-	struct str rest;     /* what is not read yet */
-	struct str fraction; /* as it stands in the text, with underscores */
+	struct str rest; /* what is not read yet */
+	/* the digits after the point as they stand in the text, with underscores */
+	struct str fraction;
 	bool has_exponent;
 	size_t whole; /* the number of digits in front of the point */
 	size_t n;
-	char digits[NUMBER_TEXT_MAX_BYTES + 1]; /* what was read, without underscores and `+` */
+	/* the part that was read, without underscores and `+` */
+	char digits[NUMBER_TEXT_MAX_BYTES + 1];
 };
 
 static bool is_digit(char c)
@@ -138,7 +140,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Skips the character C if it comes next. */
+/* If the character C comes next, skips it and returns true. */
 static bool skip(struct number_text *t, char c)
 {
 	if (t->rest.n == 0 || t->rest.p[0] != c)
@@ -148,12 +150,12 @@ static bool skip(struct number_text *t, char c)
 	return true;
 }
 
-/* Reads the character C if it comes next. */
+/* If the character C comes next, appends it to the digits and returns true. */
 static bool take(struct number_text *t, char c)
 {
 	if (!skip(t, c))
 		return false;
-	t->digits[t->n++] = c; /* the text fits DIGITS */
+	t->digits[t->n++] = c; /* the whole text is short enough for DIGITS */
 	t->digits[t->n] = '\0';
 	return true;
 }
@@ -240,7 +242,7 @@ static int text_to_float(struct str s, double *ret)
 
 static int float_to_int(double v, int64_t *ret)
 {
-	/* 2^63 is the first double that does not fit */
+	/* 2^63 is the smallest positive double that does not fit into 64 bits */
 	if (!(v >= -0x1p63 && v < 0x1p63) || (double)(int64_t)v != v)
 		return -EINVAL;
 	*ret = (int64_t)v;
@@ -370,7 +372,8 @@ void python_print_float(struct buf *b, double v)
 		power = power * 10 + (e[1] == '-' ? -1 : 1) * (*s - '0');
 	digits = (int)(e - text) - (text[0] == '-') - (strchr(text, '.') != NULL);
 	if (power < -4 || power >= 16)
-		buf_add_str(b, text); /* "1e+16", "1.5e-07": C writes exponents as Python does */
+		/* for example "1e+16" or "1.5e-07": C writes exponents as Python does */
+		buf_add_str(b, text);
 	else
 		buf_addf(b, "%.*f", digits - 1 - power > 1 ? digits - 1 - power : 1, v);
 }

@@ -19,7 +19,7 @@ bool python_is_space(uint32_t c);
 bool python_is_alnum(uint32_t c);
 /* Does the same as str.strip(). Returns a slice of S. */
 struct str python_trim(struct str s);
-/* Does the same as str.rstrip(). */
+/* Does the same as str.rstrip(). Returns a slice of S. */
 struct str python_trim_end(struct str s);
 /* Returns true if S holds a blank anywhere. */
 bool python_has_space(struct str s);

@@ -87,7 +87,8 @@ static const struct json_value *find(const struct json_value *object, struct str
 	return NULL;
 }
 
-/* Appends the variable NAME of the query. If the variable is missing, appends a field or a default. */
+/* Appends the variable NAME of the query. If the variable is missing, appends the field of this
+ * name or a default. */
 static void add_variable(void *arg, struct str name, struct buf *out)
 {
 	const struct query *q = arg;

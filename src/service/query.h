@@ -17,7 +17,8 @@ struct query {
 MUST_USE int query_read(const struct json_value *v, struct query *ret, struct fault *f);
 /* Appends the query's id as a text, or `unknown` if the query has none. */
 void query_id(const struct query *q, struct buf *out);
-/* Appends the session id, which is made from a template. The template is FORCED, or the template of the query's
- * pipeline if FORCED is empty, or SESSION_TEMPLATE_DEFAULT if the pipeline has none. */
+/* Appends the session id, which is made from a template. The template is FORCED. If FORCED is
+ * empty, it is the template of the query's pipeline. If the pipeline has none, it is
+ * SESSION_TEMPLATE_DEFAULT. */
 MUST_USE int query_session_id(const struct query *q, struct str forced, struct buf *out,
 			      struct fault *f);

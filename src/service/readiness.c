@@ -27,7 +27,7 @@ const char *readiness_check_name(enum readiness_check c)
 	return names[c];
 }
 
-/* The checks that the operator may switch off. */
+/* Returns true for the checks that the operator may switch off. */
 static bool is_storage(enum readiness_check c)
 {
 	return c >= READY_HARD_WORKSPACE_QUOTA && c <= READY_INODE_QUOTA;

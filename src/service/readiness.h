@@ -32,7 +32,7 @@ struct readiness {
 	bool strict; /* grants are enforced */
 	bool passed[READY_CHECK_COUNT];
 	bool unsafe_storage;      /* the operator has switched off the four checks of storage */
-	const char *backend_name; /* borrowed; NULL if there is none */
+	const char *backend_name; /* borrowed; NULL if there is no backend */
 	const char *error;        /* borrowed; NULL if there is no error */
 	/* writes the members of `backend.details` if `strict` is true; may be NULL */
 	void (*details)(void *arg, struct json_writer *w);

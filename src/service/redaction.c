@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "service/python.h"
 
-#define SHORT_CHARS 18u /* a shorter secret is hidden whole */
+#define SHORT_CHARS 18u /* a secret with fewer characters is hidden completely */
 #define HEAD_CHARS 6u
 #define TAIL_CHARS 4u
 #define HIDDEN "***"
@@ -165,12 +165,12 @@ static size_t find_private_key(const struct scan *s, size_t at)
 	return q ? (size_t)(q - p) + strlen(dashes) : s->text.n - at;
 }
 
-/* A key that begins as the keys of a well-known provider do. */
+/* A key that begins like the keys of a well-known provider. */
 static size_t find_key(const struct scan *s, size_t at)
 {
 	static const struct {
 		const char *prefix;
-		size_t more; /* how many characters must follow */
+		size_t more; /* how many characters must follow the beginning of the key */
 	} keys[] = {
 		{ "sk-", 10 },      { "ghp_", 10 },     { "github_pat_", 10 }, { "gho_", 10 },
 		{ "ghu_", 10 },     { "ghs_", 10 },     { "ghr_", 10 },        { "xoxb-", 10 },
@@ -209,7 +209,8 @@ static size_t find_web_token(const struct scan *s, size_t at)
 	if (!starts_word(s, at) || !has(s, at, "eyJ") || run(s, at, is_word) < 13)
 		return 0;
 	n = run(s, at, is_dotted);
-	while (s->text.p[at + n - 1] == '.') /* these dots end a sentence, not the token */
+	/* dots at the end belong to the sentence, not to the token */
+	while (s->text.p[at + n - 1] == '.')
 		n--;
 	hide(s, at, n);
 	return n;
@@ -274,7 +275,7 @@ static size_t find_header(const struct scan *s, size_t at)
 	return from + n - at;
 }
 
-/* Returns the length of the text from AT up to the quote C that ends it. */
+/* Returns the length of the quoted text that begins at AT and ends before the quote C. */
 static size_t quoted(const struct scan *s, size_t at, char c)
 {
 	size_t n = 0;

@@ -11,5 +11,6 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-/* Appends TEXT without its secrets to OUT. TEXT is UTF-8. At most three times the length of TEXT is appended. */
+/* Appends TEXT without its secrets to OUT. TEXT is UTF-8. Appends at most three times as many bytes
+ * as TEXT has. */
 void redaction_write(struct str text, struct buf *out);

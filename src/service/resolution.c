@@ -7,7 +7,8 @@
 #include "service/host_path.h"
 #include "service/skill_mounts.h"
 
-#define PAYLOAD_MAX_BYTES (8u << 20) /* a command of 1 MiB and 1024 mounts, escaped */
+/* enough for a command of 1 MiB and 1024 mounts, all escaped */
+#define PAYLOAD_MAX_BYTES (8u << 20)
 
 /* The fields that the configuration or the profile fills if a call leaves them out. */
 static const char *const filled[] = {
@@ -86,7 +87,8 @@ static int outside_roots(const struct service_config *c, struct fault *f)
 			 buf_str(&roots));
 }
 
-/* This check only gives a clear message. client/source_rules.h checks the path again when it is opened. */
+/* This check only serves to give a clear message. client/source_rules.h checks the path again when
+ * the directory is opened. */
 static int check_host_path(const struct service_config *c, struct box_spec *s, struct fault *f)
 {
 	AUTO_FREE char *real = NULL;
@@ -170,7 +172,9 @@ static int resolve_call(const struct service_config *c, const struct json_value 
 	else if (query_session_id(q, str_of(c->forced_template ? c->forced_template : ""), &id, f) <
 		 0)
 		return -1;
-	if (buf_failed(&id)) /* an id that was cut off could be the id of another session */
+	/* refuse an id that is too long: if it were cut off, it could be the id of another
+	 * session */
+	if (buf_failed(&id))
 		return fault_set(f, FAULT_VALIDATION, "the session id is too long");
 	json_writer_init(&w, &text, 0);
 	json_begin_object(&w);

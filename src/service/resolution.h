@@ -10,9 +10,9 @@
 #include "service/query.h"
 #include "service/service_config.h"
 
-/* Resolves a call of the tool `exec`. If the configuration forces a template, the session id is made from it.
- * Otherwise the id is SESSION, or is made from the query's template if SESSION is NULL. Fails with a
- * FAULT_VALIDATION. */
+/* Resolves a call of the tool `exec`. If the configuration forces a template, the session id is
+ * made from this template. Otherwise the id is SESSION, or is made from the query's template if
+ * SESSION is NULL. After a failure *F is a FAULT_VALIDATION. */
 MUST_USE int resolve_tool(const struct service_config *c, const struct json_value *parameters,
 			  const struct query *q, const char *session, struct box_spec *ret,
 			  struct fault *f);
@@ -23,9 +23,10 @@ MUST_USE int resolve_session(const struct service_config *c, const struct query 
  * id. */
 MUST_USE int resolve_payload(const struct service_config *c, const struct json_value *payload,
 			     struct box_spec *ret, struct fault *f);
-/* HOST_PATH is a directory that is mounted in a sandbox. Returns its real path if the tools for files may use it
- * directly: the directory must be on this machine and below an allowed directory, or below the directory of skills
- * if SKILL is true. Otherwise returns NULL. The reason for the check: a Box server says where its skills are, and
- * must not lead a tool to other files of this machine. The calling code must open the returned path without
- * following links, because HOST_PATH may lead elsewhere by then. */
+/* HOST_PATH is a directory that is mounted in a sandbox. If the tools for files may use this
+ * directory directly, returns its real path; otherwise returns NULL. The directory must be on this
+ * machine and below an allowed directory, or below the directory of skills if SKILL is true. The
+ * reason for the check: a Box server says where its skills are, and must not lead a tool to other
+ * files of this machine. The calling code must open the returned path without following links,
+ * because someone may have replaced a directory of the path by a link meanwhile. */
 char *resolve_own(const struct service_config *c, const char *host_path, bool skill);

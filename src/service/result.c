@@ -71,7 +71,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp((*x)->name, (*y)->name);
 }
 
-/* Writes only the names, because values may be secrets. */
+/* Writes only the names of the variables, because their values may be secrets. */
 static void encode_env_keys(const struct model_env *env, struct json_writer *w)
 {
 	AUTO_FREE const struct model_variable **sorted = xcalloc(env->n + 1, sizeof(*sorted));

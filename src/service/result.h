@@ -25,7 +25,8 @@ struct execution {
 	struct str session_id;
 	const char *backend_name;
 	bool timed_out;
-	/* the message has this number if the command timed out and wrote nothing to stderr */
+	/* if the command timed out and wrote nothing to stderr, stderr gets a message with this
+	 * number */
 	int64_t timeout_sec;
 	int exit_code;       /* has no meaning if timed_out is set */
 	struct str out, err; /* rendered by service/capture */

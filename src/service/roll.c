@@ -13,7 +13,7 @@
 
 struct roll_slot {
 	unsigned char key[TENANT_KEY_BYTES];
-	uint32_t number; /* the number plus one, or 0 if the slot is free */
+	uint32_t number; /* the Workspace's number plus one, or 0 if the slot is free */
 };
 
 void roll_done(struct roll *r)
@@ -22,7 +22,8 @@ void roll_done(struct roll *r)
 	*r = (struct roll){ 0 };
 }
 
-/* Returns the slot of this key, or the free slot where it would go. The table always has a free slot. */
+/* Returns the slot of this key, or the free slot into which a new entry for this key must go. The
+ * table always has a free slot. */
 static struct roll_slot *find(const struct roll *r, const unsigned char *key)
 {
 	uint64_t hash;

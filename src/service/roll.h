@@ -13,7 +13,7 @@
 #define ROLL_UNKNOWN SIZE_MAX
 
 struct roll {
-	size_t n; /* Workspaces */
+	size_t n; /* the number of Workspaces */
 	size_t cap;
 	struct roll_slot *slot;
 };

@@ -15,8 +15,9 @@
 #include "service/cordon_config.h"
 
 #define ANSWER_MAX_BYTES (1u << 20)
-#define ROOTS_MAX (HAND_PATHS_MAX - 1)       /* one path is for the skills root */
-#define SWEEP_DEADLINE_NS (600 * NS_PER_SEC) /* a layer may have a million files */
+#define ROOTS_MAX (HAND_PATHS_MAX - 1) /* one path is for the skills root */
+/* long, because a layer to be erased may have a million files */
+#define SWEEP_DEADLINE_NS (600 * NS_PER_SEC)
 
 struct runtime {
 	struct loop *loop;
@@ -28,7 +29,8 @@ struct runtime {
 	struct backend *backend;
 	struct fence fence;
 	const char *directory, *home;
-	/* the host paths of mounts must be in one of these directories; an empty list allows all */
+	/* the host path of each mount must be in one of these directories; an empty list allows all
+	 * paths */
 	struct model_texts roots;
 	struct cordon_config cordon;
 	char *skills_root;
@@ -88,7 +90,7 @@ static void list_roots(void *arg, struct hand_request *q)
 
 	for (size_t i = 0; i < r->roots.n; i++)
 		q->root[q->n_roots++] = r->roots.item[i];
-	if (r->roots.n > 0) /* without roots, every directory may be mounted */
+	if (r->roots.n > 0) /* an empty list allows every directory, so we add nothing to it */
 		q->root[q->n_roots++] = r->skills_root;
 	q->literal = r->admission.active;
 }
@@ -180,7 +182,8 @@ static void fit_limits(struct runtime *r)
 		 l->max_sessions, wanted, r->descriptors);
 }
 
-/* Checks the whole configuration before it changes any setting. */
+/* Applies a configuration. Checks the whole configuration first, so that a bad one changes no
+ * setting. */
 static int configure(struct runtime *r, const struct json_value *config, struct fault *f)
 {
 	struct model_texts roots = { 0 };
@@ -252,8 +255,8 @@ void runtime_configure(struct runtime *r, const struct json_value *config,
 	workplace_find(&r->workplace, true, on_workspace, i);
 }
 
-/* Only writes to the log: the peer's `box_init` will fail for the same reason, and then the peer
- * gets the fault. */
+/* No peer waits for this result, so a fault only goes to the log. The peer gets the fault later,
+ * when its `box_init` fails for the same reason. */
 static void on_first_workspace(void *arg, const struct fault *fault)
 {
 	note_workspace(arg, fault);
@@ -267,7 +270,8 @@ static void on_swept(void *arg, const struct hands_answer *a)
 		log_line(LOG_WARN, "cannot remove what an earlier server left: %s", a->err->msg);
 }
 
-/* Removes what earlier servers left behind, if they were killed together with their supervisors. */
+/* Removes what earlier servers left behind when they were killed together with the supervisors of
+ * their sandboxes. */
 static void sweep(struct runtime *r)
 {
 	const struct hand_request q = { .task = HAND_SWEEP };
@@ -319,7 +323,7 @@ static void on_backend_info(void *arg, const struct readiness *ready)
 	free(q);
 }
 
-/* If grants are enforced, a server that is not ready is not healthy. */
+/* Answers `box_health`. If grants are enforced, a server that is not ready is not healthy. */
 static void on_health(void *arg, const struct readiness *ready)
 {
 	struct question *q = arg;
@@ -462,7 +466,7 @@ void runtime_readiness(struct runtime *r, runtime_ready_fn *fn, void *arg)
 
 /* --- the shared volume ----------------------------------------------------------------------- */
 
-/* A question about a marker. */
+/* A peer's question about a marker file in the default workspace. */
 struct verification {
 	struct reply reply;
 	char *name;

@@ -25,7 +25,7 @@ struct runtime_parts {
 	const struct namespaces *namespaces; /* the server's own namespaces; borrowed */
 	uint64_t descriptors;                /* how many descriptors this process may have open */
 	bool unsafe_storage; /* the operator has switched off the readiness checks of storage */
-	/* as in struct gate_parts */
+	/* these three members are as in struct gate_parts */
 	void (*cut)(void *arg, const struct tenant *t, const struct fault *why);
 	void (*advanced)(void *arg, const struct tenant *newer);
 	void *arg;

@@ -9,7 +9,7 @@
 #include "spec/list.h"
 
 #define ARGUMENT_MAX_BYTES (128u << 10) /* the kernel's MAX_ARG_STRLEN, with the terminator */
-#define SCRIPT_MAX_BYTES (2u << 20)     /* a command of 1 MiB and the lines around it */
+#define SCRIPT_MAX_BYTES (2u << 20)     /* enough for a command of 1 MiB and the lines around it */
 #define SCRIPTS_PATH "/.msb/scripts"
 
 /* A login shell reads the image's profile, which may replace PATH. Adds a line that sets the peer's
@@ -51,8 +51,9 @@ static void fill_env(struct script *s, const struct model_env *env, struct exec_
 	m->n_env = env->n;
 }
 
-/* Passes the script as one argument. If the script is too long for one argument, passes it in several pieces. The
- * shell joins the pieces, and removes them from its arguments before the script begins. */
+/* Passes the script as one argument. If the script is too long for one argument, passes it in
+ * several pieces. In this case the shell joins the pieces, and removes them from its arguments
+ * before the script begins. */
 static void fill_argv(struct script *s, struct exec_message *m)
 {
 	size_t n_pieces = (s->text.n + ARGUMENT_MAX_BYTES - 2) / (ARGUMENT_MAX_BYTES - 1);

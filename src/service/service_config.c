@@ -82,8 +82,8 @@ static void read_roots(struct service_config *c, const struct box_config *box)
 #define LANGBOT_HOST_IN_DOCKER "ws://langbot_box:5410"
 #define LANGBOT_HOST_STANDALONE "ws://127.0.0.1:5410"
 
-/* Reads DOCKER_ENV as LangBot does. Unlike LangBot, also accepts `false`: then a program in a
- * container can run the runtime as a child. */
+/* Reads DOCKER_ENV as LangBot does. Unlike LangBot, also accepts `false`. With `false`, a program
+ * in a container can run the runtime as a child. */
 static bool is_in_docker(void)
 {
 	const char *word = getenv("DOCKER_ENV");
@@ -93,8 +93,9 @@ static bool is_in_docker(void)
 	return access("/.dockerenv", F_OK) == 0;
 }
 
-/* Applies LangBot's own rule. The runtime is reached through a WebSocket if there is an endpoint,
- * if LangBot runs in Docker or if STANDALONE is true. Otherwise the runtime is a child. */
+/* Applies LangBot's own rule. The runtime is reached through a WebSocket in three cases: an
+ * endpoint is configured, LangBot runs in Docker, or STANDALONE is true. Otherwise the runtime is a
+ * child. */
 static void follow_langbot(struct runtime_config *r, bool standalone)
 {
 	const char *far = is_in_docker() ? LANGBOT_HOST_IN_DOCKER : LANGBOT_HOST_STANDALONE;

@@ -14,13 +14,13 @@
 #define SERVICE_EXEC_SEC 300   /* time limit for the answer to a command */
 /* pause between two pings, and time limit for the answer to a ping */
 #define SERVICE_PING_SEC 20
-#define SERVICE_RECONNECT_MS 3000 /* until the first attempt to connect again */
+#define SERVICE_RECONNECT_MS 3000 /* the pause before the first attempt to connect again */
 #define SERVICE_WORKSPACE_ID "default"
 #define SERVICE_INSTANCE_ID "cordon-service"   /* our instance id for a Box server that we start */
 #define SERVICE_OUTPUT_LIMIT_MAX_CHARS 1000000 /* a model cannot use a longer text */
 
 enum runtime_kind {
-	RUNTIME_LOCAL, /* in our own process */
+	RUNTIME_LOCAL, /* the runtime is in our own process */
 	/* a Box server that we start; we speak to it through its standard input and output */
 	RUNTIME_CHILD,
 	RUNTIME_WEBSOCKET, /* a Box server that already runs */
@@ -36,7 +36,8 @@ struct runtime_config {
 	char *instance;         /* the id by which the runtime knows us, or NULL */
 	char *workspace;        /* the id of our Workspace in the runtime */
 	int64_t connect_sec, exec_sec, ping_sec, reconnect_ms;
-	/* the section `box`, which is sent to the runtime; borrowed; NULL if there is none */
+	/* the section `box`, which is sent to the runtime; borrowed; NULL if there is no such
+	 * section */
 	const struct json_value *box;
 };
 
@@ -56,7 +57,7 @@ struct service_config {
 	/* the user named default_workspace on the command line, so we do not make it */
 	bool workspace_given;
 	struct model_texts roots;   /* real paths below which calls may mount directories */
-	int64_t workspace_quota_mb; /* -1 if not configured */
+	int64_t workspace_quota_mb; /* -1 if no quota is configured */
 	char *forced_template;      /* NULL if no template is forced */
 	int64_t max_workspace_entries;
 	int64_t output_limit_chars;

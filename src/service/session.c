@@ -18,7 +18,8 @@
 #include "service/result.h"
 #include "spec/cpus.h"
 
-#define GONE_MS 10000 /* if a supervisor needs more time to end its sandbox, we take it as hung */
+/* if a supervisor needs more time to end its sandbox, the server stops waiting for it */
+#define GONE_MS 10000
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
@@ -31,8 +32,8 @@ static void on_limits(void *arg, const struct err *why)
 {
 	struct session *n = arg;
 
-	/* the kernel refuses a limit below the memory in use; session_allow() tries again when the next process
-	 * ends */
+	/* this is no error: the kernel refuses a limit below the memory in use, and session_allow()
+	 * tries again when the next process ends */
 	if (why && why->code != ERR_NOT_RUNNING)
 		log_line(LOG_INFO, "sandbox '%s': its limits were not changed: %s", n->sandbox,
 			 why->msg);
@@ -88,7 +89,7 @@ static void on_leash_gone(void *arg)
 
 	n->gone = true;
 	if (n->closing && !n->line)
-		session_gone(n); /* if the line is still there, on_line_gone() follows */
+		session_gone(n); /* if the line is still open, we wait for on_line_gone() */
 }
 
 static void on_overdue(void *arg)
@@ -149,7 +150,8 @@ static void on_process_ended(void *arg, struct process *p)
 		if (!has_running_process(n) && n->line)
 			let_go(n);
 	} else if (w && w->stage == STAGE_ENDING) {
-		/* do not trim the list here: the work that stopped P still reads P */
+		/* do not trim the list of ended processes now: the work that stopped P still reads
+		 * P */
 		slot_continue(n->slot);
 	} else {
 		sessions_trim_completed(n->slot->all);
@@ -209,8 +211,8 @@ int session_new(struct slot *slot, const struct box_spec *b, bool logged, int le
 	n->spec.cmd = xstrdup("");
 	model_env_done(&n->spec.env);
 	n->held.ceiling = slot->all->ceiling;
-	if (!holding_set(&n->held,
-			 2 * box_spec_held_bytes(&n->spec))) { /* 2: the slot copies the id */
+	/* twice, because the slot has a copy of the id */
+	if (!holding_set(&n->held, 2 * box_spec_held_bytes(&n->spec))) {
 		close(leash);
 		close(connection);
 		session_free(n);

@@ -1,5 +1,6 @@
 /*
- * One session and the work that waits for it. Only the files of service/ that handle sessions include this header.
+ * One session and the work that waits for the session. Only the files of service/ that handle
+ * sessions include this header.
  *
  * A slot belongs to one session id of one tenant. A slot has the session, if there is one, and a
  * queue of work. The first work in the queue is active: it may wait for a hand (client/hands.h),
@@ -29,7 +30,7 @@ struct session {
 	struct process *process;           /* list of managed processes, oldest first */
 	uint64_t created_ns, last_used_ns; /* real time, as peers see it */
 	uint64_t used_ns;                  /* last use by the monotonic clock, for the idle time */
-	loop_id timer; /* fires when the server shall wait no longer for the end of the sandbox */
+	loop_id timer; /* when it fires, the server stops waiting for the end of the sandbox */
 	bool closing;  /* peers do not see the session any more */
 };
 
@@ -125,7 +126,8 @@ MUST_USE int session_start_process(struct session *n, struct process_spec *spec,
 /* Queues the end of the session in the slot *S. Called if the sandbox has ended or the session was
  * idle for too long. */
 void sessions_expire(struct slot *s);
-/* Must be called when what the active work waited for has happened. */
+/* Runs the active work again. Must be called when the event has happened for which this work
+ * waited. */
 void slot_continue(struct slot *s);
 /* Frees all work of a slot. Calls no reply. */
 void slot_drop_work(struct slot *s);

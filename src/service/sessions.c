@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "service/session.h"
 
-#define TRIAL_SPEC_MAX_BYTES 65536u /* a path and a line of shell */
+#define TRIAL_SPEC_MAX_BYTES 65536u /* enough for a path and a line of shell */
 #define TRIAL_OUTPUT_MAX_BYTES (2u << 20)
 
 /* --- slots ----------------------------------------------------------------------------------- */
@@ -324,7 +324,7 @@ static void take_result(struct trial *t, const struct buf *data)
 	const struct json_value *code, *out;
 
 	if (json_parse(data->p, data->n, &doc, &e) < 0)
-		abort(); /* our own text is valid */
+		abort(); /* cannot happen: our own text is valid */
 	code = json_get(json_root(doc), "exit_code");
 	out = json_get(json_root(doc), "stdout");
 	if (!code || code->type != JSON_INT || code->integer != 0)
@@ -363,7 +363,7 @@ static void decode_trial(const struct session_trial *t, struct box_spec *ret)
 	json_end_object(&w);
 	if (json_parse(text.p, text.n, &doc, &e) < 0 ||
 	    box_spec_decode(json_root(doc), ret, &f) < 0)
-		abort(); /* our own text is valid */
+		abort(); /* cannot happen: our own text is valid */
 }
 
 void sessions_try(struct sessions *all, const struct session_trial *t, const struct reply *r)

@@ -1,7 +1,8 @@
 /*
- * The sessions of a Box server. A session is a sandbox that is made on first use. There are rules for reuse,
- * conflicts, capacity, idle time and deletion. This file does not depend on the transport: the calling code passes
- * plain structs and a reply, and the reply is called exactly once.
+ * The sessions of a Box server. A session is a sandbox that is made on first use. This file has the
+ * rules for reuse, conflicts, capacity, idle time and deletion. It does not depend on the
+ * transport: the calling code passes plain structs and a reply, and the reply is called exactly
+ * once.
  *
  * All work on one session id is done in the order in which it came. Work is to create or delete a session, to run a
  * command, and to start or stop a process. Work on one id never waits for work on another id.
@@ -30,11 +31,12 @@ struct work;
 
 #define SESSION_TTL_SEC 300 /* default idle time after which a session ends */
 #define SESSION_REAPER_SEC \
-	30 /* between two searches for idle sessions, unless the idle time is shorter */
+	30 /* the pause between two searches for idle sessions, unless the idle time is shorter */
 
 struct reply {
-	/* FAULT is NULL on success. *DATA is a JSON object. Both are borrowed, but this function may take the
-	 * memory of *DATA for itself. */
+	/* Called with the result. FAULT is NULL on success. *DATA is a JSON object. FAULT and DATA
+	 * are borrowed, but this function may take over the memory in which *DATA holds its
+	 * text. */
 	void (*done)(void *arg, const struct fault *fault, struct buf *data);
 	void *arg;
 };
@@ -51,7 +53,7 @@ struct session_engine {
 	void (*list_roots)(void *arg, struct hand_request *q);
 	/* Called when a sandbox was made. HELD says how its limits are enforced (wire/leash.h). */
 	void (*made)(void *arg, const char *held);
-	/* Called when a sandbox could not be made and the peer did not cause that. */
+	/* Called when a sandbox could not be made and this was not the peer's fault. */
 	void (*failed)(void *arg);
 	void *arg;
 };

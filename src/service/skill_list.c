@@ -118,7 +118,8 @@ int skill_list(const char *root, struct json_doc **ret, struct fault *f)
 		r = ask(sock, &reply, &e);
 		if (r == 0)
 			r = take_data(json_root(reply), ret, &e);
-		kill(c.pid, SIGKILL); /* the worker is not reaped yet, so the pid is its own */
+		/* safe: the worker is not reaped yet, so no other process can have its pid */
+		kill(c.pid, SIGKILL);
 		IGNORE(child_wait(&c, &ignored));
 	}
 	return r < 0 ? fault_set(f, FAULT_BOX, "skills: %s", e.msg) : 0;

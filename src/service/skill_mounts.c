@@ -8,7 +8,8 @@
 #include "service/boxspec.h"
 #include "service/python.h"
 
-/* Returns true if the query may use the skill NAME: its pipeline is bound to this skill, or is not bound to any. */
+/* Returns true if the query may use the skill NAME: the query's pipeline is bound to this skill, or
+ * the pipeline has no list of bound skills. */
 static bool is_visible(const struct query *q, struct str name)
 {
 	const struct json_value *v = q->v ? json_get(q->v, "variables") : NULL;

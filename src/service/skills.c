@@ -99,9 +99,10 @@ static void drop_worker(struct skills *s)
 	if (s->sock < 0)
 		return;
 	loop_remove(s->loop, &s->watch);
-	fd_closep(&s->sock); /* this ends an idle worker */
+	fd_closep(&s->sock); /* an idle worker ends when its socket is closed */
 	if (s->busy || !s->ready)
-		IGNORE(sys_pidfd_send_signal(s->pidfd, SIGKILL)); /* the worker may have ended */
+		/* fails if the worker has ended already */
+		IGNORE(sys_pidfd_send_signal(s->pidfd, SIGKILL));
 	fd_closep(&s->pidfd);
 	buf_clear(&s->in);
 	s->ready = false;
@@ -129,7 +130,9 @@ static void send_more(struct skills *s)
 		ssize_t k = fdpass_try(s->sock, r->frame.p + r->sent, r->frame.n - r->sent,
 				       &r->file.fd, r->sent == 0 && r->file.fd >= 0);
 
-		if (k < 0) { /* if the worker has ended, on_socket() sees the hang-up */
+		/* we ignore errors other than a full socket: if the worker has ended, on_socket()
+		 * sees the hang-up */
+		if (k < 0) {
 			full = k == -EAGAIN || k == -ENOBUFS || k == -ENOMEM;
 			break;
 		}
@@ -145,7 +148,7 @@ static void tell_failure(struct request *r, const struct json_value *v)
 	const struct json_value *text = json_get(v, "text");
 	const char *name = json_get_str(v, "class", "");
 	AUTO_FREE char *before = xasprintf("%s: ", *name ? name : "BoxError");
-	enum fault_class class = FAULT_BARE; /* stays if no class has this name */
+	enum fault_class class = FAULT_BARE; /* for a name that is no class */
 	AUTO_FAULT f = { 0 };
 
 	for (int i = FAULT_NONE + 1; i < FAULT_CLASS_COUNT; i++)
@@ -169,8 +172,8 @@ static void tell_data(struct request *r, const struct json_value *data)
 		finish(r, NULL, &b);
 }
 
-/* Puts the first request back into the queue, for another worker. Returns false if the worker has no right to ask
- * for that. */
+/* Drops the worker, so that another worker does the first request again. The worker asks for this.
+ * Returns false if the worker has no right to ask. */
 static bool begin_again(struct skills *s, const char *with)
 {
 	struct request *r = s->first;
@@ -200,7 +203,7 @@ static void take_reply(struct skills *s, const struct json_value *v)
 		return;
 	}
 	s->busy = false;
-	if (once) /* a worker that imports serves one request */
+	if (once) /* a worker that imports serves only one request */
 		drop_worker(s);
 	if (json_get_bool(v, "ok", false) && data && data->type == JSON_OBJECT)
 		tell_data(r, data);
@@ -238,7 +241,8 @@ static void take_message(struct skills *s, const char *p, size_t n)
 		take_hello(s, json_root(doc));
 }
 
-/* Takes a complete message. The worker sends one message at a time, so more bytes are an error. */
+/* Takes a message from S->in when the message is complete. The worker sends one message at a time,
+ * so bytes after the message are an error. */
 static void take_input(struct skills *s)
 {
 	AUTO_BUF message = BUF_INIT(s->in.max);
@@ -327,7 +331,7 @@ static void add_worker(struct skills *s, int sock, int pidfd)
 {
 	s->sock = sock;
 	s->pidfd = pidfd;
-	IGNORE(fcntl(sock, F_SETFL, O_NONBLOCK)); /* cannot fail */
+	IGNORE(fcntl(sock, F_SETFL, O_NONBLOCK)); /* F_SETFL cannot fail on a socket */
 	s->watch = loop_add_fd(s->loop, sock, LOOP_READ, on_socket, s);
 	if (!s->watch)
 		lose(s, "the skill worker cannot be watched");
@@ -341,7 +345,9 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	unsigned n_fds = 0;
 	ssize_t k = fdpass_recv(fd, text, sizeof(text) - 1, fds, 2, &n_fds);
 
-	if (k <= 0 || !s->asked) { /* the parent has ended, and the server will end too */
+	/* either the parent has ended, so the server will end too, or it answered without a
+	 * question */
+	if (k <= 0 || !s->asked) {
 		for (unsigned i = 0; k > 0 && i < n_fds; i++)
 			fd_closep(&fds[i]);
 		loop_remove(s->loop, &s->channel_watch);

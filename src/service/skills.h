@@ -20,18 +20,19 @@
 #include "service/tenant.h"
 
 #define SKILLS_WORKER "w"
-#define SKILLS_PATH_MAX 4096u                /* bytes with the NUL, as PATH_MAX of the kernel */
-#define SKILLS_ASK_MAX (2 * SKILLS_PATH_MAX) /* a root and a source */
+#define SKILLS_PATH_MAX 4096u                /* in bytes with the NUL, like the kernel's PATH_MAX */
+#define SKILLS_ASK_MAX (2 * SKILLS_PATH_MAX) /* for a root and a source */
 /* how many operations may wait; the ceiling limits their bytes */
 #define SKILLS_QUEUE_MAX 256u
 #define SKILLS_DEADLINE_SEC 60u
-#define SKILLS_INSTALL_DEADLINE_SEC 120u /* an installation writes up to 64 MiB in 512 files */
+/* longer, because an installation writes up to 64 MiB in 512 files */
+#define SKILLS_INSTALL_DEADLINE_SEC 120u
 
 struct skills;
 
 /* An archive that a peer has uploaded. Its bytes are already taken from the ceiling. */
 struct skills_file {
-	int fd; /* -1 if there is none */
+	int fd; /* -1 if there is no archive */
 	size_t bytes;
 };
 

@@ -48,7 +48,8 @@ static bool is_plain(char c)
 	       c == '_' || c == '.' || c == '-';
 }
 
-/* Replaces each run of other characters by one '-', and drops '-' at both ends. */
+/* Appends S. Replaces each run of characters that are not plain by one '-', and drops '-' at both
+ * ends. */
 static void add_clean(struct str s, struct buf *out)
 {
 	size_t from = out->n;
@@ -102,7 +103,7 @@ void tenant_session_digest(const struct tenant *t, struct str cleaned,
 	unsigned char sum[SHA256_BYTES];
 	struct sha256 h;
 
-	/* the placement of the legacy tenant is "", which no other tenant has */
+	/* this works for the legacy tenant too: its placement is "", which no other tenant has */
 	sha256_init(&h);
 	sha256_add(&h, t->placement, strlen(t->placement) + 1);
 	sha256_add(&h, cleaned.p, cleaned.n);

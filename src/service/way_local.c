@@ -81,7 +81,8 @@ static int probe(struct way_local *l, struct fault *f)
 	r = local_exec(&l->rules, &s, &o, f);
 	if (r == 0 && (o.timed_out || o.exit_code != 0))
 		r = fault_set(f, FAULT_BOX, "a sandbox was made, but the command 'true' failed");
-	IGNORE(local_end(s.session_id, &ignored)); /* if this fails, the session ends when idle */
+	/* if local_end() fails, the session ends after its idle time */
+	IGNORE(local_end(s.session_id, &ignored));
 	outcome_done(&o);
 	box_spec_done(&s);
 	return r;

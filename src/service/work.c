@@ -15,8 +15,8 @@
 #include "wire/websocket.h"
 
 #define DATA_MAX_BYTES (64u << 20)
-#define SPEC_MAX_BYTES (8u << 20)             /* a spec with a thousand mounts */
-#define CREATE_DEADLINE_NS (600 * NS_PER_SEC) /* an image may have to be fetched */
+#define SPEC_MAX_BYTES (8u << 20)             /* enough for a spec with a thousand mounts */
+#define CREATE_DEADLINE_NS (600 * NS_PER_SEC) /* long, because the image may have to be fetched */
 
 static void run(struct slot *s);
 
@@ -67,14 +67,16 @@ static struct work *work_add(struct sessions *all, const struct tenant *t, const
 	buf_init(&w->data, DATA_MAX_BYTES);
 	buf_init(&w->shown, WEBSOCKET_MESSAGE_MAX_BYTES);
 	if (!s->queue)
-		slot_continue(s); /* otherwise work_finish() of the earlier work does that */
+		/* if other work is queued before W, work_finish() of that work calls
+		 * slot_continue() */
+		slot_continue(s);
 	while (*at)
 		at = &(*at)->next;
 	*at = w;
 	return w;
 }
 
-/* Called when the server ends. Calls no reply. */
+/* Frees all work of the slot when the server ends. Calls no reply. */
 void slot_drop_work(struct slot *s)
 {
 	while (s->queue) {
@@ -143,16 +145,16 @@ static bool blame_mount(struct work *w, uint64_t mount, enum err_code code)
 	return true;
 }
 
-/* If the peer made a mistake, sets a fault that says which. Every other failure counts as a failure of the
- * backend. */
+/* If the peer made a mistake, sets a fault that names the mistake. Every other failure except a
+ * reached limit counts as a failure of the backend. */
 static void fail_creation(struct work *w, uint64_t mount, const struct err *why)
 {
 	struct sessions *all = w->slot->all;
 
 	if (blame_mount(w, mount, why->code))
 		return;
-	/* an error about a mount is a mistake of the peer: for instance, this account may not look into that
-	 * directory */
+	/* every error about a mount counts as a mistake of the peer, for instance if our account
+	 * may not look into the directory */
 	if (mount || why->code == ERR_INVALID || why->code == ERR_DENIED ||
 	    why->code == ERR_NOT_FOUND) {
 		fault_set(&w->fault, FAULT_VALIDATION, "%s", why->msg);
@@ -275,7 +277,7 @@ static bool have_session(struct work *w)
 		create_sandbox(w);
 		return false;
 	}
-	if (n->closing) /* the work waits for the end of the session */
+	if (n->closing) /* the work waits until the session has ended */
 		return false;
 	if (!n->line || session_is_idle(n, clock_mono_ns())) {
 		close_session(w);
@@ -308,7 +310,7 @@ static void run_create(struct work *w)
 
 static void run_exec(struct work *w)
 {
-	if (w->fault.text || w->data.n > 0) { /* the command and its session have ended */
+	if (w->fault.text || w->data.n > 0) { /* the command has run, or has failed before it ran */
 		work_finish(w);
 		return;
 	}
@@ -420,7 +422,8 @@ static void run_stop(struct work *w)
 	work_finish(w);
 }
 
-/* Queued by the reaper, or when a sandbox has ended. */
+/* Ends a session that is idle or has lost its sandbox. This work is queued by the reaper, or when a
+ * sandbox has ended. */
 static void run_expire(struct work *w)
 {
 	struct session *n = w->slot->session;
@@ -486,7 +489,7 @@ struct work *sessions_stop_process(struct sessions *all, const struct tenant *t,
 	return w;
 }
 
-/* Lets all commands fail that wait for a session which will be deleted. */
+/* If the slot's session will be deleted, makes all commands fail that wait for this session. */
 static void fail_waiting_execs(struct slot *s)
 {
 	if (!s->session || s->session->closing)

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 
 #define KEY "box.local.default_workspace"
-#define ROOTS_TEXT_MAX_BYTES (1u << 20) /* no configuration is longer */
-#define DEADLINE_NS (15 * NS_PER_SEC)   /* a peer waits this long for the answer to box_init */
+#define ROOTS_TEXT_MAX_BYTES (1u << 20) /* a whole configuration is shorter */
+#define DEADLINE_NS (15 * NS_PER_SEC)   /* peers wait this long for the answer to box_init */
 
 /* A question to a hand. */
 struct question {

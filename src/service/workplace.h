@@ -12,12 +12,12 @@
 #include "service/model.h"
 
 #define WORKPLACE_MARKER \
-	".langbot-box-volume-probe-" /* 32 hex digits follow in the name of a marker */
+	".langbot-box-volume-probe-" /* in the name of a marker, 32 hex digits follow this text */
 
 struct workplace {
 	struct hands *hands;
 	char *path; /* absolute; NULL if no workspace is configured */
-	/* the workspace may be made below these directories; borrowed */
+	/* a missing workspace is made only below one of these directories; borrowed */
 	const struct model_texts *roots;
 	char *found; /* the canonical path; NULL until a hand has found it */
 	/* the directory was found below a root, and we may read, write and enter it */
@@ -36,7 +36,8 @@ typedef void workplace_marker_fn(void *arg, const struct fault *fault, const cha
 
 void workplace_init(struct workplace *w, struct hands *hands, const struct model_texts *roots);
 void workplace_done(struct workplace *w);
-/* Owns PATH, which may be NULL, from then on. Forgets the directory that was found before. */
+/* Sets the path of the workspace. Takes ownership of PATH, which may be NULL. Forgets the directory
+ * that was found before. */
 void workplace_configure(struct workplace *w, char *path);
 /* Finds the directory. If MAKE is true and a missing directory is below a root, makes it. Calls FN once, perhaps
  * before workplace_find() returns. */

@@ -1,6 +1,6 @@
 /*
- * A directory of an archive is only a common prefix of names. To find its contents, we look at all entries of the
- * archive. There are at most 512.
+ * A directory of an archive is only a common prefix of names. To find the contents of a directory,
+ * we look at all entries of the archive (at most 512).
  */
 #include "skills/candidate.h"
 
@@ -195,7 +195,8 @@ static int add_package(const struct finding *f, const char *prefix)
 	return read_skill(f, file, entry, c);
 }
 
-/* Looks at PREFIX and DEPTH directories below it. The order does not matter, because the result is sorted. */
+/* Looks for packages in PREFIX and in the DEPTH levels of directories below it. The order does not
+ * matter, because the result is sorted. */
 static int find_packages(const struct finding *f, const char *prefix, unsigned depth)
 {
 	struct paths below;

@@ -7,7 +7,7 @@
 struct candidate {
 	struct skill skill;
 	char *prefix; /* where the package lies in the archive, "" for its top */
-	/* the same place, relative to the archive's base directory; peers see this path */
+	/* the same path, but relative to the archive's base directory; peers see this path */
 	char *source;
 	char *target; /* the directory in the store that an installation would make */
 };

@@ -45,7 +45,8 @@ struct place {
 	size_t at;
 };
 
-/* Packages that were modified at the same time are sorted in the order in which they were found. */
+/* The package that was modified last comes first. Packages that were modified at the same time keep
+ * the order in which they were found. */
 static int by_time(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;

@@ -4,7 +4,8 @@
 #include "skills/package.h"
 #include "skills/store.h"
 
-#define CATALOG_TEXT_MAX_BYTES (16u << 20) /* for the texts of all skills of a listing together */
+/* limit for the texts of all skills of a listing together */
+#define CATALOG_TEXT_MAX_BYTES (16u << 20)
 
 struct catalog {
 	struct skill *skill; /* sorted: the skill that was modified last comes first */

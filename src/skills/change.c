@@ -49,7 +49,7 @@ static int named_path(const struct json_value *data, const char *key, char **ret
 struct creation {
 	const struct store *store;
 	const struct json_value *data;
-	char *name, *target; /* target: the absolute path of STORE/NAME */
+	char *name, *target; /* `target` is the absolute path of STORE/NAME */
 };
 
 static void creation_done(struct creation *c)
@@ -58,7 +58,8 @@ static void creation_done(struct creation *c)
 	free(c->target);
 }
 
-/* Reads the field KEY. If it is absent or blank, the value of the imported skill is taken; IMPORTED may be NULL. */
+/* Reads the field KEY. If the field is absent or blank, takes IMPORTED, the value of the imported
+ * skill. If IMPORTED.p is NULL, there is no imported skill. */
 static int choose(const struct creation *c, const char *key, struct str imported, struct text *ret,
 		  struct why *y)
 {
@@ -73,7 +74,7 @@ static int choose(const struct creation *c, const char *key, struct str imported
 	return 0;
 }
 
-/* Refuses NULs: front matter is YAML, which cannot hold them. */
+/* Refuses a text with NULs, because front matter is YAML, which cannot hold NULs. */
 static int check_line(const char *key, const struct text *t, struct why *y)
 {
 	return memchr(t->p, 0, t->n) ? why_set(y, "%s must not contain NUL characters", key) : 0;
@@ -106,7 +107,8 @@ static int failed(const struct creation *c, struct why *y)
 	return why_set(y, "Failed to create skill \"%s\"", c->name);
 }
 
-/* Makes STORE/NAME in one step: FILL fills a hidden package, which then gets its name. */
+/* Makes STORE/NAME. FILL fills a hidden package, which is then renamed to NAME, so nobody sees a
+ * half-made package. */
 static int create_new(const struct creation *c,
 		      int (*fill)(const struct creation *c, const char *name, int fd,
 				  struct why *y),
@@ -116,7 +118,7 @@ static int create_new(const struct creation *c,
 	AUTO_FD fd = -1;
 	int r;
 
-	/* if the store itself is a package, searches find no package below it */
+	/* if the store itself is a package, no search would find the new package below it */
 	if (package_entry(c->store->fd))
 		return failed(c, y);
 	if (store_begin(c->store, &temp, &fd, y) < 0)
@@ -130,7 +132,7 @@ static int create_new(const struct creation *c,
 			r = why_sys(y, -r, "Skill directory cannot be made: %s", c->target);
 	}
 	if (r < 0)
-		IGNORE(store_delete(c->store, temp)); /* the caller reports the first failure */
+		IGNORE(store_delete(c->store, temp)); /* the caller reports the failure in *Y */
 	return r;
 }
 
@@ -139,8 +141,8 @@ static int fill_plain(const struct creation *c, const char *name, int fd, struct
 	return write_entry(c, fd, NULL, y);
 }
 
-/* Creates a skill if the request has no package_root. The skill's directory may exist already, but it must not be
- * another skill. */
+/* Creates a skill if the request has no package_root. The skill's directory may exist already, but
+ * only if it holds no skill that can be read. */
 static int create_plain(const struct creation *c, struct why *y)
 {
 	AUTO_FD there = beneath_open_unlinked(c->store->fd, c->name, O_RDONLY | O_DIRECTORY);
@@ -215,7 +217,8 @@ static int create_import(const struct creation *c, struct why *y)
 	return create_new(c, fill_import, y);
 }
 
-/* *RET_PATH is the new skill's path relative to the store. */
+/* Creates a skill from the package_root NAMED. *RET_PATH is the new skill's path relative to the
+ * store. */
 static int create_from(const struct creation *c, const char *named, char **ret_path, struct why *y)
 {
 	AUTO_FREE char *path = NULL;
@@ -280,8 +283,8 @@ int run_create(const struct store *s, const struct json_value *data, int file,
 
 /* --- update ---------------------------------------------------------------------------------- */
 
-/* An update may change neither the name nor the package_root. If the request has these fields, they must have the
- * present values. */
+/* An update cannot change the name and cannot change the package_root. If the request has one of
+ * these fields, the field must have the present value. */
 static int check_same(const struct store *s, const struct skill *k, const struct json_value *data,
 		      struct why *y)
 {

@@ -11,9 +11,9 @@
 #include "skills/import.h"
 #include "skills/zip.h"
 
-/* Landlock does not restrict changes of owner and mode. So a worker of root calls chroot(), after which it cannot
- * name files outside of its new root. An ordinary user's worker may not call chroot(), but it cannot change files
- * of other users. */
+/* Landlock does not restrict changes of owner and mode. So a worker that runs as root calls
+ * chroot(), after which it cannot name files outside of its new root. For an ordinary user's worker
+ * chroot() fails with EPERM, but such a worker cannot change files of other users anyway. */
 static int leave_host_root(const struct places *p, struct err *e)
 {
 	const int dirs[] = { p->root, p->source };
@@ -32,11 +32,11 @@ static int leave_host_root(const struct places *p, struct err *e)
 static int limit_files(const struct places *p, struct err *e)
 {
 	const uint64_t read = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-	uint64_t write =
-		read | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE |
-		LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR |
-		LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
-		LANDLOCK_ACCESS_FS_REFER; /* the sweep moves packages before it erases them */
+	uint64_t write = read | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE |
+			 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR |
+			 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+			 /* for the sweep, which moves packages before it erases them */
+			 LANDLOCK_ACCESS_FS_REFER;
 	struct confine_files f;
 
 	if (p->source >= 0)
@@ -61,7 +61,8 @@ static int limit_resources(const struct places *p, struct err *e)
 			  e) < 0 ||
 	    confine_limit(RLIMIT_FSIZE, imports ? IMPORT_MAX_BYTES : ZIP_ENTRY_MAX_BYTES, e) < 0)
 		return -1;
-#ifndef __SANITIZE_ADDRESS__ /* the sanitizer's shadow memory is larger than any limit */
+/* no limit with the sanitizer, whose shadow memory is larger than any limit */
+#ifndef __SANITIZE_ADDRESS__
 	if (confine_limit(RLIMIT_DATA, SKILLS_MEMORY_MAX_BYTES, e) < 0)
 		return -1;
 #endif

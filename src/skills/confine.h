@@ -21,8 +21,8 @@
  * grows, it needs twice its size. */
 #define SKILLS_MEMORY_MAX_BYTES (384ull << 20)
 #define SKILLS_OPEN_FILES_MAX 32u
-#define SKILLS_IMPORT_FILES_MAX \
-	640u /* a copy of a tree 256 directories deep holds two descriptors for each level */
+/* a copy of a tree that is 256 directories deep holds two descriptors for each level */
+#define SKILLS_IMPORT_FILES_MAX 640u
 
 MUST_USE int skills_confine(const struct places *p, struct err *e);
 

@@ -71,7 +71,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct waiting *)a)->path, ((const struct waiting *)b)->path);
 }
 
-/* Puts the directories in D into the queue. AT is the place of D itself. */
+/* Puts the directories in D into the queue. AT is the queue's entry for D itself. */
 static int add_children(struct search *s, DIR *d, const struct waiting *at)
 {
 	AUTO_FREE char *above =
@@ -90,18 +90,19 @@ static int add_children(struct search *s, DIR *d, const struct waiting *at)
 			continue;
 		if (++s->entries > DISCOVER_ENTRIES_MAX)
 			return why_set(s->y, "Skill discovery exceeded the configured entry limit");
-		/* DT_UNKNOWN: the file system does not tell the type, so opening the entry later decides */
+		/* DT_UNKNOWN: the file system does not tell the type; if the entry is no directory,
+		 * opening it will fail */
 		if (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN)
 			continue;
 		add_waiting(s, xasprintf("%s%s%s", above, *above ? "/" : "", name), depth);
 	}
-	/* these paths have the same parent, so this sorts them by name */
+	/* the new paths have the same parent, so sorting by path sorts them by name */
 	if (s->n > first)
 		qsort(s->queue + first, s->n - first, sizeof(*s->queue), by_name);
 	return 0;
 }
 
-/* Looks at the directory whose turn it is. */
+/* Looks at the next directory in the queue. */
 static int visit(struct search *s)
 {
 	const struct waiting *at = &s->queue[s->next++];

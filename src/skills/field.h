@@ -24,7 +24,7 @@ static inline struct str text_str(const struct text *t)
 /* Reads the field KEY as a text. A missing field has the value FALLBACK. Fails for arrays and objects. */
 MUST_USE int field_text(const struct json_value *data, const char *key, const char *fallback,
 			struct text *ret, struct why *y);
-/* Like field_text(), but a missing field fails with Python's KeyError. */
+/* Works like field_text(), but if the field is missing, fails with the class WHY_KEY. */
 MUST_USE int field_required(const struct json_value *data, const char *key, struct text *ret,
 			    struct why *y);
 /* Returns true if the field exists and Python counts its value as true. */

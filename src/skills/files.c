@@ -14,7 +14,7 @@
 #include "skills/name.h"
 #include "skills/operation.h"
 
-#define LIST_MAX 1000u       /* entries of one reply */
+#define LIST_MAX 1000u       /* the largest number of entries in one reply */
 #define DIRECTORY_MAX 10000u /* a directory with more entries is not listed */
 #define LIST_USUAL 200
 
@@ -36,7 +36,8 @@ static void target_done(struct target *t)
 
 #define AUTO_TARGET __attribute__((cleanup(target_done))) struct target
 
-/* If the request names no path, PATH is used. If PATH is NULL, the request must name a path. */
+/* Opens the package that the request names. If the request names no path in the package, PATH is
+ * used. If PATH is NULL, the request must name a path. */
 static int target_open(const struct store *s, const struct json_value *data, const char *path,
 		       struct target *t, struct why *y)
 {
@@ -113,8 +114,8 @@ static int read_names(DIR *d, bool hidden, struct names *l, struct why *y)
 	return 0;
 }
 
-/* For a link, shows the file or directory to which it leads. If this is missing or outside of the package, shows
- * the link itself. */
+/* Writes the entry NAME. For a link, describes the file or directory to which the link leads. If
+ * this target is missing or outside of the package, describes the link itself. */
 static void write_entry(const struct target *t, const char *name, struct json_writer *w)
 {
 	bool top = strcmp(t->path, ".") == 0;

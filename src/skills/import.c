@@ -17,7 +17,7 @@
 struct copying {
 	struct tree_build *build;
 	uint64_t bytes;
-	struct err missed; /* the first file that could not be read */
+	struct err missed; /* the error for the first file that could not be read */
 };
 
 static void on_note(void *arg, enum file_record_type type, const char *text)
@@ -56,7 +56,8 @@ int import_tree(const struct store *s, const char *name, struct why *y)
 
 	if (from < 0)
 		return why_sys(y, -from, "Directory cannot be read: %s", s->places->source_path);
-	/* tree_build takes a path and no descriptor, so we enter the store and pass a path of one component */
+	/* tree_build_new() takes a path and no descriptor, so we enter the store and pass a path of
+	 * one component */
 	if (fchdir(s->fd) < 0) {
 		close(from);
 		return why_sys(y, errno, "Skill directory cannot be opened: %s", s->path);

@@ -3,7 +3,8 @@
 
 #include "skills/store.h"
 
-/* for contents and names together; this is plenty, because skills are documents and scripts */
+/* limit for contents and names together; this is plenty, because skills are documents and
+ * scripts */
 #define IMPORT_MAX_BYTES (1ull << 30)
 
 /* Copies the contents of the source (skills/store.h) into the directory NAME of the store. Leaves out devices,

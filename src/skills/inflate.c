@@ -55,7 +55,8 @@ static int broken(struct why *y)
 	return why_set(y, "Uploaded file must be a valid .zip archive");
 }
 
-/* Each turn fills PIECE, uses up the input, or ends. So input that inflates to nothing cannot loop for ever. */
+/* Each turn of the loop fills PIECE, uses up the input, or ends the loop. So the loop ends even for
+ * input that inflates to nothing. */
 static int run_inflate(struct progress *g, z_stream *z, unsigned char *piece, struct why *y)
 {
 	int r;

@@ -49,7 +49,8 @@ static const char *last_byte(struct str s, char c)
 	return s.n ? memrchr(s.p, c, s.n) : NULL;
 }
 
-/* S without directory and extension. A dot at the front does not begin an extension. */
+/* Returns S without its directory and its extension. A dot at the front does not begin an
+ * extension. */
 static struct str bare_name(struct str s)
 {
 	const char *slash = last_byte(s, '/'), *dot;
@@ -89,7 +90,7 @@ char *name_stem(struct str file)
 
 /* --- paths ----------------------------------------------------------------------------------- */
 
-/* Removes the last component of OUT, but nothing of its first BASE bytes. */
+/* Removes the last component of OUT, but keeps the first BASE bytes of OUT. */
 static void leave_component(struct buf *out, size_t base)
 {
 	size_t n = out->n;
@@ -103,7 +104,8 @@ char *path_normalise(struct str path)
 {
 	bool absolute = path.n && path.p[0] == '/';
 	AUTO_BUF out = BUF_INIT(path.n + 1);
-	size_t base = absolute, ups = 0; /* ups: how many `..` OUT begins with */
+	/* `ups` is the number of `..` components at the beginning of OUT */
+	size_t base = absolute, ups = 0;
 
 	if (absolute)
 		buf_add_char(&out, '/');

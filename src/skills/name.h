@@ -1,5 +1,5 @@
-/* Pure functions for names of skills, for names of the directories that uploads make, and for paths in a
- * package. */
+/* Functions without side effects, for three kinds of names: names of skills, names of the
+ * directories that uploads make, and paths in a package. */
 #pragma once
 
 #include "base/str.h"
@@ -21,6 +21,7 @@ char *path_normalise(struct str path);
 /* Trims and normalises RAW, a path inside a package. Fails if the path is absolute or leads out of the package. ""
  * becomes ".". */
 MUST_USE int path_check(struct str raw, char **ret, struct why *y);
-/* Returns true if PATH is DIR or lies below DIR. Both paths must be normalised. Every relative path is below "" and
- * ".". *RET_REST points to the part of PATH after DIR. It is "" if PATH is DIR. */
+/* Returns true if PATH is DIR or lies below DIR. Both paths must be normalised. Every relative path
+ * is below "" and ".". *RET_REST points to the part of PATH after DIR, which is "" if PATH is
+ * DIR. */
 bool path_is_below(const char *path, const char *dir, const char **ret_rest);

@@ -10,7 +10,8 @@
 
 struct operation {
 	const char *name;
-	/* If true, peers see the class in struct why. If false, they see a BoxValidationError for every failure. */
+	/* If true, peers see the class of the failure, from struct why. If false, peers see a
+	 * BoxValidationError for every failure. */
 	bool own_class;
 	bool changes; /* the operation may leave files that must be erased later (skills/sweep.h) */
 	int (*run)(const struct store *s, const struct json_value *data, int file,

@@ -107,7 +107,8 @@ int package_write(int dir, const char *name, const char *display_name, const cha
 	if (buf_failed(&text))
 		return too_large(PACKAGE_ENTRY, y);
 	r = beneath_write(dir, PACKAGE_ENTRY, (struct str){ text.p, text.n });
-	/* the entry file is a link that leads out of the package, so we replace the link itself */
+	/* EXDEV means that the entry file is a link that leads out of the package; we replace the
+	 * link */
 	if (r == -EXDEV)
 		r = beneath_replace(dir, PACKAGE_ENTRY, (struct str){ text.p, text.n });
 	return r < 0 ? why_sys(y, -r, "Skill entry file " PACKAGE_ENTRY " cannot be written") : 0;

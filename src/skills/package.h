@@ -9,7 +9,7 @@
 
 #define PACKAGE_ENTRY "SKILL.md"
 #define PACKAGE_TEXT_MAX_BYTES \
-	(1u << 20) /* the limit for an entry file and for files that peers read or write */
+	(1u << 20) /* the limit for each entry file and for each file that peers read or write */
 
 /* How many levels a search for packages descends below a directory that a peer names, and below a store. */
 #define PACKAGE_DEPTH_SCAN 2u
@@ -54,6 +54,6 @@ MUST_USE int package_write(int dir, const char *name, const char *display_name,
  * in an uploaded archive, or NULL. */
 void skill_write_json(const struct skill *s, const char *package_root, const char *source,
 		      struct json_writer *w);
-/* Returns roughly how many bytes skill_write_json() writes. They count for the limit of a
+/* Returns roughly how many bytes skill_write_json() writes. These bytes count for the limit of a
  * listing. */
 size_t skill_text_bytes(const struct skill *s);

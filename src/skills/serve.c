@@ -51,7 +51,7 @@ static void reply_again(struct buf *out, const char *with)
 	reply_end(out, &w);
 }
 
-/* The class of a failure depends on the operation. */
+/* Writes the reply for a failure. Which class the peer sees depends on the operation. */
 static void reply_why(struct buf *out, const struct operation *o, const struct why *y)
 {
 	if (y->elsewhere)
@@ -132,7 +132,9 @@ static int receive(int sock, struct buf *in, int *ret_file)
 
 	k = fdpass_recv(sock, head, sizeof(head), &file, 1, &n_fds);
 	if (k <= 0) {
-		fd_take(&file); /* fdpass_recv() has already closed a descriptor that it refused */
+		/* do not close it again: fdpass_recv() has already closed a descriptor that it
+		 * refused */
+		fd_take(&file);
 		return (int)k;
 	}
 	r = io_read_exact(sock, head + k, sizeof(head) - (size_t)k);

@@ -28,11 +28,11 @@
 #define OLD ".cordon-old-"
 /* How much the worker erases between two looks for a request: less than 0.1 s on an ordinary disk. */
 #define SWEEP_TREES 64u
-#define SWEEP_ENTRIES 200u /* of each tree */
+#define SWEEP_ENTRIES 200u /* the most entries to erase of each tree */
 
 /* --- places ---------------------------------------------------------------------------------- */
 
-/* PATH, made absolute and normalised. */
+/* Returns PATH, made absolute and normalised. */
 static char *absolute(const char *cwd, const char *path)
 {
 	AUTO_FREE char *joined = path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", cwd, path);
@@ -60,8 +60,8 @@ static int open_root(const struct bounds *b, const char *root, struct places *p,
 	p->root = open_dir(p->root_named, &p->root_path);
 	if (p->root < 0)
 		return err_sys(e, -p->root, "open the skills root '%s'", p->root_named);
-	/* check the directory that we opened, because somebody may have put a link there after
-	 * bounds_make() */
+	/* check the directory that we opened: after bounds_make(), somebody may have put a link in
+	 * its place */
 	return bounds_check(b, p->root_path, e) < 0 ? err_wrap(e, "the skills root") : 0;
 }
 
@@ -239,7 +239,8 @@ int store_publish(const struct store *s, const char *from, const char *to)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* the file system does not know RENAME_NOREPLACE; a plain rename replaces only an empty directory */
+	/* The file system does not know RENAME_NOREPLACE. If TO appears after this check, a plain
+	 * rename replaces it only if it is an empty directory. */
 	if (fstatat(s->fd, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
 	return renameat(s->fd, from, s->fd, to) < 0 ? -errno : 0;
@@ -289,7 +290,7 @@ static bool sweep_dir(const struct store *s, DIR *d)
 	}
 	if (gone)
 		return true;
-	if (error) /* log it once, when nothing else is left to erase */
+	if (error) /* log the error once, when nothing else is left to erase */
 		log_line(LOG_WARN, "'%s' keeps what was deleted: %s", s->path, strerror(-error));
 	return false;
 }

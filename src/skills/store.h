@@ -10,9 +10,10 @@
  * under a visible name. A worker locks the package that it makes. A hidden package that nobody has locked is
  * rubbish, and skills/sweep.h erases it.
  *
- * When a worker starts, it resolves the path of the skills root once and keeps the directory open. It may also keep
- * a second directory open, the source, from which it imports. The worker compares the text of paths in requests
- * with the paths of these two directories. It opens files only below the two descriptors.
+ * When a worker starts, it resolves the path of the skills root once and keeps the directory open.
+ * A worker that imports a package also keeps a second directory open, the source. The worker
+ * compares the text of paths in requests with the paths of these two directories. It opens files
+ * only below the descriptors of these two directories.
  */
 #pragma once
 
@@ -55,10 +56,10 @@ struct store {
 MUST_USE int store_open(const struct places *p, const char *tenant, struct store *ret,
 			struct why *y);
 void store_done(struct store *s);
-/* Returns a function. That function returns true for names right below the store that are no
- * packages. */
+/* Returns a function that tells which names right below the store are no packages: for such a name
+ * the function returns true. */
 bool (*store_skip(const struct store *s))(const char *name);
-/* PATH is relative to the store. Returns it as an absolute path, in allocated memory. */
+/* Returns PATH, which is relative to the store, as an absolute path in allocated memory. */
 char *store_path(const struct store *s, const char *path);
 
 /* What a path in a request means. */

@@ -1,14 +1,15 @@
 /*
- * The stores that have rubbish: deleted packages, and packages that killed workers left. Erasing a large tree takes
- * long, so no request waits for it. The worker erases a part whenever no request is waiting. An operation that
- * changes a store adds the store to this list.
+ * The stores that have rubbish: deleted packages, and packages that killed workers left. Erasing a
+ * large tree takes long, so no request waits until a tree is erased. The worker erases a part of
+ * the rubbish whenever no request is waiting. An operation that changes a store adds the store to
+ * this list.
  */
 #pragma once
 
 #include "skills/store.h"
 
-#define SWEEP_STORES_MAX \
-	16u /* the length of the list; if it is full, a store is added at its next change */
+/* the length of the list; if the list is full, a store is added after its next change */
+#define SWEEP_STORES_MAX 16u
 
 struct sweep {
 	char *tenant[SWEEP_STORES_MAX]; /* "" means the store for peers without tenants */

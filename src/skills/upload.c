@@ -47,7 +47,8 @@ static void upload_done(struct upload *u)
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-/* Reads the whole file with pread(): the sender shares the file offset and could move it. */
+/* Reads the whole file. Uses pread(), because the sender shares the file offset and could move
+ * it. */
 static int read_file(int fd, struct buf *b, struct why *y)
 {
 	struct stat st;
@@ -81,7 +82,7 @@ static int open_fields(struct upload *u, const struct json_value *data, struct w
 	    field_text(data, "source_subdir", "", &u->subdir, y) < 0 ||
 	    field_text(data, "target_suffix", "upload", &u->suffix, y) < 0)
 		return -1;
-	/* the suffix becomes a part of a directory's name */
+	/* check the suffix, because it becomes a part of a directory's name */
 	if (!name_is_word(text_str(&u->suffix)))
 		return why_set(
 			y,
@@ -259,7 +260,7 @@ static int extract(const struct zip *z, const struct candidate *c, int dir, stru
 	return 0;
 }
 
-/* Makes the package of C and gives it its name. */
+/* Makes the package of the candidate C under a hidden name, and then renames it to C->target. */
 static int install_one(const struct store *s, const struct zip *z, const struct candidate *c,
 		       struct why *y)
 {
@@ -284,7 +285,7 @@ static int install_one(const struct store *s, const struct zip *z, const struct 
 				    c->target);
 	}
 	if (r < 0)
-		IGNORE(store_delete(s, temp)); /* the caller reports the first failure */
+		IGNORE(store_delete(s, temp)); /* the caller reports the failure in *Y */
 	return r;
 }
 
@@ -295,7 +296,8 @@ static int install_all(const struct store *s, const struct upload *u, const stru
 		if (install_one(s, &u->zip, c->chosen[i], y) == 0)
 			continue;
 		while (i-- > 0)
-			IGNORE(store_delete(s, c->chosen[i]->target)); /* Y has the failure */
+			/* if this fails too, *Y still has the first failure */
+			IGNORE(store_delete(s, c->chosen[i]->target));
 		return -1;
 	}
 	return 0;

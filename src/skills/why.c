@@ -14,7 +14,8 @@ void why_add_str(struct why *y, struct str text)
 {
 	size_t room = WHY_MAX_BYTES - y->text.n;
 
-	/* The cut may split a character. The server shows only 4096 characters, which end before the cut. */
+	/* If the text is cut off, the cut may split a character. This does no harm: the server
+	 * shows only the first 4096 characters, which end before the cut. */
 	buf_add(&y->text, text.p, text.n < room ? text.n : room);
 }
 

@@ -1,8 +1,8 @@
 /*
  * The reason why an operation on skills failed, as the peer reads it.
  *
- * The text may list paths and may have 4096 characters. A struct err (base/err.h) is too small for it, so the
- * functions in src/skills return -1 and fill a struct why.
+ * The text may list paths and may have 4096 characters. A struct err (base/err.h) is too small for
+ * such a text, so the functions in src/skills fill a struct why and return -1.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* The server shows 4096 characters, of at most 4 bytes each. A text with one more character shows the server that
- * the text was longer. */
+/* The server shows 4096 characters, of at most 4 bytes each. We keep one character more, so that
+ * the server notices that the text is longer. */
 #define WHY_MAX_BYTES (4u * 4097u)
 
 #define WHY_VALUE "ValueError" /* the request asks for something that is not possible */
@@ -19,7 +19,7 @@
 #define WHY_OS "OSError"       /* a system call failed */
 
 struct why {
-	const char *class; /* one of the three above */
+	const char *class; /* WHY_VALUE, WHY_KEY or WHY_OS */
 	/* true if the operation needs a directory that this worker has not opened */
 	bool elsewhere;
 	struct buf text;
@@ -35,7 +35,7 @@ void why_done(struct why *y);
  * for ERRNUM. */
 int why_set(struct why *y, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int why_sys(struct why *y, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Adds to the text. */
+/* Appends TEXT to the reason. */
 void why_add(struct why *y, const char *text);
-/* Adds text from a peer, which may contain NULs. */
+/* Appends TEXT from a peer to the reason. TEXT may contain NULs. */
 void why_add_str(struct why *y, struct str text);

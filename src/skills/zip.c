@@ -1,9 +1,9 @@
 /*
- * An archive ends with the end record, after which only a comment may follow. The end record has the offset and the
- * length of the directory. If other bytes stand before the archive, all offsets are too small by the number of
- * these bytes. Archives with 64-bit sizes have a locator and a second end record before the first. Each entry of
- * the directory tells the offset of the entry's own header. That header repeats the name, and the packed bytes
- * follow it.
+ * An archive ends with the end record, after which only a comment may follow. The end record has
+ * the offset and the length of the directory. If other bytes stand before the archive, all offsets
+ * are too small by the number of these bytes. In archives with 64-bit sizes, a second end record
+ * and a locator stand before this end record. Each entry of the directory tells the offset of the
+ * entry's own header. That header repeats the name, and the packed bytes follow it.
  *
  * Every number is checked against the length of the archive before it is used. Sums are 64 bits wide and stay far
  * below their maximum, so they cannot overflow.
@@ -34,7 +34,8 @@
 #define FLAG_ENCRYPTED 0x0001u
 #define FLAG_UTF8 0x0800u
 #define EXTRA_64 0x0001u
-#define IN_EXTRA 0xffffffffu /* the number is in the extra field */
+/* a number with this value means that the real number is in the extra field */
+#define IN_EXTRA 0xffffffffu
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
@@ -79,7 +80,7 @@ static int invalid(struct why *y)
 	return why_set(y, "Uploaded file must be a valid .zip archive");
 }
 
-/* Finds the last offset that can be an end record. */
+/* Finds the last offset at which an end record can begin. */
 static bool find_end(struct str s, uint64_t *ret_at)
 {
 	if (s.n < END_BYTES)
@@ -212,7 +213,7 @@ static bool collide(const struct zip_entry *a, const struct zip_entry *b)
 	return !a->is_dir && path_is_below(b->path, a->path, &rest);
 }
 
-/* Compares E with the Z->n entries before it. */
+/* Refuses E if it collides with one of the Z->n entries before it. */
 static int judge_place(const struct zip *z, const struct zip_entry *e, struct why *y)
 {
 	for (size_t i = 0; i < z->n; i++)
@@ -234,7 +235,7 @@ static int judge_kind(const struct central *c, struct zip_entry *e, struct why *
 	return 0;
 }
 
-/* True if SIZE, the size after inflation, is too large for PACKED bytes. */
+/* Returns true if SIZE, the size after inflation, is too large in relation to PACKED bytes. */
 static bool ratio_too_high(uint64_t size, uint64_t packed)
 {
 	return size > packed * ZIP_RATIO_MAX;
@@ -310,7 +311,8 @@ static const char *end_of(const struct zip_entry *e)
 	return e->packed.p + e->packed.n;
 }
 
-/* Refuses entries that share bytes: a small archive could become huge that way. */
+/* Refuses entries that share bytes of the archive. With such entries, a small archive could become
+ * huge. */
 static int judge_overlaps(const struct zip *z, struct why *y)
 {
 	for (size_t i = 0; i < z->n; i++)
@@ -357,11 +359,12 @@ static int read_all(struct zip *z, struct central *all, struct why *y)
 	for (size_t i = 0; i < n; i++) {
 		int r = judge(z, &all[i], &sums, y);
 
-		z->n++; /* counted even after a failure, so that zip_done() frees it */
+		z->n++; /* count the entry even if it is refused, so that zip_done() frees it */
 		if (r < 0)
 			return -1;
 	}
-	/* every entry passed this check, so the sums pass it too; this code only states the rule */
+	/* this check never fails, because each entry has passed it alone; it only states the
+	 * rule */
 	if (ratio_too_high(sums.size, sums.packed))
 		return why_set(y, "Archive exceeds the aggregate compression ratio limit");
 	before = slice(z->bytes, 0, d.at);

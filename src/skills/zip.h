@@ -1,10 +1,11 @@
 /*
  * Reads zip archives from untrusted peers.
  *
- * The directory at the end of the archive is read and checked as a whole before any byte is inflated: names, kinds,
- * sizes and ratios. An entry is inflated piece by piece, only from the bytes that belong to it by the directory,
- * and never beyond its declared size. The archive is in memory and belongs to the calling code. Entries point to
- * that memory.
+ * The directory at the end of the archive is read and checked as a whole before any byte is
+ * inflated: names, kinds, sizes and ratios. An entry is inflated piece by piece. The input is only
+ * the bytes that the directory assigns to the entry, and the output never exceeds the entry's
+ * declared size. The archive is in memory and belongs to the calling code. Entries point to that
+ * memory.
  *
  * Entries may be stored or deflated, sizes may have 64 bits, and other bytes may stand before the archive. Archives
  * on several disks, encryption and other compression methods are refused.
@@ -19,7 +20,7 @@
 
 #define ZIP_MAX_BYTES (20u << 20)
 #define ZIP_ENTRIES_MAX 512u
-#define ZIP_ENTRY_MAX_BYTES (16u << 20) /* inflated */
+#define ZIP_ENTRY_MAX_BYTES (16u << 20) /* the size after inflation */
 #define ZIP_TOTAL_MAX_BYTES (64u << 20)
 #define ZIP_RATIO_MAX 100u
 #define ZIP_PATH_MAX_BYTES 4095u /* the kernel's limit for a path */
@@ -49,7 +50,8 @@ struct zip {
 MUST_USE int zip_open(struct str bytes, struct zip *ret, struct why *y);
 void zip_done(struct zip *z);
 
-/* Inflates an entry and passes each piece to the function TAKE, which returns 0 or -errno. If TAKE is NULL, the
- * entry is only checked. Fails if TAKE fails, or if the size or the checksum differs from the declared one. */
+/* Inflates an entry and passes each piece to the function TAKE, which returns 0 or -errno. If TAKE
+ * is NULL, the entry is only checked. Fails if TAKE fails, or if the size or the checksum is not
+ * the declared one. */
 MUST_USE int zip_inflate(const struct zip_entry *entry,
 			 int (*take)(void *arg, const void *p, size_t n), void *arg, struct why *y);

@@ -7,7 +7,8 @@
 #include "skills/name.h"
 #include "skills/zip.h"
 
-/* Code page 437 from 0x80 on. Names are in this encoding unless the entry is marked as UTF-8. */
+/* The characters of code page 437 for the bytes from 0x80 on. Names are in this encoding unless the
+ * entry is marked as UTF-8. */
 static const uint16_t cp437[128] = {
 	// clang-format off
 	0x00c7, 0x00fc, 0x00e9, 0x00e2, 0x00e4, 0x00e0, 0x00e5, 0x00e7,

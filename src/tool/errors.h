@@ -11,7 +11,7 @@
 #define ERRORS_MAX 50u
 
 /* Adds a failure, and drops the oldest failures beyond ERRORS_MAX. If the file cannot be written,
- * the only effect is a line in the log. */
+ * only adds a line to the log. */
 void errors_add(const struct fault *f, const struct query *q);
 /* Writes all failures as items of an array. Returns their number. */
 size_t errors_write(struct json_writer *w);

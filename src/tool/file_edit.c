@@ -11,7 +11,7 @@
 #include "tool/session_file.h"
 #include "tool/store.h"
 
-#define EDIT_MAX_BYTES (1u << 20) /* size of the file, before and after the edit */
+#define EDIT_MAX_BYTES (1u << 20) /* the largest size of the file, before and after the edit */
 
 struct request {
 	struct str path, old_string, new_string;
@@ -75,7 +75,8 @@ static int load(struct file_call *c, const struct place *p, struct buf *text, st
 	return r < 0 ? place_error(c, p, r, f) : 0;
 }
 
-/* Reads a file of the sandbox. Each command prints one piece of it. */
+/* Reads a file of the sandbox in pieces. For each piece, session_read_bytes() runs a command in the
+ * sandbox that prints this piece. */
 static int load_in_session(struct file_call *c, const struct place *p, struct buf *text,
 			   struct fault *f)
 {

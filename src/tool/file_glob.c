@@ -15,8 +15,8 @@
 #include "tool/skills.h"
 
 #define MATCHES_MAX 100u
-#define KEPT_MAX 1024u /* matches that are collected before the newest are chosen */
-#define MATCHING_SEC 5 /* a hostile pattern takes many milliseconds for each path */
+#define KEPT_MAX 1024u /* collect this many matches before the newest are chosen */
+#define MATCHING_SEC 5 /* time for all matching: a hostile pattern can take many ms per path */
 
 struct match {
 	struct timespec changed;
@@ -160,7 +160,7 @@ static int search_in_session(struct file_call *c, const struct place *p, struct 
 	return r == 1 ? no_directory(c, p, f) : r;
 }
 
-/* Skills match by their names. */
+/* Adds each skill whose name matches the pattern. */
 static int search_skills(struct file_call *c, struct search *s)
 {
 	struct skills_list all;

@@ -13,10 +13,10 @@
 #include "tool/session_tree.h"
 
 #define EXPRESSION_MAX_CHARS 1024u
-/* cordon-search has the same limits and reports them */
+/* cordon-search has the same limits; if it reaches one, its answer says so */
 #define FILES_MAX 5000u
 #define FILE_MAX_BYTES 10485760u
-#define READ_SEC 20 /* for the files of a sandbox */
+#define READ_SEC 20 /* time to list and read the files of a sandbox */
 
 struct request {
 	struct str path, pattern, include;

@@ -17,7 +17,7 @@
 #define LINES_MAX 10000
 #define PLACE_UNKNOWN UINT64_MAX /* the offset of a line is not known */
 #define CHUNK_BYTES 65536u
-#define SCAN_MAX_BYTES (256u << 20) /* text that is skipped to find the first line; takes 0.1 s */
+#define SCAN_MAX_BYTES (256u << 20) /* skip at most this much to find the first line (0.1 s) */
 
 struct request {
 	struct str path;
@@ -288,7 +288,8 @@ static void list_skills(struct file_call *c)
 	for (size_t i = 0; i < all.n; i++)
 		buf_addf(&text, "%s%s", i ? "\n" : "", all.name[i]);
 	if (text.n > FILE_RESULT_MAX_BYTES)
-		buf_cut(&text, FILE_RESULT_MAX_BYTES); /* the writer replaces a broken character */
+		/* the JSON writer replaces a character that is cut */
+		buf_cut(&text, FILE_RESULT_MAX_BYTES);
 	write_names(c->w, (struct str){ buf_str(&text), text.n }, all.n,
 		    text.n == FILE_RESULT_MAX_BYTES ? "bytes" : NULL);
 	skills_list_done(&all);

@@ -1,10 +1,10 @@
 /*
  * The tools that handle files of a session's workspace: read, write, edit, glob and grep.
  *
- * If the workspace is a directory of this machine, a tool opens the workspace and reaches the files in it by
- * descriptor. The tool follows no link, because a command in the sandbox may change the tree at any moment. If the
- * workspace exists in the sandbox only, the tools run shell scripts there. Messages name files by their paths in the
- * sandbox.
+ * If the workspace is a directory of this machine, a tool opens the workspace and reaches the files
+ * in it by descriptor. The tool follows no link, because a command in the sandbox may change the
+ * tree at any moment. If the workspace exists in the sandbox only, the tools run shell scripts in
+ * the sandbox. Messages name files by their paths in the sandbox.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "service/query.h"
 #include "service/way.h"
 
-#define FILE_RESULT_MAX_BYTES 51200u /* text of one result */
+#define FILE_RESULT_MAX_BYTES 51200u /* the longest text of one result */
 
 struct file_call {
 	const struct service_config *config;
@@ -24,8 +24,9 @@ struct file_call {
 	struct way *way;             /* runs commands in the session */
 	const struct json_value *parameters;
 	struct json_writer *w; /* gets the result, as an object */
-	uint64_t until_ns;     /* when the time of all commands ends; 0 before the first command */
-	const char *hint;      /* static text: what the model can do after a failure; or NULL */
+	/* no command of this call may begin after this time; 0 before the first command */
+	uint64_t until_ns;
+	const char *hint; /* static text: what the model can do after a failure; or NULL */
 };
 
 typedef int file_tool_fn(struct file_call *c, struct fault *f);

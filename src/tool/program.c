@@ -149,7 +149,8 @@ static int call_read(struct call *c, struct fault *f)
 
 /* --- the runtime ------------------------------------------------------------------------------ */
 
-/* Sets the fault of a call that needs a runtime when there is none. The list of errors does not get this fault. */
+/* Sets the fault that there is no runtime although the call needs one. The list of errors does not
+ * get this fault. */
 static int is_unavailable(const struct call *c, struct fault *f)
 {
 	return fault_set(f, FAULT_BOX,
@@ -200,7 +201,8 @@ static int do_resolve(struct call *c, struct fault *f)
 	return r;
 }
 
-/* Fails if the workspace is full. If this call has filled the workspace, also ends the session. */
+/* Fails if the workspace is full. If PHASE is QUOTA_AFTER, this call has filled the workspace, so
+ * also ends the session. */
 static int check_quota(struct call *c, const struct box_spec *s, enum quota_phase phase,
 		       struct fault *f)
 {
@@ -209,7 +211,7 @@ static int check_quota(struct call *c, const struct box_spec *s, enum quota_phas
 	if (quota_check(s, c->config.max_workspace_entries, phase, f) == 0)
 		return 0;
 	c->hint = "The workspace is full. Ask its owner to delete files or to raise the quota.";
-	if (phase == QUOTA_AFTER) /* F keeps the fault of the quota */
+	if (phase == QUOTA_AFTER) /* the caller gets the fault of the quota, not of end() */
 		IGNORE(way(c)->row->end(way(c), s->session_id, &ignored));
 	return -1;
 }
@@ -327,7 +329,7 @@ static int do_status(struct call *c, struct fault *f)
 
 enum need {
 	NEEDS_NOTHING,
-	NEEDS_TRUTH, /* the runtime as it is now, without waiting for a server that restarts */
+	NEEDS_TRUTH, /* the runtime as it is now; does not wait for a server that restarts */
 	NEEDS_RUNTIME,
 	NEEDS_SKILLS
 };
@@ -360,8 +362,8 @@ static void begin_answer(struct call *c)
 	c->hint = NULL;
 }
 
-/* Does the call. If the connection is lost, and everything sent so far may be sent twice, begins
- * the call anew. The new call has a new connection and reads the skills again. */
+/* Does the call. If the connection is lost, begins the call anew, but only if sending everything
+ * again does no harm. The new call has a new connection and reads the skills again. */
 static int run_verb(struct call *c, const struct verb *v, struct fault *f)
 {
 	int r;

@@ -69,7 +69,7 @@ static bool send_bytes(struct searcher *s, const char *p, size_t n)
 		} else if (errno == EAGAIN) {
 			s->closed = poll(&wait, 1, SEND_SEC * 1000) == 0;
 		} else if (errno != EINTR) {
-			s->closed = true; /* EPIPE: cordon-search has seen enough */
+			s->closed = true; /* EPIPE: cordon-search wants no more files */
 		}
 	}
 	return !s->closed;
@@ -113,7 +113,7 @@ int searcher_end(struct searcher *s, struct buf *answer, struct fault *f)
 	fd_closep(&s->stream);
 	r = read_answer(s->answer, answer);
 	if (r < 0)
-		IGNORE(kill(s->child.pid, SIGKILL)); /* not reaped, so the pid is its own */
+		IGNORE(kill(s->child.pid, SIGKILL)); /* not reaped yet: the pid is still its own */
 	fd_closep(&s->answer);
 	IGNORE(child_wait(&s->child, &status)); /* if it fails, STATUS stays 0 */
 	if (r == -ETIME)
@@ -142,6 +142,6 @@ void searcher_stop(struct searcher *s)
 	fd_closep(&s->answer);
 	if (s->child.pidfd < 0)
 		return;                         /* cordon-search was never started */
-	IGNORE(kill(s->child.pid, SIGKILL));    /* not reaped, so the pid is its own */
-	IGNORE(child_wait(&s->child, &status)); /* nobody asks how it ended */
+	IGNORE(kill(s->child.pid, SIGKILL));    /* not reaped yet: the pid is still its own */
+	IGNORE(child_wait(&s->child, &status)); /* the status does not matter */
 }

@@ -3,7 +3,7 @@
 
 #include "tool/session_script.h"
 
-#define SESSION_READ_MAX_BYTES 2048u /* bytes that one result holds */
+#define SESSION_READ_MAX_BYTES 2048u /* the most bytes of a file in one result */
 
 /* Appends up to MAX bytes to OUT. For a file these are lines, beginning with line FIRST. For a
  * directory they are the names in it, one per line. */

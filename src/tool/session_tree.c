@@ -2,9 +2,10 @@
  * A command prints at most SESSION_CHUNK_BYTES, so a long listing is read in pages. The command for each page lists
  * the same tree again and skips the lines of the pages before.
  *
- * One command reads many small files. It prints the sizes of the files, then all their bytes as one text, and then
- * the sizes again. If both lists of sizes are the same and agree with the text, we cut the text into files by the
- * sizes. Otherwise a file has changed meanwhile. Then two commands read the files again, each of them one half.
+ * One command reads many small files. It prints the sizes of the files, then all their bytes as one
+ * text, and then the sizes again. If both lists of sizes are the same and agree with the text, we
+ * cut the text into files by the sizes. Otherwise a file has changed meanwhile, and two commands
+ * read the files again, each of them one half.
  */
 #include "tool/session_tree.h"
 
@@ -62,7 +63,7 @@ static int read_page(struct file_call *c, const struct place *p, size_t skip, st
 	return r;
 }
 
-/* Passes on the whole lines of a page. Returns false if the walk ends. */
+/* Passes each complete line of PAGE to w->file(). Returns false if the walk must end. */
 static bool take_lines(struct session_walk *w, const struct buf *page, size_t *lines)
 {
 	struct str rest = { buf_str(page), page->n };
@@ -89,7 +90,8 @@ int session_walk_run(struct file_call *c, const struct place *p, struct session_
 	size_t lines = 0;
 
 	for (unsigned i = 0; i < PAGES_MAX; i++) {
-		AUTO_BUF page = BUF_INIT(SESSION_CHUNK_BYTES + 3); /* base64 decodes whole groups */
+		/* 3 bytes more, because base64 decodes 3 bytes at a time */
+		AUTO_BUF page = BUF_INIT(SESSION_CHUNK_BYTES + 3);
 		size_t before = lines;
 		int r = read_page(c, p, lines, &page, f);
 
@@ -118,7 +120,7 @@ struct reading {
 	bool cut, enough;
 };
 
-/* Reads a file by commands of its own, in pieces. */
+/* Reads one file in pieces. Each piece takes a command of its own. */
 static int read_alone(struct reading *r, const struct session_want *x, struct fault *f)
 {
 	AUTO_BUF content = BUF_INIT(r->max + 1 + SESSION_CHUNK_BYTES);

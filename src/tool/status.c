@@ -57,7 +57,7 @@ static void write_runtime(const struct json_value *status, struct json_writer *w
 
 	for (size_t i = 0; i < status->object.n; i++) {
 		const struct json_member *m = &status->object.member[i];
-		bool skip = strlen(m->key.p) != m->key.n; /* a NUL would cut the key */
+		bool skip = strlen(m->key.p) != m->key.n; /* skip a key with a NUL in it */
 
 		for (size_t k = 0; k < ARRAY_SIZE(ours); k++)
 			skip |= str_eq(m->key, ours[k]);

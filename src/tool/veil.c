@@ -7,7 +7,7 @@
 #include "service/boxspec.h"
 #include "service/skill_mounts.h"
 
-#define HOST "[host]" /* a directory that the sandbox does not have */
+#define HOST "[host]" /* stands for a directory that the sandbox does not have */
 #define HOME "[home]"
 
 struct hidden {

@@ -243,7 +243,7 @@ static int make_link(struct tree_build *b, int dir, const char *name, struct err
 
 		buf_addf(&why, "is not copied: it is a link to '%s', outside the copied tree",
 			 b->record.target);
-		/* if the stream consists of this link alone, nothing was copied */
+		/* a MISS if the stream consists of this link alone: nothing was copied */
 		note(b, b->depth == 0 ? FILE_MISS : FILE_NOTE, buf_str(&why));
 		return 0;
 	}
@@ -284,7 +284,8 @@ static int on_shared(struct tree_build *b, struct err *e)
 	return 0;
 }
 
-/* Opens the directory of PATH, which is below the top, and gives PATH's last component. */
+/* Opens the directory that holds PATH, which is below the top. Sets *RET_BASE to PATH's last
+ * component. */
 static int open_shared(const struct tree_build *b, const char *path, const char **ret_base)
 {
 	const char *slash = strrchr(path, '/');
@@ -294,9 +295,9 @@ static int open_shared(const struct tree_build *b, const char *path, const char 
 	return open_below(b, b->level[0].fd, parent, O_PATH | O_DIRECTORY, 0);
 }
 
-/* Gives the file S the name NAME, if its path still leads to the same inode. The stream may have
- * replaced the file by a symbolic link. That link could lead out of the tree if it got a second
- * name in a directory further up. */
+/* If the path of the file S still leads to the same inode, gives this file the second name NAME.
+ * Otherwise fails, because the stream may have replaced the file by a symbolic link. This link
+ * could lead out of the tree if it got a second name in a directory further up. */
 static int link_shared(struct tree_build *b, const struct tree_shared *s, int dir, const char *name)
 {
 	const char *base;

@@ -56,7 +56,9 @@ struct tree_build {
 	off_t file_at;
 	bool placed; /* the outermost entry was made */
 	bool fresh;  /* we made the file, and it has no bytes yet, so SHARED may follow */
-	struct buf shared, shared_paths; /* struct tree_shared; their paths, each ending in NUL */
+	/* `shared` is an array of struct tree_shared; `shared_paths` has the path of each, ending
+	 * in NUL */
+	struct buf shared, shared_paths;
 	struct room room;
 	bool ended; /* DONE was received */
 	/* length of "NAME/" at the start of `where`; paths in SAME records lack this part */

@@ -1,7 +1,8 @@
 /*
- * Limits how much of the host's file system a tree from a sandbox may take. The sandbox itself sends the tree, so its
- * size is not known in advance. The copy stops before the disk is full, because other programs need space. A small
- * copy is always allowed: a user could have made it on a nearly full disk anyway.
+ * Limits how much of the host's file system a tree from a sandbox may take. The sandbox itself
+ * sends the tree, so its size is not known in advance. The copy stops before the disk is full,
+ * because other programs need space. A small copy is always allowed, because the user could also
+ * write that much to a nearly full disk without us.
  */
 #pragma once
 
@@ -14,17 +15,18 @@
 /* a copy up to these limits is not checked */
 #define ROOM_UNASKED_BYTES (64ull << 20)
 #define ROOM_UNASKED_ENTRIES 10000u
-/* between two checks of a larger copy: the most and the least bytes, and the most files */
+/* a larger copy is checked again after half of the space that is left: at most ROOM_STRIDE_BYTES,
+ * and at least ROOM_STRIDE_LEAST_BYTES; and in any case after ROOM_STRIDE_ENTRIES files */
 #define ROOM_STRIDE_BYTES (16ull << 20)
 #define ROOM_STRIDE_LEAST_BYTES (256ull << 10)
 #define ROOM_STRIDE_ENTRIES 1000u
-/* This much must stay free. Of the space: the smaller of the two amounts. Of the inodes: the
- * percentage, if the file system counts inodes. */
+/* This much of a file system must stay free. Of the space: ROOM_LEFT_BYTES or ROOM_LEFT_PERCENT,
+ * whichever is less. Of the inodes: ROOM_LEFT_PERCENT, if the file system counts inodes. */
 #define ROOM_LEFT_BYTES (1ull << 30)
 #define ROOM_LEFT_PERCENT 5u
 
 struct room {
-	uint64_t bytes, entries;           /* made so far */
+	uint64_t bytes, entries;           /* the copy so far */
 	uint64_t look_bytes, look_entries; /* the next check comes when one of these is reached */
 };
 

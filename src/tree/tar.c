@@ -86,7 +86,8 @@ static void add_record(struct buf *b, const char *key, const char *value)
 	buf_addf(b, "%zu %s=%s\n", n + digits, key, value);
 }
 
-/* Sends the header of one entry. If something does not fit the header, sends an extended header before it. */
+/* Sends the header of one entry. If a path, a target or a size does not fit into this header, first
+ * sends an extended header. */
 static int send_entry(struct tar *t, const char *target, char type, uint64_t size, struct err *e)
 {
 	AUTO_BUF more = BUF_INIT(4 * PATH_MAX);
@@ -180,7 +181,7 @@ static void leave_link_out(const struct tar *t)
 
 static int on_link(struct tar *t, struct err *e)
 {
-	AUTO_BUF target = BUF_INIT(2 * PATH_MAX); /* with "../" for each directory up to the top */
+	AUTO_BUF target = BUF_INIT(2 * PATH_MAX); /* room for "../" per directory up to the top */
 	int r = enter(t, e);
 
 	t->mode = 0777;

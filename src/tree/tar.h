@@ -15,7 +15,8 @@
 struct tar {
 	const struct tree_sink *to;
 	int scratch; /* a file without a name; owned by the caller */
-	/* name of the outermost entry, instead of the name in the stream; "": send only its contents; borrowed */
+	/* name of the outermost entry, instead of the name in the stream; "": send only the
+	 * contents of that entry; borrowed */
 	const char *name;
 	/* path of the tree in the sandbox, by which an absolute link is judged; borrowed */
 	const char *source;
@@ -24,7 +25,7 @@ struct tar {
 	void *arg;
 
 	bool ended;   /* DONE was received */
-	bool in_file; /* between FILE and END */
+	bool in_file; /* between the records FILE and END */
 	bool placed;  /* the outermost entry was sent */
 	unsigned depth, mode;
 	struct room room; /* for the scratch file */

@@ -21,7 +21,7 @@ enum tar_type {
 	TAR_HARD_LINK = '1',
 	TAR_LINK = '2',
 	TAR_DIR = '5',
-	TAR_CONTIGUOUS = '7', /* a file, too */
+	TAR_CONTIGUOUS = '7', /* a regular file, too */
 	TAR_EXTENDED = 'x',   /* records about the next entry */
 	TAR_GLOBAL = 'g',     /* records about all entries that follow */
 	TAR_LONG_NAME = 'L',  /* GNU: the name of the next entry */

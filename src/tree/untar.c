@@ -11,7 +11,7 @@
 #include "tree/tar_header.h"
 #include "wire/file.h"
 
-#define EXTENDED_MAX_BYTES (1u << 20) /* records about one entry; a path needs 4 KiB */
+#define EXTENDED_MAX_BYTES (1u << 20) /* the most records about one entry; a path needs 4 KiB */
 #define CHUNK_BYTES 32768u            /* a multiple of a block; fits one record */
 #define IMPLIED_MODE 0755u            /* for directories without an entry of their own */
 
@@ -85,7 +85,7 @@ static bool number(const char *p, size_t n, uint64_t *ret)
 	while (i < n && p[i] == ' ')
 		i++;
 	for (; i < n && p[i] >= '0' && p[i] <= '7'; i++)
-		*ret = *ret << 3 | (unsigned)(p[i] - '0'); /* at most 12 digits of 3 bits */
+		*ret = *ret << 3 | (unsigned)(p[i] - '0'); /* no overflow: at most 12 digits */
 	return i == n || p[i] == ' ' || p[i] == '\0';
 }
 
@@ -326,7 +326,7 @@ static int entry(struct untar *u, uint64_t size, struct err *e)
 {
 	AUTO_BUF path = BUF_INIT(PATH_MAX);
 	const struct tar_header *h = &u->header;
-	bool given = u->name.n > 0; /* by an extension header */
+	bool given = u->name.n > 0; /* an extension header has given the name */
 	const char *slash;
 	size_t parent;
 
@@ -393,7 +393,7 @@ static int step(struct untar *u, bool first, bool *ret_end, struct err *e)
 	}
 	case TAR_EXTENDED:
 		return extended(u, size, e);
-	case TAR_GLOBAL: /* comments and times */
+	case TAR_GLOBAL: /* skip comments and times */
 		return contents(u, size, false, e);
 	}
 	/* links have no contents, whatever their header says */
@@ -415,7 +415,8 @@ static int drain(struct untar *u, struct err *e)
 {
 	size_t got;
 
-	/* archivers pad the archive; if we did not read the padding, their write would fail */
+	/* archivers pad the archive; if we did not read the padding, the archiver's write would
+	 * fail */
 	do {
 		if (fill(u, u->chunk, CHUNK_BYTES, &got, e) < 0)
 			return -1;

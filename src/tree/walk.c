@@ -20,14 +20,14 @@
 #define CGROUP2_SUPER_MAGIC 0x63677270
 #endif
 
-#define BATCH_BYTES FRAME_DATA_MAX_BYTES /* records gathered before they are passed on */
+#define BATCH_BYTES FRAME_DATA_MAX_BYTES /* records are passed on in pieces of this size */
 /* the longest path that a message shows */
 #define PATH_MAX_BYTES ((TREE_DEPTH_MAX + 2) * (FILE_NAME_MAX_BYTES + 1))
 
 struct walk {
 	const struct tree_sink *sink;
 	struct buf out;
-	struct buf path; /* path below the source of the file that is read now */
+	struct buf path; /* path of the current file, from the source's name on */
 	char *chunk;
 	unsigned depth;
 	struct inodes shared; /* files with several names, in the order of sending */
@@ -123,9 +123,10 @@ static int send_bytes(struct walk *w, int fd, bool sparse)
 	}
 }
 
-/* Sends a file with several names only once, if the receiver asked for SAME. Beyond the limits of
- * SAME, sends the file again under each name. Returns true when SAME was sent instead of the
- * file. */
+/* If the receiver asked for SAME, and the file was sent under another name before, sends SAME and
+ * returns true. Otherwise returns false, and the caller sends the file. *RET_FIRST is true if later
+ * names of this file will become SAME. Beyond the limits of SAME, the file is sent again under each
+ * name. */
 static bool send_same(struct walk *w, const struct stat *st, const char *name, bool *ret_first)
 {
 	uint32_t number;
@@ -163,7 +164,7 @@ static int send_open_file(struct walk *w, int fd, const char *as)
 	file_put_file(&w->out, st.st_mode & 07777, as);
 	if (first)
 		file_put_shared(&w->out);
-	/* pseudo files report no size and no blocks: just read them */
+	/* pseudo files report no size and no blocks, so we do not look for holes in them */
 	r = send_bytes(w, file, st.st_size > 0 && st.st_blocks * 512 < st.st_size);
 	file_put_end(&w->out);
 	return r < 0 ? -1 : flush_when_full(w);
@@ -192,8 +193,8 @@ static int send_link(struct walk *w, int dirfd, const char *name)
 
 static int send_entry(struct walk *w, int dirfd, const char *name, dev_t parent_dev);
 
-/* Returns true for a kernel interface such as /proc. These are not copied: some files never end,
- * and reading some has effects. */
+/* Returns true for a kernel interface such as /proc. Files of such an interface are not copied,
+ * because some never end, and reading some has effects. */
 static bool is_pseudo(int fd)
 {
 	struct statfs fs;
@@ -287,7 +288,8 @@ static int send_entry(struct walk *w, int dirfd, const char *name, dev_t parent_
 
 /* --- the source itself ----------------------------------------------------------------------- */
 
-/* Sends the path that the user named. If that path cannot be copied, the result is an error, not a NOTE. */
+/* Sends the file, directory or link at the path that the user named. If it cannot be copied, fails
+ * and sends no NOTE. */
 static int send_source(struct walk *w, const char *path, int dirfd, const char *name, bool follow)
 {
 	struct stat st;

@@ -25,7 +25,8 @@ enum tag {
 	TAG_TAKEN = 15,
 };
 
-/* the fields of STARTED that answers ATTACH; message.c has the other tags of that frame */
+/* the fields that STARTED has only as the answer to ATTACH; message.c has the other tags of
+ * STARTED */
 enum attached_tag { TAG_KEPT = 100, TAG_FRESH = 101, TAG_SCREEN = 102 };
 
 struct number {
@@ -34,7 +35,7 @@ struct number {
 	uint64_t max;
 };
 
-#define OFFSET_MAX (UINT64_MAX / 2) /* the sum of two offsets cannot wrap */
+#define OFFSET_MAX (UINT64_MAX / 2) /* so the sum of two offsets cannot wrap */
 
 static void put_numbers(struct buf *b, const struct number *table, size_t n, const void *m)
 {

@@ -14,7 +14,7 @@
 #include "wire/message.h"
 #include "wire/screen.h"
 
-#define BACKGROUND_MAX 64u                     /* so many commands are kept, running or ended */
+#define BACKGROUND_MAX 64u                     /* the most commands, running or ended */
 #define BACKGROUND_OUTPUT_BYTES (256u << 10)   /* output that is kept of each command */
 #define BACKGROUND_INPUT_BYTES (256u << 10)    /* input that is kept until a command reads it */
 #define BACKGROUND_WORDS_MAX_BYTES 1024u       /* part of a command line that a list shows */
@@ -86,7 +86,7 @@ struct command_message {
 	uint64_t total;          /* bytes of output so far */
 	uint64_t first;          /* offset of the oldest byte of output that is kept */
 	uint64_t room;           /* bytes that FEED would take */
-	uint64_t report;         /* length of the report that is kept */
+	uint64_t report;         /* length of the report (FRAME_REPORT) that pid 1 keeps */
 	uint64_t offset;         /* LOOK: offset of `data` in the output */
 	struct str data;         /* LOOK: output, at most BACKGROUND_OUTPUT_BYTES */
 	uint64_t taken;          /* FEED: bytes that were taken */

@@ -21,7 +21,8 @@ enum field {
 
 /* --- login ----------------------------------------------------------------------------------- */
 
-/* Writes the decimal digits of UID as hexadecimal bytes. */
+/* Writes the login. In it, each decimal digit of UID is a character that is written as two
+ * hexadecimal digits. */
 void dbus_put_login(struct buf *b, uint32_t uid)
 {
 	AUTO_BUF digits = BUF_INIT(16);
@@ -69,7 +70,8 @@ static void put_u32_raw(struct buf *b, uint32_t v)
 	buf_add(b, bytes, sizeof(bytes));
 }
 
-/* Pads to ALIGN, a power of two, counted from START. */
+/* Adds zeros until the length of B, counted from START, is a multiple of ALIGN, which is a power of
+ * two. */
 static void pad(struct buf *b, size_t start, size_t align)
 {
 	buf_add_fill(b, '\0', -(b->n - start) & (align - 1));

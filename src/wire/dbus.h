@@ -67,7 +67,8 @@ struct dbus_message {
 	bool big_endian;
 };
 
-/* Cuts one message off the front of IN. Returns 1, 0 if more bytes are needed, or -EPROTO. */
+/* Cuts one message off the front of IN. Returns 1 if *RET has the message, 0 if more bytes are
+ * needed, or -EPROTO. */
 MUST_USE int dbus_next(struct str *in, struct dbus_message *ret);
 
 /* Reads the values of a body in order. After a read beyond the end, or a read of a malformed string, every further

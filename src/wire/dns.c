@@ -3,14 +3,14 @@
 #include <errno.h>
 #include <string.h>
 
-/* Header flags, first and second byte. */
+/* The flags in the header: those of the first byte, and those of the second byte. */
 enum { QR = 0x80, OPCODE = 0x78, TC = 0x02, RD = 0x01 };
 enum { RA = 0x80, RCODE = 0x0f };
 
 #define LABEL_MAX 63u
 #define NAME_WIRE_MAX 255u
 #define OPT_BYTES 11u
-#define OPT_DO 0x80u /* in the first flag byte */
+#define OPT_DO 0x80u /* in the first byte of the flags of an OPT record */
 #define RECORD_FIXED_BYTES 10u
 
 static uint16_t get16(const uint8_t *p)
