@@ -15,9 +15,11 @@ static void on_child(void *arg, int sig)
 
 int main(void)
 {
-	static struct guest g = {
-		.channel = GUEST_CHANNEL_FD, .listener = -1, .oom_fd = -1, .reporters.listener = -1
-	};
+	static struct guest g = { .channel = GUEST_CHANNEL_FD,
+				  .listener = -1,
+				  .oom_fd = -1,
+				  .null = -1,
+				  .reporters.listener = -1 };
 	AUTO_BUF report = BUF_INIT(4096);
 	struct err e = { 0 };
 	sigset_t all;

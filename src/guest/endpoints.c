@@ -51,22 +51,19 @@ static int open_pipes(unsigned flags, struct endpoints *f)
 	return r == 0 && f->child[2] < 0 ? -errno : r;
 }
 
-/* Replaces the client's empty pipe by /dev/null. If /dev/null cannot be opened, the command keeps
- * the pipe, which is empty, too. */
-static void replace_input(struct endpoints *f)
-{
-	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	if (null < 0)
-		return;
-	fd_closep(&f->child[0]);
-	f->child[0] = null;
-}
-
 /* Returns the id that the payload's user UID has in our namespace. */
 static uint32_t outer_uid(const struct boot_message *b, uint32_t uid)
 {
 	return b->id_shift + rotation_place(b->rotated ? b->owner_uid : 0, uid);
+}
+
+/* Opens /dev/null at the first call, and keeps it for all commands without input. If
+ * /dev/null cannot be opened, returns -1, and the command keeps the client's empty pipe. */
+static int empty_input(struct guest *g)
+{
+	if (g->null < 0)
+		g->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return g->null;
 }
 
 int endpoints_open(struct connection *c, const struct exec_message *m, const struct user *u,
@@ -75,7 +72,7 @@ int endpoints_open(struct connection *c, const struct exec_message *m, const str
 	unsigned want = m->flags & (EXEC_TTY | EXEC_DETACHED) ? 0 : m->flags & EXEC_JOINED ? 2 : 3;
 	int r;
 
-	*f = (struct endpoints){ { -1, -1, -1 }, -1, -1, -1, -1 };
+	*f = (struct endpoints){ { -1, -1, -1 }, -1, -1, -1, -1, -1 };
 	if (c->n_fds != want)
 		return -EPROTO;
 	if (m->flags & EXEC_TTY) {
@@ -93,7 +90,7 @@ int endpoints_open(struct connection *c, const struct exec_message *m, const str
 		f->child[i] = c->fds[i];
 	c->n_fds = 0;
 	if (m->flags & EXEC_NO_INPUT)
-		replace_input(f);
+		f->input = empty_input(c->guest);
 	if (want == 2) {
 		f->child[2] = fcntl(f->child[1], F_DUPFD_CLOEXEC, 3);
 		return f->child[2] < 0 ? -errno : 0;

@@ -7,6 +7,7 @@
 
 struct endpoints {
 	int child[3];           /* what the command gets as 0, 1 and 2 */
+	int input;              /* the command gets this as 0 instead, or -1; not ours to close */
 	int write_in;           /* background: pid 1 writes input here */
 	int read_out, read_err; /* background or detached: pid 1 reads output here */
 	int master;             /* master of the terminal */

@@ -46,6 +46,7 @@ struct guest {
 	struct deputy deputy; /* the pid is 0 if the sandbox has no deputy */
 	struct users users;
 	struct refusals *refusals; /* where refused connections are noted, or NULL */
+	int null; /* /dev/null as the input of commands, or -1 until the first command needs it */
 	int oom_fd;
 	uint64_t oom_seen;
 	struct boot_message boot;
@@ -64,6 +65,9 @@ struct guest {
 	struct connection *connections;
 	unsigned n_connections;
 	struct session *sessions;
+	/* memory of a session that ended. The next session takes it, so that a command costs no
+	 * mmap() and munmap() */
+	struct session *spare;
 	struct left_pipe *left_pipes;
 	unsigned n_left_pipes;
 	uint64_t next_session;

@@ -121,7 +121,8 @@ void session_free(struct session *s)
 	words_done(&s->words);
 	/* NULL, except if the command never began */
 	background_free(&g->backgrounds, s->background);
-	free(s);
+	free(g->spare);
+	g->spare = s;
 	quit_if_idle(g);
 }
 
@@ -373,9 +374,9 @@ void sessions_reap(struct guest *g)
 
 struct session *session_new(struct connection *c, uint32_t stream, unsigned flags)
 {
-	struct session *s = xcalloc(1, sizeof(*s));
+	struct session *s = c->guest->spare ? TAKE(c->guest->spare) : xcalloc(1, sizeof(*s));
 
-	s->guest = c->guest;
+	*s = (struct session){ .guest = c->guest };
 	s->connection = flags & EXEC_DETACHED ? NULL : c;
 	s->outlives = flags & EXEC_DETACHED;
 	s->stream = stream;
@@ -468,7 +469,7 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 		       : g->boot.workdir ? g->boot.workdir
 					 : "/",
 		.user = u,
-		.stdio = { f->child[0], f->child[1], f->child[2] },
+		.stdio = { f->input >= 0 ? f->input : f->child[0], f->child[1], f->child[2] },
 		.tty = m->flags & EXEC_TTY,
 		.rlimit = m->rlimit,
 		.n_rlimits = m->n_rlimits,
