@@ -8,9 +8,10 @@
  * cannot choose its destination. The side that sends a tree ends with DONE or FAIL. The side that receives the tree
  * answers with NOTE and MISS records of its own, and then DONE or FAIL.
  *
- * Hard links: a file with several names is sent once, as a FILE with SHARED after it. Such files are numbered from 0,
- * in their order in the stream. For each further name, SAME carries the number of the file and the name. Only a
- * client that asked for hard links (FILE_KEEP_SAME) gets these two records.
+ * Hard links: a file with several names is sent once, as a FILE with SHARED after it. Files with
+ * SHARED are numbered from 0, in their order in the stream. For each further name, SAME carries the
+ * number of the file and the name. Only a client that asked for hard links (FILE_KEEP_SAME) gets
+ * SHARED and SAME records.
  */
 #pragma once
 
@@ -19,17 +20,18 @@
 #define FILE_NAME_MAX_BYTES 255u    /* NAME_MAX */
 #define FILE_TARGET_MAX_BYTES 4095u /* target of a link: PATH_MAX without the terminator */
 #define FILE_TEXT_MAX_BYTES 1024u   /* text of a note */
-/* The most SHARED files in one tree. The receiver must remember them all. */
+/* The most SHARED files in one tree. The receiver must remember all of these files. */
 #define FILE_SHARED_MAX (256u << 10)
 #define FILE_SHARED_PATHS_MAX_BYTES (32u << 20) /* paths of shared files, with terminators */
 #define FILE_RECORD_HEADER_BYTES 5u
 #define FILE_RECORD_MAX_BYTES FRAME_DATA_MAX_BYTES /* the body of one record */
 
 enum file_op {
-	FILE_GET = 1,   /* send the file or tree at path */
-	FILE_PUT = 2,   /* receive a tree and put it at path, or into path if that is a directory */
-	FILE_MKDIR = 3, /* make the directory and missing parents; succeeds if it exists */
-	FILE_REMOVE = 4, /* remove the file or tree at path; succeeds if it is missing */
+	FILE_GET = 1, /* send the file or tree at path */
+	FILE_PUT = 2, /* receive a tree and put it at path, or into path if path is a directory */
+	/* make the directory and missing parents; succeeds if the directory exists */
+	FILE_MKDIR = 3,
+	FILE_REMOVE = 4, /* remove the file or tree at path; succeeds if path is missing */
 	FILE_OP_COUNT
 };
 
@@ -41,7 +43,8 @@ enum file_flag {
 	FILE_EXACT = 1 << 1,     /* PUT: put the tree at path itself, even if path is a directory */
 	FILE_KEEP_SAME = 1 << 2, /* GET: the client understands SHARED and SAME */
 	FILE_FOLLOW = 1 << 3,    /* GET: if path is a link, send what the link leads to */
-	/* GET: only tell the kind: send an empty DIR if path is or leads to a directory, else an empty FILE */
+	/* GET: send only the kind of path: an empty DIR if path is or leads to a directory, else an
+	 * empty FILE */
 	FILE_TOP = 1 << 4,
 };
 
@@ -56,7 +59,7 @@ void file_encode(struct buf *b, const struct file_message *m);
 MUST_USE int file_decode(struct str body, struct file_message *ret); /* -EPROTO */
 
 enum file_record_type {
-	FILE_DIR = 1,  /* mode, name; its entries follow, then END */
+	FILE_DIR = 1,  /* mode, name; the directory's entries follow, then END */
 	FILE_FILE = 2, /* mode, name; DATA and HOLE follow, then END */
 	FILE_LINK = 3, /* name, target */
 	FILE_END = 4,
@@ -96,7 +99,7 @@ void file_put_link(struct buf *b, const char *name, const char *target);
 void file_put_data(struct buf *b, const void *p, size_t n);
 void file_put_hole(struct buf *b, uint64_t n);
 void file_put_end(struct buf *b);
-/* Writes a NOTE or MISS. A longer text is cut. */
+/* Writes a NOTE or MISS. Cuts TEXT after FILE_TEXT_MAX_BYTES. */
 void file_put_note(struct buf *b, enum file_record_type type, const char *text);
 void file_put_fail(struct buf *b, unsigned code, const char *text);
 void file_put_done(struct buf *b);

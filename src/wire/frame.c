@@ -44,7 +44,7 @@ int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg)
 
 	if (n > in->max - in->n)
 		return -EPROTO;
-	if (in->n && n) /* if IN is empty, complete frames are read from P directly */
+	if (in->n && n) /* if IN is empty, the loop below reads complete frames from P directly */
 		buf_add(in, p, n);
 	if (buf_failed(in))
 		return -EPROTO;

@@ -8,8 +8,8 @@
  * its input.
  *
  * Versions: each side begins with HELLO {version, oldest}. Both sides then speak the smaller of
- * their two versions. A side that finds this version too old refuses the connection, with a message
- * that names both versions.
+ * their two versions. If this version is below the `oldest` of a side, that side refuses the
+ * connection, with a message that names both versions.
  */
 #pragma once
 
@@ -34,7 +34,8 @@
 
 enum frame_type {
 	FRAME_HELLO = 1,
-	/* client: a command; descriptors come with it, unless its flags have TTY or DETACHED */
+	/* client: a command; descriptors come with the frame, unless its flags have TTY or
+	 * DETACHED */
 	FRAME_EXEC = 2,
 	FRAME_STARTED = 3, /* guest: the command runs under this session number */
 	FRAME_EXIT = 4,    /* guest: the command's own process ended, or never started */
@@ -42,7 +43,7 @@ enum frame_type {
 	FRAME_OUTPUT = 6,  /* guest: data of a framed stream; flags say stdout or stderr */
 	FRAME_CREDIT = 7,  /* both: the peer may send this many more bytes on this stream */
 	FRAME_RESIZE = 8,  /* client: terminal size */
-	FRAME_DETACH = 9,  /* client: the client leaves, the session goes on */
+	FRAME_DETACH = 9,  /* client: the client leaves, but the session goes on */
 	FRAME_ATTACH = 10, /* client: attach to a detached session */
 	/* client: the client ends; its pipes that are not at EOF come with this frame */
 	FRAME_LEAVE = 11,
@@ -51,13 +52,16 @@ enum frame_type {
 	FRAME_TOUCH = 14, /* client: only counts as activity */
 	FRAME_ERROR = 15, /* guest or supervisor: the request failed; fields code, text */
 	FRAME_FILE = 16,  /* client: a file operation on a framed stream; see wire/file.h */
-	/* client: end the sandbox when its commands have ended; PONG says how many there are */
+	/* client: end the sandbox when its commands have ended; the PONG says how many commands
+	 * run */
 	FRAME_QUIT = 17,
-	/* client: a signal for the stream's command, or for all processes that it started */
+	/* client: a signal for the stream's command, or for all processes that this command
+	 * started */
 	FRAME_SIGNAL = 18,
 	FRAME_STATE_GET = 19, /* client: asks for the bytes that an earlier client left */
-	FRAME_STATE_PUT = 20, /* client: keep these bytes; they replace the given version */
-	FRAME_STATE = 21,     /* guest: answer to STATE_GET and STATE_PUT, with the kept version */
+	/* client: keep these bytes; they replace the bytes of the given version */
+	FRAME_STATE_PUT = 20,
+	FRAME_STATE = 21, /* guest: answer to STATE_GET and STATE_PUT, with the kept version */
 	/* background commands, by number; see wire/background.h */
 	FRAME_LIST = 22, /* client: asks for all commands; a PONG ends the answer */
 	FRAME_LOOK = 23, /* client: asks for the state of a command and its output */
@@ -95,11 +99,12 @@ enum frame_type {
 enum frame_flag {
 	FRAME_FLAG_STDERR = 1 << 0, /* OUTPUT, LOG: from stderr, not stdout */
 	FRAME_FLAG_JOINED = 1 << 1, /* OUTPUT, LOG: stdout and stderr are one (a terminal, 2>&1) */
-	FRAME_FLAG_BUSY = 1 << 2,   /* ACTIVITY: commands are running */
-	/* do not use 1 << 3 and 1 << 4: clients older than version 0.1 give them a meaning in an ERROR that answers
-	 * EXEC */
+	/* ACTIVITY: commands are running. PRESENCE: a process of the payload exists */
+	FRAME_FLAG_BUSY = 1 << 2,
+	/* do not use 1 << 3 and 1 << 4: clients older than version 0.1 give these flags a meaning
+	 * in an ERROR that answers EXEC */
 	FRAME_FLAG_KEPT = 1 << 5,  /* OUTPUT: already in the log, because no client was attached */
-	FRAME_FLAG_SCOPE = 1 << 6, /* SIGNAL: to everything that the command started */
+	FRAME_FLAG_SCOPE = 1 << 6, /* SIGNAL: for all processes that the command started */
 	/* SIGNAL by number: when the command ends, pid 1 kills the processes that the command left behind */
 	FRAME_FLAG_WHOLE = 1 << 7,
 };
@@ -111,15 +116,16 @@ struct frame {
 	struct str body; /* borrowed from the input */
 };
 
-/* Cuts one frame off the front of IN. Returns 1 and *RET, 0 if more bytes are needed, or -EPROTO if the header can
- * never become valid. */
+/* Cuts one frame off the front of IN. Returns 1 and *RET, 0 if more bytes are needed, or -EPROTO if
+ * the header is not valid. */
 MUST_USE int frame_next(struct str *in, struct frame *ret);
 
-/* Adds the N bytes at P to IN, calls FN for every complete frame, and keeps the rest in IN. FN returns 0 to go on. If
- * FN returns anything except 0 and FRAME_PAUSE, frame_feed() returns the same value at once. It does not touch IN any
- * more, so FN may have freed IN. If FN returns FRAME_PAUSE, frame_feed() returns 0 and keeps the frames after the
- * current frame in IN. The next call goes on with these frames; its N may be 0. Returns 0, or -EPROTO if IN can never
- * become valid or grows too large. */
+/* Adds the N bytes at P to IN, calls FN for every complete frame, and keeps the rest in IN. FN
+ * returns 0 to go on. If FN returns anything except 0 and FRAME_PAUSE, frame_feed() returns the
+ * same value at once and does not touch IN any more, so FN may free IN. If FN returns FRAME_PAUSE,
+ * frame_feed() returns 0 and keeps the frames after the current frame in IN. The next call goes on
+ * with these frames; the N of that call may be 0. Returns 0, or -EPROTO if a header is not valid or
+ * IN grows too large. */
 #define FRAME_PAUSE 256
 typedef int frame_fn(void *arg, const struct frame *f);
 MUST_USE int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg);

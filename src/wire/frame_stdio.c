@@ -84,7 +84,7 @@ static int end_message(struct stdio_reader *r, struct str *ret)
 	return 1;
 }
 
-/* Takes a line while a message is being assembled. A line that is no chunk is then an error. */
+/* Takes a line while a message is being assembled. A line that is no chunk is an error. */
 static int take_chunk(struct stdio_reader *r, const struct json_value *v, struct str *ret)
 {
 	switch (kind_of(v)) {
@@ -127,7 +127,7 @@ static int take_line(struct stdio_reader *r, struct str line, struct str *ret)
 		return 0;
 	if (line.n > STDIO_MESSAGE_MAX_BYTES)
 		return -EPROTO;
-	/* do not parse a plain message here: the reader of the message does that */
+	/* do not parse a plain message here: the caller of stdio_next() parses it */
 	if (!r->assembling && !memmem(line.p, line.n, "\"chunk_", 7)) {
 		*ret = line;
 		return 1;
@@ -144,11 +144,11 @@ static int take_line(struct stdio_reader *r, struct str line, struct str *ret)
 		*ret = line;
 		return 1;
 	default:
-		return 0; /* a chunk outside of a message is ignored */
+		return 0; /* ignore a chunk without a chunk_start before it */
 	}
 }
 
-/* Keeps a line that has not ended. */
+/* Moves IN, which is part of a line, to the end of LINE. */
 static int keep(struct buf *line, struct str *in)
 {
 	if (in->n > line->max - line->n)
@@ -228,7 +228,8 @@ void stdio_put(struct buf *b, struct str message)
 		if (piece.n > STDIO_PIECE_MAX_BYTES)
 			piece.n = utf8_prefix(piece.p, STDIO_PIECE_MAX_BYTES, &bad);
 		if (piece.n == 0) {
-			b->failed = true; /* not UTF-8; our own writers never write this */
+			/* the message is not UTF-8; our own code never writes such a message */
+			b->failed = true;
 			return;
 		}
 		put_chunk(b, "chunk_data", &piece, "offset", at);

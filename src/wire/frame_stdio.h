@@ -1,6 +1,6 @@
 /*
- * Messages over a pair of pipes: one JSON text per line. The peer's reader fails on long lines, so a long message is
- * sent as a sequence of lines:
+ * Messages over a pair of pipes: one JSON text per line. The peer cannot read long lines, so a long
+ * message is sent as a sequence of lines:
  *
  *   {"type":"chunk_start","total_size":40012}
  *   {"type":"chunk_data","data":"<a piece of the text>","offset":0}
@@ -19,7 +19,8 @@
 #include "base/str.h"
 
 #define STDIO_MESSAGE_MAX_BYTES (16u << 20)
-#define STDIO_PIECE_MAX_BYTES 16384u /* bytes of a message in one line, before they are escaped */
+/* the most bytes of a message in one line, before they are escaped */
+#define STDIO_PIECE_MAX_BYTES 16384u
 #define STDIO_PIECES_MAX 4096u
 
 struct stdio_reader {

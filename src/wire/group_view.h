@@ -1,4 +1,5 @@
-/* The file systems that show a sandbox its own control groups, and where they are mounted. */
+/* The file systems that show a sandbox its own control groups, and the mount points of these file
+ * systems. */
 #pragma once
 
 enum group_view {

@@ -2,8 +2,8 @@
 
 #include <errno.h>
 
-/* These numbers are part of the protocol: never reuse one; add new tags at the end. After an upgrade, an older server
- * starts newer hands. */
+/* These numbers are part of the protocol: never reuse one; add new tags at the end. After an
+ * upgrade, a server that still runs has the older program and starts newer hands. */
 enum tag {
 	TAG_TASK = 1,
 	TAG_SPEC = 2,

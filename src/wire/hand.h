@@ -1,8 +1,9 @@
 /*
- * Requests of a server to its hands (the program cordon-hand), and the answers of the hands. They are the bodies of
- * FRAME_HAND_REQUEST and FRAME_HAND_ANSWER. A hand handles one request at a time, so an answer needs no number. If
- * HAND_CREATE or HAND_START succeeded, two descriptors come with the answer: the sandbox's leash and a connection to
- * its pid 1.
+ * Requests of a server to its hands (the program cordon-hand), and the answers of the hands.
+ * Requests are the bodies of FRAME_HAND_REQUEST, answers are the bodies of FRAME_HAND_ANSWER. A
+ * hand handles one request at a time, so an answer needs no number. If HAND_CREATE or HAND_START
+ * succeeded, two descriptors come with the answer: the sandbox's leash and a connection to its pid
+ * 1.
  *
  * Decoded strings are borrowed from the frame. Decoders return -EPROTO for bad bodies.
  */
@@ -10,9 +11,11 @@
 
 #include "wire/frame.h"
 
-#define HAND_PATHS_MAX 64u /* paths in each list of a request; a server's configuration has a few */
+/* the most paths in each list of a request; a server's configuration has a few */
+#define HAND_PATHS_MAX 64u
 #define HAND_FDS 2u
-#define HAND_MOUNT_JUDGED UINT32_MAX /* value of `mount` if the error is about `judged` */
+/* hand_answer.mount, if the error is about hand_request.judged */
+#define HAND_MOUNT_JUDGED UINT32_MAX
 
 enum hand_task {
 	HAND_CREATE = 1,    /* prepare and launch the sandbox of this spec */
@@ -41,7 +44,7 @@ struct hand_request {
 	uint64_t makeable;
 	bool literal; /* CREATE: no path of a mount may have a link in it */
 	bool erase;   /* MARKER: remove the file after reading it */
-	/* CREATE: a path that is not mounted but must obey the same rules; or NULL */
+	/* CREATE: a path that is not mounted but must obey the rules for mounts; or NULL */
 	const char *judged;
 };
 void hand_request_encode(struct buf *b, const struct hand_request *m);
@@ -51,13 +54,13 @@ struct hand_answer {
 	unsigned code;        /* enum err_code; 0 for success */
 	const char *text;     /* text of the error; never NULL */
 	const char *hint;     /* hint of the error, or NULL */
-	const char *warnings; /* lines about a sandbox that was started; never NULL */
+	const char *warnings; /* CREATE, START: lines of warnings about the sandbox; never NULL */
 	uint64_t
 		mount; /* CREATE: the mount of the spec that caused the error, counted from 1; or 0 */
 	/* CREATE, START: how soft limits are enforced, as in wire/leash.h. Empty if the limits are not soft; never
 	 * NULL */
 	const char *held;
-	/* SIZE: the result. MARKER: the size of the file in bytes */
+	/* SIZE: the two counts. MARKER: `bytes` is the size of the file */
 	uint64_t bytes, entries;
 	/* WORKSPACE: the canonical path. MARKER: the SHA-256 of the file in hex. Never NULL */
 	const char *found;

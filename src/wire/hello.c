@@ -47,7 +47,7 @@ static bool clean_name(const uint8_t *p, size_t n, char out[HELLO_NAME_BYTES])
 	for (size_t i = 0; i < n; i++) {
 		uint8_t c = p[i];
 
-		/* some servers strip trailing dots, others take them as part of the name */
+		/* some servers strip several trailing dots, others take them as part of the name */
 		if (c == '.' && (i == 0 || i == n - 1 || p[i - 1] == '.'))
 			return false;
 		if (c >= 'A' && c <= 'Z')
@@ -64,7 +64,7 @@ static bool clean_name(const uint8_t *p, size_t n, char out[HELLO_NAME_BYTES])
 /* --- TLS ------------------------------------------------------------------------------------- */
 
 enum {
-	RECORD_FIRST = 20, /* types: change of cipher, alert, handshake, data, heartbeat */
+	RECORD_FIRST = 20, /* types 20 to 24: change of cipher, alert, handshake, data, heartbeat */
 	RECORD_HANDSHAKE = 22,
 	RECORD_LAST = 24,
 	CLIENT_HELLO = 1,
@@ -102,7 +102,7 @@ static enum hello_kind read_extensions(struct cursor exts, struct hello *h)
 		if (type != EXT_SERVER_NAME)
 			continue;
 		if (kind != HELLO_BARE)
-			return HELLO_BAD; /* two names */
+			return HELLO_BAD; /* there are two names */
 		kind = read_server_name(ext, h->name);
 		if (kind == HELLO_BAD)
 			return kind;
@@ -143,7 +143,8 @@ enum hello_kind hello_look_ahead(const uint8_t *p, size_t n)
 	return n > 1 ? HELLO_BAD : HELLO_MORE;
 }
 
-/* Strips the record layer. A hello may span several records, and nothing may follow it in the last record. */
+/* Reads the hello that the TLS records hold. The hello may span several records, and nothing may
+ * follow the hello in its last record. */
 static enum hello_kind read_records(const uint8_t *p, size_t n, struct hello *h)
 {
 	uint8_t body[HELLO_MAX_BYTES];
@@ -164,7 +165,7 @@ static enum hello_kind read_records(const uint8_t *p, size_t n, struct hello *h)
 		len = take_int(&c, 2);
 		if (len == 0 || len > RECORD_MAX || len > sizeof(body) - used)
 			return HELLO_BAD;
-		/* if the record is no hello, do not wait for the rest of it */
+		/* if the record is no hello, do not wait for the rest of the record */
 		if (used == 0 && c.n > 0 && c.p[0] != CLIENT_HELLO)
 			return HELLO_BAD;
 		if (used > 0 || c.n > 0)
@@ -235,8 +236,9 @@ static enum hello_kind read_dtls(struct cursor c, struct hello *h)
 	return kind;
 }
 
-/* Returns true for a packet that opens a QUIC connection; only such packets carry a version. The list has the
- * versions that servers on the internet speak, also drafts and predecessors. */
+/* Returns true for a packet that opens a QUIC connection; only such packets carry a version. The
+ * code below lists the versions that servers on the internet speak, also drafts and
+ * predecessors. */
 static bool is_quic(const uint8_t *p, size_t n)
 {
 	uint32_t version;
@@ -245,9 +247,9 @@ static bool is_quic(const uint8_t *p, size_t n)
 		return false;
 	version = (uint32_t)p[1] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 8 | p[4];
 	return version == 1 || version == 0x6b3343cf ||
-	       version >> 8 == 0xff0000 ||                     /* versions 1 and 2, drafts */
-	       version >> 24 == 'Q' || version >> 24 == 'T' || /* Google's versions */
-	       version >> 8 == 0xfaceb0 || version >> 8 == 0x709a50 || /* mvfst, drafts of 2 */
+	       version >> 8 == 0xff0000 ||                             /* 1, 2, and drafts of 1 */
+	       version >> 24 == 'Q' || version >> 24 == 'T' ||         /* Google's versions */
+	       version >> 8 == 0xfaceb0 || version >> 8 == 0x709a50 || /* mvfst; drafts of 2 */
 	       (version & 0x0f0f0f0f) ==
 		       0x0a0a0a0a; /* a number that makes the server list its versions */
 }
@@ -287,8 +289,8 @@ static bool is_token(uint8_t c)
 	       (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-/* Cuts C at the first byte that equals the parameter AT. *RET gets the part before that byte. Returns false if there
- * is no such byte. */
+/* Cuts C at the first byte that is AT. *RET gets the part before this byte, and C keeps the part
+ * after it. Returns false if C has no such byte. */
 static bool cut(struct cursor *c, uint8_t at, struct cursor *ret)
 {
 	const uint8_t *end = memchr(c->p, at, c->n);
@@ -309,7 +311,8 @@ static struct cursor trim(struct cursor c)
 	return c;
 }
 
-/* Reads HOST[:PORT]. Refuses anything else: in "good:x@evil", "good" is the name of a user. */
+/* Reads HOST[:PORT]. Refuses anything else, because the name need not come first: in "good:x@evil",
+ * "good" is a user and "evil" is the host. */
 static bool authority(struct cursor c, char name[HELLO_NAME_BYTES])
 {
 	const uint8_t *colon = c.n ? memchr(c.p, ':', c.n) : NULL;
@@ -331,12 +334,13 @@ static bool is_clean_line(struct cursor c)
 }
 
 struct request {
-	bool is_old; /* HTTP/1.0: servers disagree on where a chunked body ends */
+	bool is_old; /* HTTP/1.0, in which servers disagree on where a chunked body ends */
 	bool has_host, has_length, has_coding, has_target;
 	char target[HELLO_NAME_BYTES]; /* the name in "GET http://name/" */
 };
 
-/* Returns true for a line that a server could take for HTTP, in any spelling. */
+/* Returns true for a line with "http/" in upper or lower case. Without it, no server takes the line
+ * for HTTP/1. */
 static bool speaks_of_http(struct cursor line)
 {
 	const size_t n = 5;
@@ -347,14 +351,14 @@ static bool speaks_of_http(struct cursor line)
 	return false;
 }
 
-/* Reads METHOD TARGET HTTP/1.x. If the target is a whole URL, a server uses the name in the URL instead of Host, so
- * both names must agree. */
+/* Reads METHOD TARGET HTTP/1.x. If the target is a whole URL, a server uses the name in the URL
+ * instead of the name in Host, so the two names must agree. */
 static enum hello_kind read_first_line(struct cursor line, struct request *r)
 {
 	struct cursor method, target, rest = line;
 
 	if (!speaks_of_http(line))
-		return HELLO_OPAQUE; /* also for HTTP/0.9, which shows no name */
+		return HELLO_OPAQUE; /* HTTP/0.9 comes here, too: it has no Host */
 	if (!is_clean_line(line) || !cut(&rest, ' ', &method) || !cut(&rest, ' ', &target) ||
 	    method.n == 0 || target.n == 0 || same_word(method, "connect") ||
 	    (!same_word(rest, "http/1.1") && !same_word(rest, "http/1.0")))
@@ -404,7 +408,7 @@ static bool read_line(struct cursor line, struct request *r, struct hello *h)
 		return false;
 	for (size_t i = 0; i < name.n; i++)
 		if (!is_token(name.p[i]))
-			return false; /* also for a folded line, which begins with a space */
+			return false; /* a folded line fails here, too: it begins with a space */
 	value = trim(value);
 	if (same_word(name, "host")) {
 		if (r->has_host || !authority(value, h->name))
@@ -451,8 +455,9 @@ static enum hello_kind read_request(const uint8_t *p, size_t n, struct hello *h)
 	return HELLO_MORE;
 }
 
-/* Returns HELLO_OPAQUE for bytes that cannot become "METHOD ". A word of METHOD_MAX_BYTES or more is bad, not
- * opaque, because some servers take long methods. */
+/* Returns HELLO_HTTP if the bytes begin with "METHOD ", HELLO_MORE if more bytes are needed, and
+ * otherwise HELLO_OPAQUE. But a method of METHOD_MAX_BYTES or more is HELLO_BAD, because some
+ * servers take long methods. */
 static enum hello_kind look_at_method(const uint8_t *p, size_t n)
 {
 	size_t i = 0;

@@ -1,7 +1,7 @@
 /*
- * Reads the name of the server that a client asks for in the first bytes of a connection. The name is in a TLS or
- * DTLS ClientHello, or in the Host header of an HTTP/1 request. Bytes that do not parse, or that two servers could
- * read in two ways, are reported as bad.
+ * Reads which server a client asks for in the first bytes of a connection. The server's name is in
+ * a TLS or DTLS ClientHello, or in the Host header of an HTTP/1 request. Bytes that do not parse,
+ * or that two servers could read in two ways, are reported as bad.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ enum hello_kind {
 
 struct hello {
 	enum hello_kind kind;
-	size_t n; /* length of the hello; for HELLO_MORE the least number of bytes that are needed */
+	size_t n; /* length of the hello; for HELLO_MORE how many bytes are needed at least */
 	char name
 		[HELLO_NAME_BYTES]; /* TLS, HTTP: lower case without trailing dot; Host may be an address */
 	/* TLS: the client may send data before the server has answered */
@@ -38,9 +38,10 @@ struct hello {
 
 /* Returns true if FIRST can begin a TLS record. */
 bool hello_is_tls(uint8_t first);
-/* Looks at the first bytes of a connection. Returns HELLO_BAD if they are a TLS record that no honest client sends
- * first: some servers skip such a record and read the hello after it. Returns HELLO_MORE if one more byte is needed
- * to decide, otherwise HELLO_OPAQUE. */
+/* Looks at the first bytes of a connection. Returns HELLO_BAD if they begin a TLS record that is no
+ * handshake. No honest client sends such a record first, but some servers skip it and read the
+ * hello after it. Returns HELLO_MORE if one more byte is needed to decide, otherwise
+ * HELLO_OPAQUE. */
 enum hello_kind hello_look_ahead(const uint8_t *p, size_t n);
 void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret);
 /* Reads the head of a request, with the empty line that ends it. */

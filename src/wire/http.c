@@ -115,7 +115,9 @@ static int read_header(struct str line, struct http_headers *h)
 	struct str value = line, name = str_cut(&value, ':');
 
 	if (!value.p || !all_token(name))
-		return -400; /* also for a line that begins with a blank, which would continue the last line */
+		/* a line that begins with a blank fails here, too: it would continue the line
+		 * before */
+		return -400;
 	if (h->n == HTTP_HEADERS_MAX)
 		return -431;
 	h->item[h->n++] = (struct http_header){ name, trim(value) };
@@ -202,7 +204,7 @@ static int check_framing(struct http_request *r, uint64_t body_max)
 	n = read_length(h, body_max, &r->body_bytes);
 	if (n < 0)
 		return n;
-	/* a length together with a transfer coding may hide a second request */
+	/* a request with a length and a transfer coding may hide a second request */
 	if (http_header_one(h, "transfer-encoding", &coding) != 0)
 		return n == 1 ? -400 : -501;
 	return 0;

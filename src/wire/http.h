@@ -2,10 +2,10 @@
  * The heads of HTTP/1.1 requests and responses. This code reads the head of a request or of a response from a buffer,
  * and writes heads into a buffer. It uses no descriptors and no clock, and does not trust its input.
  *
- * Reading is strict, because it is dangerous if two programs read the same head differently. Lines end
- * in CR LF, no line continues the line before it, no space is in front of a colon, and Host and
- * Content-Length may not occur twice. The body of a request must have a Content-Length, which the
- * caller limits; a transfer coding is refused.
+ * This code reads strictly, because it is dangerous if two programs read the same head differently.
+ * Lines end in CR LF, no line continues the line before it, no space is in front of a colon, and
+ * Host and Content-Length may not occur twice. The body of a request must have a Content-Length,
+ * which the caller limits; a transfer coding is refused.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 #include "base/str.h"
 
 #define HTTP_HEAD_MAX_BYTES (16u << 10) /* a browser with its cookies sends less than 8 KiB */
-#define HTTP_HEADERS_MAX 100u           /* browsers send about twenty */
+#define HTTP_HEADERS_MAX 100u           /* browsers send about 20 headers */
 
 struct http_header {
 	struct str name, value; /* the value without blanks around it */
@@ -46,24 +46,26 @@ struct http_response {
 	unsigned minor;
 	struct str reason;
 	struct http_headers headers;
-	bool has_length; /* false if the body ends with the connection, or has a transfer coding */
+	/* false if the body has a transfer coding, or ends when the connection closes */
+	bool has_length;
 	uint64_t body_bytes;
 };
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* Cuts a head off the front of IN, which grows from call to call and always begins with the first byte of the head.
- * *SEEN counts the bytes that were looked at already. The caller sets it to 0 before the first call. Returns 1 and
- * *RET, or 0 if more bytes are needed. For a bad head, returns an HTTP status with a minus sign. The caller sends
- * this status and closes the connection: 400, 413 (a body of more than BODY_MAX bytes), 431 (the head is too large),
- * 501 (a transfer coding), 505. */
+/* Cuts a head off the front of IN, which grows from call to call and always begins with the first
+ * byte of the head. *SEEN counts the bytes that earlier calls have looked at. The caller sets *SEEN
+ * to 0 before the first call. Returns 1 and *RET, or 0 if more bytes are needed. For a bad head,
+ * returns an HTTP status with a minus sign. The caller sends this status and closes the connection:
+ * 400, 413 (a body of more than BODY_MAX bytes), 431 (the head is too large), 501 (a transfer
+ * coding), 505 (another version of HTTP). */
 MUST_USE int http_request_next(struct str *in, size_t *seen, uint64_t body_max,
 			       struct http_request *ret);
 /* Works like http_request_next(), but for a response. Returns 1, 0, or -EPROTO for a bad head. */
 MUST_USE int http_response_next(struct str *in, size_t *seen, struct http_response *ret);
 
-/* Finds the only header called NAME, in upper or lower case. Returns 1 and *RET, 0 if there is none,
- * or -EPROTO if there are several. */
+/* Finds the only header called NAME. Ignores upper and lower case. Returns 1 and *RET, 0 if there
+ * is none, or -EPROTO if there are several. */
 MUST_USE int http_header_one(const struct http_headers *h, const char *name, struct str *ret);
 /* Returns true if the list of a header called NAME has the element WORD. Ignores upper and lower
  * case. */
@@ -83,8 +85,8 @@ bool http_path_next(struct str *path, struct str *ret);
 /* Decodes escapes such as "%41". Returns 0, or -EINVAL for a '%' without two digits and for bytes
  * that are not UTF-8. The result may hold any character, even '/' and NUL. */
 MUST_USE int http_unescape(struct str s, struct buf *out);
-/* Splits "name:80", "[::1]:80" or "name". *RET_PORT is 0 if there is no port, and the name comes
- * without brackets. Returns 0 or -EINVAL. */
+/* Splits "name:80", "[::1]:80" or "name". *RET_PORT is 0 if there is no port. *RET_NAME has no
+ * brackets. Returns 0 or -EINVAL. */
 MUST_USE int http_host_split(struct str host, struct str *ret_name, uint16_t *ret_port);
 /* Compares ASCII and ignores upper and lower case. */
 bool http_same_word(struct str a, const char *b);
@@ -99,6 +101,7 @@ void http_put_header(struct buf *b, const char *name, struct str value);
 void http_put_end(struct buf *b);
 /* Percent-encodes all characters of a path segment except letters, digits and "-._~". */
 void http_escape(struct buf *b, struct str segment);
-/* Writes a whole response with its body. CLOSE tells the client that the connection ends after it. */
+/* Writes a whole response with its body. With CLOSE, the response tells the client that the
+ * connection ends. */
 void http_put_response(struct buf *b, unsigned status, const char *content_type, struct str body,
 		       bool close);

@@ -2,20 +2,20 @@
  * The leash: a socket between a supervisor and the command that started it.
  *
  * The supervisor inherits the leash. If the command wants to send its first request before the
- * start is over, the supervisor also inherits the other end of the command's connection, and passes
- * that end to pid 1. The command first sends LEASH_RECORD with the descriptors of the record. Later
- * it sends other words. Each word is one byte (enum leash_word). The supervisor answers OK or ERROR
- * when the start is over, and again after LEASH_SETTLED and after each LEASH_LIMITS. There is no
- * answer to LEASH_LOG. When the leash closes, the supervisor ends the sandbox if it is ephemeral,
- * or if LEASH_SETTLED has not come.
+ * start is over, it makes a connection: it keeps one end, and the supervisor inherits the other end
+ * and passes it to pid 1. The command first sends LEASH_RECORD with the descriptors of the record,
+ * and later other words. Each word is one byte (enum leash_word). The supervisor answers OK or
+ * ERROR when the start is over, and again after LEASH_SETTLED and after each LEASH_LIMITS. There is
+ * no answer to LEASH_LOG. When the leash closes, the supervisor ends the sandbox if the sandbox is
+ * ephemeral, or if LEASH_SETTLED has not come.
  *
  * The body of the first OK is lines of warnings. If the limits of the sandbox are soft, a NUL and four lines
  * follow: how memory, CPU time, the number of processes and the size of the layer are enforced, in the words of
  * `cordon inspect`.
  *
  * If cordon is upgraded while a command runs, the older command may start the newer supervisor. So
- * the meaning of a word never changes. The supervisor accepts any byte with the record, because
- * older commands do not send LEASH_RECORD there.
+ * the meaning of a word never changes. The supervisor accepts any byte with the descriptors of the
+ * record, because older commands send another byte than LEASH_RECORD.
  */
 #pragma once
 

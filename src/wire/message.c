@@ -79,7 +79,7 @@ enum tag {
 	TAG_ROTATED = 93,
 	TAG_GROUP_VIEWS = 94,
 	TAG_GROUP_JOINS = 95,
-	/* 100 to 102 are in STARTED, see wire/background.c */
+	/* STARTED uses the tags 100 to 102, see wire/background.c */
 };
 
 /* Adds S to a NULL-terminated array of borrowed strings. */
@@ -555,7 +555,8 @@ void started_encode(struct buf *b, uint64_t id)
 	field_put_u64(b, TAG_ID, id);
 }
 
-/* Where a struct holds the number of a tag. If the tag is absent, decoding does not change the number. */
+/* Says where a struct holds the number of a tag. If the tag is absent, decoding leaves that number
+ * as it was. */
 struct number_field {
 	uint8_t tag;
 	size_t offset;
@@ -612,7 +613,7 @@ void usage_encode(struct buf *b, const struct usage_message *m)
 
 int usage_decode(struct str body, struct usage_message *ret)
 {
-	memset(ret, 0xff, sizeof(*ret)); /* USAGE_UNKNOWN everywhere */
+	memset(ret, 0xff, sizeof(*ret)); /* sets all numbers to USAGE_UNKNOWN */
 	return numbers_decode(body, usage_fields, ARRAY_SIZE(usage_fields), ret);
 }
 

@@ -1,8 +1,9 @@
 /*
  * The bodies of control frames as structs.
  *
- * Decoded strings are borrowed from the frame. Decoders limit the length of every list. They return -EPROTO for
- * strings with NUL inside and numbers out of range. They do not check what a field means: their callers do.
+ * Decoded strings are borrowed from the frame. Decoders limit the length of every list. They return
+ * -EPROTO for strings with NUL inside and numbers out of range. Decoders do not check what a field
+ * means: their callers do.
  */
 #pragma once
 
@@ -17,8 +18,8 @@ MUST_USE int hello_decode(struct str body, struct hello *ret);
 /* Returns the version that both sides speak, or 0. */
 uint32_t hello_agree(const struct hello *peer);
 
-#define EXEC_STRINGS_MAX \
-	1000000u /* arguments and variables; the kernel's limit on bytes is reached first */
+/* the most arguments and variables; a command reaches the kernel's limit on bytes first */
+#define EXEC_STRINGS_MAX 1000000u
 #define EXEC_RLIMITS_MAX 32u
 
 enum exec_flag {
@@ -39,15 +40,16 @@ enum exec_flag {
 	EXEC_PATIENT = 1 << 6,
 	/* pid 1 kills the processes that the command left behind before it sends EXIT (protocol 2) */
 	EXEC_WHOLE = 1 << 7,
-	/* pid 1 keeps the command's input, output and status for later clients (protocol 2). No client stays with the
-	 * command, and EXEC has no descriptors. STARTED has the command's number. See wire/background.h */
+	/* pid 1 keeps the command's input, output and status for later clients (protocol 2). No
+	 * client stays with the command, and no descriptors come with EXEC. STARTED has the
+	 * command's number. See wire/background.h */
 	EXEC_BACKGROUND = 1 << 8,
 	/* the command's own process may send a report before it ends (protocol 2); see FRAME_REPORT */
 	EXEC_REPORTS = 1 << 9,
 	/* the command gets no input: its stdin is /dev/null and not a pipe. Programs such as
 	 * ripgrep read stdin instead of the current directory if stdin is a pipe. An older pid 1
-	 * does not know this flag and gives the command a pipe. That pipe is the client's and is at
-	 * its end. A background command gets a pipe that stays open */
+	 * does not know this flag and gives the command a pipe: the client's pipe, which is at its
+	 * end, or for a background command a pipe that stays open */
 	EXEC_NO_INPUT = 1 << 10,
 };
 
@@ -77,7 +79,8 @@ void exec_encode(struct buf *b, const struct exec_message *m);
 MUST_USE int exec_decode(struct str body, struct exec_message *ret); /* -EPROTO, -E2BIG */
 void exec_message_done(struct exec_message *m);
 
-/* Why a command did not start. Users, and programs that call cordon, see the texts. */
+/* Why a command did not start. Each reason has a text, which users and programs that call cordon
+ * see. */
 enum exec_failure {
 	EXEC_OK,
 	EXEC_NOT_FOUND,
@@ -130,8 +133,8 @@ enum boot_switch {
 	SWITCH_FILTERS = 1 << 1,   /* commands may install system call filters of their own */
 	SWITCH_WATCHED = 1 << 2,   /* only the supervisor bounds the size of the writable layer */
 	SWITCH_HUGEPAGES = 1 << 3, /* the machine has huge pages that a program could take */
-	SWITCH_WRITABLE =
-		1 << 4, /* a host directory is writable inside, so the sandbox needs a deputy */
+	/* a host directory is writable inside, so the sandbox needs a deputy (guest/deputy.h) */
+	SWITCH_WRITABLE = 1 << 4,
 };
 
 #define BOOT_DEVICES_MAX 32 /* disks that belong to the sandbox; see own_device */
@@ -145,7 +148,7 @@ struct boot_message {
 	bool report_activity;
 	bool lent_shell; /* /.msb/bin, with the fallback shell, comes last on PATH */
 	const char *inner_uid_map, *inner_gid_map; /* the payload's id maps, as text */
-	bool single_id;    /* there is one id only, so groups cannot be set */
+	bool single_id;    /* the payload has one id only, so groups cannot be set */
 	uint32_t id_shift; /* outer id minus inner id, before a rotation */
 	/* files of shared directories belong to this user inside; root if both ids are 0 */
 	uint32_t owner_uid, owner_gid;
@@ -161,7 +164,8 @@ struct boot_message {
 	/* how many files `tasks` follow last; pid 1 joins the groups of these files */
 	uint32_t n_group_joins;
 	uint64_t nofile_soft, nofile_hard; /* RLIMIT_NOFILE for commands */
-	/* limits for every command; limits in EXEC override these; one element is room for a limit that pid 1 adds */
+	/* limits for every command, unless EXEC has others; one more element is room for a limit
+	 * that pid 1 adds */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX + 1];
 	size_t n_rlimits;
 	uint64_t data_limit;  /* RLIMIT_DATA for commands, or 0 */
@@ -182,8 +186,8 @@ void boot_message_done(struct boot_message *m);
 void started_encode(struct buf *b, uint64_t id);
 MUST_USE int started_decode(struct str body, uint64_t *ret_id);
 
-/* STATE_PUT and STATE carry bytes that a client leaves with pid 1 for the next client. Pid 1 does not interpret them.
- * The version grows with every PUT; before the first PUT it is 0. */
+/* STATE_PUT and STATE carry bytes that a client leaves with pid 1 for the next client. Pid 1 does
+ * not interpret these bytes. Their version is 0 before the first PUT and grows with every PUT. */
 #define STATE_MAX_BYTES (4u << 20)
 struct state_message {
 	uint64_t version; /* PUT: the version that the blob replaces */
@@ -228,7 +232,7 @@ enum update_what {
 	UPDATE_CPUS = 1 << 0,
 	UPDATE_MEMORY = 1 << 1,
 	UPDATE_COMMANDS = 1 << 2,
-	UPDATE_NETWORK = 1 << 3, /* the policy; ports and the interface stay */
+	UPDATE_NETWORK = 1 << 3, /* apply the policy; the ports and the interface do not change */
 	UPDATE_PIDS = 1 << 4,
 	UPDATE_ALL = (1 << 5) - 1
 };
@@ -246,8 +250,8 @@ MUST_USE int signal_decode(struct str body, struct signal_message *ret);
 struct attach_message {
 	uint64_t id;
 	bool has_offset;
-	/* The first byte of output that the client wants. Without HAS_OFFSET the client gets the output that no
-	 * client got yet. */
+	/* The first byte of output that the client wants. Without HAS_OFFSET the client gets the
+	 * output that no client has got yet. */
 	uint64_t offset;
 };
 void attach_encode(struct buf *b, const struct attach_message *m);

@@ -27,7 +27,8 @@ struct refusals *refusals_map(int fd, bool writable)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Returns the place of the refusal WHAT, or else the place of the oldest refusal. */
+/* Returns the place of the refusal WHAT. If it is not in the list, returns the place of the oldest
+ * refusal, which the caller overwrites. */
 static struct refusal *place_of(struct refusals *r, const char *what)
 {
 	struct refusal *oldest = &r->item[0];
@@ -57,7 +58,7 @@ void refusals_add(struct refusals *r, const char *what, const char *rule)
 	set_text(i->what, what, sizeof(i->what));
 	set_text(i->rule, strlen(rule) < sizeof(i->rule) ? rule : "", sizeof(i->rule));
 	i->last = r->count + 1;
-	/* store the count last: a reader who sees it then also sees the texts */
+	/* store the count last: when pid 1 sees the new count, it also sees the new texts */
 	__atomic_store_n(&r->count, r->count + 1, __ATOMIC_RELEASE);
 }
 
@@ -66,7 +67,7 @@ uint32_t refusals_count(const struct refusals *r)
 	return __atomic_load_n(&r->count, __ATOMIC_ACQUIRE);
 }
 
-/* Copies FROM, a text that the other side may be changing. */
+/* Copies FROM, a text that the gateway may be changing during the copy. */
 static void copy_text(char *to, const char *from, size_t size)
 {
 	memcpy(to, from, size - 1);

@@ -2,10 +2,10 @@
  * A list of the connections that a sandbox's gateway refused. The list is in shared memory that the gateway writes
  * and pid 1 reads.
  *
- * The gateway adds a refusal before the sandbox gets the answer. So when a command ends, pid 1 finds every refusal
- * that the command can have seen. If a command meets no refusal, neither the gateway nor pid 1 makes a system call
- * for it. Each side treats the memory as written by an attacker: texts are copied with their bounds, and numbers are
- * only compared.
+ * The gateway adds a refusal before the sandbox gets the answer. So when a command ends, pid 1
+ * finds every refusal that the command can have seen. If no connection of a command is refused,
+ * neither the gateway nor pid 1 makes a system call for this list. Each side treats the memory as
+ * written by an attacker: texts are copied with their bounds, and numbers are only compared.
  */
 #pragma once
 
@@ -17,12 +17,15 @@
 
 /* the list holds this many different refusals; older ones are forgotten */
 #define REFUSALS_KEPT 8u
-#define REFUSALS_SHOWN 3u      /* a message to a person shows at most this many */
-#define REFUSAL_WHAT_BYTES 96u /* "[…]:65535" with an IPv6 address, and all but the longest names */
-#define REFUSAL_RULE_BYTES 144u /* a rule about such a name, with protocol and port */
+#define REFUSALS_SHOWN 3u /* a message to a person shows at most this many refusals */
+/* room for an IPv6 address as "[…]:65535", and for all but the longest names */
+#define REFUSAL_WHAT_BYTES 96u
+/* room for a rule about such an address or name, with protocol and port */
+#define REFUSAL_RULE_BYTES 144u
 
 struct refusal {
-	uint32_t last;                 /* the number of its latest occurrence */
+	/* the value of `count` when this connection was refused last */
+	uint32_t last;
 	char what[REFUSAL_WHAT_BYTES]; /* "10.0.0.5:5432", or a name */
 	/* the value of --net-rule that would allow the connection, or "" */
 	char rule[REFUSAL_RULE_BYTES];
@@ -33,14 +36,15 @@ struct refusals {
 	struct refusal item[REFUSALS_KEPT];
 };
 
-/* What one command met. */
+/* The refusals of connections while one command ran. */
 struct refused {
 	uint32_t n;     /* refusals while the command ran */
 	unsigned shown; /* elements of item */
 	struct refusal item[REFUSALS_SHOWN];
 };
 
-/* Makes shared memory for such a list, with a size that cannot change. Returns its descriptor or -errno. */
+/* Makes shared memory for a list of refusals, with a size that cannot change. Returns the memory's
+ * descriptor or -errno. */
 MUST_USE int refusals_new(void);
 /* Maps the memory behind FD. Returns NULL on failure. */
 struct refusals *refusals_map(int fd, bool writable);

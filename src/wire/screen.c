@@ -11,7 +11,7 @@
 #define CAN 0x18
 #define SUB 0x1a
 #define SO 0x0e
-/* Only some terminals read more numbers than this in one sequence. */
+/* Every terminal reads this many numbers in one sequence. Only some read more. */
 #define COMMON_NUMBERS_MAX 16u
 
 enum state {
@@ -26,8 +26,9 @@ enum state {
 /* The modes of "ESC [ ? NUMBER h" and "… l". */
 static const struct mode {
 	uint16_t number;
-	bool on;        /* by default */
-	bool transient; /* reset when a client leaves, but not set again for the next client */
+	bool on; /* terminals have the mode on by default */
+	/* screen_leave() resets the mode, but screen_enter() does not set it again */
+	bool transient;
 } modes[] = {
 	// clang-format off
 	{ 1049, false, false }, /* alternate screen; must be the first */
@@ -61,7 +62,8 @@ static const struct mode {
 #define ALTERNATE 1u
 static_assert(ARRAY_SIZE(modes) < 32, "a mode has no bit");
 
-/* The other things that screen_leave() takes back. Their bits in `undo` follow those of the modes. */
+/* The changes besides modes that screen_leave() takes back. Their bits in `undo` follow the bits of
+ * the modes. */
 enum extra {
 	KEYPAD,
 	INSERT,
@@ -100,11 +102,12 @@ static const char *const extras[EXTRAS] = {
 	[CODING] = "\033%G",                 /* text is not UTF-8 */
 	[LETTERS] = "\033)B\017",            /* line drawing instead of letters */
 	[STATUS_LINE] = "\033[0$}",          /* text goes to the status line */
-	[LOCATOR] = "\033[0'z",              /* the mouse, in the form of DEC's terminals */
+	[LOCATOR] = "\033[0'z",              /* mouse events in the form of DEC's terminals */
 	[FUNCTION_KEYS] = "\033P0;1|\033\\", /* function keys type a text of the program */
-	[LINK] = "\033]8;;\033\\",           /* text leads to an address */
-	[COLOUR] = "",                       /* what screen_leave() always adds suffices */
-	[OLD_TERMINAL] = "",                 /* a VT52; screen_leave() begins with the undo */
+	[LINK] = "\033]8;;\033\\",           /* text is a link to an address */
+	[COLOUR] = "",                       /* screen_leave() resets the colour in any case */
+	/* the terminal acts as a VT52; screen_leave() begins with the undo of this */
+	[OLD_TERMINAL] = "",
 };
 #define EXTRA_BIT(x) (UINT64_C(1) << (32 + (x)))
 static_assert(EXTRAS <= 32, "an extra has no bit");
@@ -138,7 +141,8 @@ static unsigned number(const struct screen *s, unsigned i, unsigned otherwise)
 
 static void set_mode(struct screen *s, unsigned wanted, bool on)
 {
-	bool old_name = wanted == 47 || wanted == 1047; /* some terminals do not know these */
+	/* some terminals do not know these two modes */
+	bool old_name = wanted == 47 || wanted == 1047;
 
 	if (old_name)
 		wanted = modes[0].number;
@@ -175,7 +179,7 @@ static void set_ansi_mode(struct screen *s, unsigned wanted, bool on)
 	}
 }
 
-/* Some terminals may obey this sequence, so its modes must be taken back. */
+/* Some terminals may obey the current sequence, so screen_leave() must take its modes back. */
 static void suspect_modes(struct screen *s)
 {
 	uint32_t known = s->modes;
@@ -219,7 +223,8 @@ static void reset(struct screen *s)
 	*s = fresh;
 }
 
-/* The soft reset keeps the screen, the mouse and what the keyboard sends. Not every terminal knows it. */
+/* The soft reset keeps the screen, the mouse and what the keyboard sends. Not every terminal knows
+ * this reset. */
 static void reset_softly(struct screen *s)
 {
 	s->odd = true;
@@ -258,7 +263,7 @@ static enum screen_event keyboard(struct screen *s)
 		if (!*pushes)
 			*pushes = 1;
 		return SCREEN_MODE;
-	case 0: /* back to the cursor that was saved */
+	case 0: /* the terminal goes back to the cursor that was saved */
 		return SCREEN_DRAW;
 	default:
 		return SCREEN_OTHER;
@@ -307,7 +312,7 @@ static enum screen_event end_private(struct screen *s, unsigned char c)
 		return keyboard(s);
 	if (s->prefix == '?' && (c == 'h' || c == 'l'))
 		return set_modes(s, c == 'h');
-	if (s->prefix == '?' && c == 'r') { /* modes that were saved come back */
+	if (s->prefix == '?' && c == 'r') { /* the terminal restores the modes that it saved */
 		suspect_modes(s);
 		return SCREEN_MODE;
 	}
@@ -368,7 +373,7 @@ static enum screen_event begin_string(struct screen *s, unsigned char kind)
 /* Called at the byte after ESC. */
 static enum screen_event after_escape(struct screen *s, unsigned char c)
 {
-	if (c < 0x20 || c >= 0x7f) { /* as in in_control() */
+	if (c < 0x20 || c >= 0x7f) { /* terminals differ about such a byte; see in_control() */
 		s->odd = true;
 		s->state = ESCAPE;
 		return SCREEN_WITHIN;
@@ -386,7 +391,7 @@ static enum screen_event after_escape(struct screen *s, unsigned char c)
 	case '\\':
 		s->doubt = false;
 		return SCREEN_OTHER;
-	case 'k': /* some terminals take a title that ends like the text of OSC */
+	case 'k': /* in some terminals a title begins here, which ends as the text of OSC does */
 		s->doubt = true;
 		return SCREEN_OTHER;
 	case '=':
@@ -463,7 +468,7 @@ static enum screen_event end_odd_control(struct screen *s, unsigned char c)
 	if (c == 'h' || c == 'l' || c == 'r')
 		suspect_modes(s);
 	else
-		end_control(s, c); /* marks what must be taken back */
+		end_control(s, c); /* only to mark what screen_leave() must take back */
 	return SCREEN_OTHER;
 }
 
@@ -499,7 +504,7 @@ static enum screen_event in_control(struct screen *s, unsigned char c)
 	return SCREEN_WITHIN;
 }
 
-/* Looks at the first bytes of a text for what stays when the text has ended. */
+/* Reads the first bytes of a text, and marks a change that lasts after the end of the text. */
 static void in_string_head(struct screen *s, unsigned char c)
 {
 	if (c >= '0' && c <= '9')
@@ -511,7 +516,7 @@ static void in_string_head(struct screen *s, unsigned char c)
 			mark(s, EXTRA_BIT(LINK), true);
 		if (s->prefix == 'P' && c == '|')
 			mark(s, EXTRA_BIT(FUNCTION_KEYS), true);
-		s->prefix = s->prefix == ']' ? ' ' : 0; /* not in the head any more */
+		s->prefix = s->prefix == ']' ? ' ' : 0; /* the head is over */
 	}
 }
 
@@ -560,7 +565,7 @@ static enum screen_event take(struct screen *s, unsigned char c)
 	return SCREEN_OTHER;
 }
 
-/* Takes a control character of 8 bits. Some terminals obey it, in UTF-8 or as one byte. */
+/* Takes a control character of 8 bits. Some terminals obey it as one byte, some as UTF-8. */
 static enum screen_event take_wide(struct screen *s, unsigned char c)
 {
 	if (s->state == CONTROL)
@@ -641,7 +646,7 @@ bool screen_feed(struct screen *s, const char *p, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)p[i];
 
-		/* most bytes are text of 7 bits */
+		/* skip text of 7 bits: most bytes are such text, and it changes nothing */
 		if (s->state != GROUND || s->homed || c >= 0x80 || c == ESC || c == SO || s->follow)
 			screen_take(s, c);
 	}
@@ -697,12 +702,13 @@ void screen_leave(const struct screen *s, struct buf *out)
 {
 	if (!(s->undo || s->pushes[0] || s->pushes[1] || is_open(s)))
 		return;
-	if (s->undo & EXTRA_BIT(OLD_TERMINAL)) /* such a terminal knows no other sequence of ours */
+	/* in VT52 mode a terminal knows no other sequence of ours */
+	if (s->undo & EXTRA_BIT(OLD_TERMINAL))
 		buf_add_str(out, "\033<");
 	if (is_open(s))
 		buf_add_str(out, "\030\033\\");
 	/* When a terminal leaves the alternate screen, it restores the colours and letters that it
-	 * saved. So this comes before colours and letters are undone. */
+	 * saved. So leave the screen before the code below resets colours and letters. */
 	leave_screens(s, out);
 	for (size_t i = ARRAY_SIZE(modes) - 1; i > 0; i--)
 		if (s->undo & 1u << i)

@@ -1,16 +1,17 @@
 /*
- * Remembers which modes a program has set in its terminal: the alternate screen, the form of keys, pasted text and
- * mouse events, the shape of the cursor and so on. A client that attaches later sets the same modes in its own
- * terminal. When the client leaves, it resets them.
+ * Remembers which modes a program has set in its terminal: the alternate screen, the form of keys,
+ * pasted text and mouse events, the shape of the cursor and so on. A client that attaches later
+ * sets the same modes in its own terminal. When this client leaves, it resets these modes.
  *
  * The parser reads the output of the program byte by byte. The program may be hostile. The parser keeps no text: its
  * state has a fixed size, and every number in the state is bounded. The output may be cut within a sequence: the next
  * call goes on with that sequence.
  *
- * Terminals do not agree on every byte. Some obey control characters of 8 bits, some end a text at ESC, some take more
- * numbers than others. So the parser keeps two things. For the client that attaches next it keeps the modes that most
- * terminals would have. For the client that leaves it keeps everything that some terminal may have to take back. A
- * sequence that terminals read in different ways only adds to the second.
+ * Terminals do not agree on every byte. Some obey control characters of 8 bits, some end a text at
+ * ESC, some take more numbers than others. So the parser keeps two things. For the client that
+ * attaches next it keeps the modes that most terminals would have. For the client that leaves it
+ * keeps everything that some terminal may have to take back. If terminals read a sequence in
+ * different ways, the sequence adds only to what must be taken back.
  */
 #pragma once
 
@@ -20,35 +21,39 @@
 
 #include "base/buf.h"
 
-#define SCREEN_NUMBERS_MAX \
-	32u /* numbers of a sequence that count; common terminals take 16 to 32 */
+/* the most numbers of one sequence that the parser keeps; common terminals take 16 to 32 */
+#define SCREEN_NUMBERS_MAX 32u
 #define SCREEN_NUMBER_MAX 65535u
-/* Keyboard modes that a program can stack. No terminal keeps more. */
+/* The parser counts at most this many keyboard modes on a program's stack. No terminal keeps
+ * more. */
 #define SCREEN_PUSHES_MAX 4096u
-/* The longest text of screen_enter() and screen_leave(). A unit test that sets every mode at once proves it. */
+/* The longest text of screen_enter() and screen_leave(). A unit test that sets every mode at once
+ * checks this limit. */
 #define SCREEN_TEXT_MAX_BYTES 512u
 
 struct screen {
 	/* modes */
 	uint32_t modes; /* a bit for each row of the table of modes that differs from its default */
 	bool keypad;    /* application keypad */
-	uint8_t shape;  /* of the cursor; 0 is the terminal's own */
+	uint8_t shape;  /* shape of the cursor; 0 is the terminal's own shape */
 	uint8_t other_keys;
-	/* of the keyboard protocol, on the ordinary screen and on the alternate one */
+	/* state of the keyboard protocol: [0] on the ordinary screen, [1] on the alternate
+	 * screen */
 	uint16_t pushes[2], key_flags[2];
-	uint64_t undo; /* what screen_leave() takes back: a bit for each row of its two tables */
+	/* what screen_leave() takes back: a bit for each row of the tables `modes` and `extras` */
+	uint64_t undo;
 	/* parser */
 	uint8_t state, prefix, middle;
 	bool odd;   /* terminals read this sequence in different ways */
 	bool doubt; /* a terminal may still be within the text of an earlier sequence */
 	uint8_t n_numbers;
 	uint16_t number[SCREEN_NUMBERS_MAX];
-	/* the first byte of a character, and how many bytes of it are to come */
+	/* the first byte of a UTF-8 character, and how many of its bytes are still to come */
 	uint8_t lead, follow;
 	bool homed; /* the cursor was moved to the first place, and nothing was printed since */
 };
 
-/* What is complete after the byte that screen_take() was given. */
+/* What screen_take() returns: what the byte has completed. */
 enum screen_event {
 	SCREEN_WITHIN, /* nothing: a sequence goes on */
 	SCREEN_TEXT,   /* one byte of text, or a control character that belongs to text */
@@ -59,9 +64,9 @@ enum screen_event {
 	SCREEN_OTHER,
 };
 
-/* Before the first byte the caller zeroes S. */
+/* Takes one byte. The caller zeroes S before the first byte. */
 enum screen_event screen_take(struct screen *s, unsigned char c);
-/* Takes N bytes. Returns true if screen_leave() would now add a text other than before. */
+/* Takes N bytes. Returns true if these bytes change the text that screen_leave() would add. */
 bool screen_feed(struct screen *s, const char *p, size_t n);
 bool screen_is_alternate(const struct screen *s);
 /* Adds to OUT the sequences that bring a terminal from its default modes into the modes of S. Adds nothing if S has

@@ -7,8 +7,8 @@
  *   request  {"op":"read","tenant":"ws-…","data":{…}}      tenant is null if the peer has no tenants; data is as the
  *                                                         peer sent it. The archive of preview_zip and install_zip
  *                                                         comes as a descriptor with the first byte.
- *   reply    {"ok":true,"data":{…}}                        for the peer
- *            {"ok":false,"class":"ValueError","text":"…"}  for the peer: "class: text"
+ *   reply    {"ok":true,"data":{…}}                        the peer gets data
+ *            {"ok":false,"class":"ValueError","text":"…"}  the peer gets the error "class: text"
  *            {"again":"source"}                            start a worker whose second argument is the path in the
  *                                                         request (skill.package_root of create, path of scan), and
  *                                                         send it the request again
@@ -26,7 +26,7 @@
 
 #define SKILLS_HEAD_BYTES 4u
 #define SKILLS_REQUEST_MAX_BYTES \
-	(17u << 20) /* a peer's message of 16 MiB, with the members around it */
+	(17u << 20) /* a peer's message of 16 MiB, and the other members of the request */
 #define SKILLS_REPLY_MAX_BYTES \
 	(32u                   \
 	 << 20) /* a list of 16 MiB of text, half of it quotes and line ends, which are escaped */

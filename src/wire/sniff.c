@@ -5,7 +5,8 @@
 enum { TLS_HANDSHAKE = 22, TLS_DATA = 23, CLIENT_HELLO = 1 };
 #define RECORD_HEADER_BYTES 5u
 #define TELLING_BYTES 6u /* bytes of a handshake record that are checked: type, length, version */
-#define LINE_MAX_BYTES 4096u /* a chunk's size with its extensions, or a trailer */
+/* longest line with a chunk's size and extensions, and longest line of a trailer */
+#define LINE_MAX_BYTES 4096u
 
 static enum sniff_step bad(struct hello *h)
 {
@@ -36,7 +37,8 @@ static enum sniff_step next_head(struct sniff *s, const uint8_t *p, size_t n, st
 	return judge(h);
 }
 
-/* Finds a line that ends in CR LF, on which all servers agree. RET_LEN does not count these two bytes. */
+/* Finds a line that ends in CR LF: all servers agree on this end. *RET_LEN does not count these two
+ * bytes. */
 static enum sniff_step next_line(const uint8_t *p, size_t n, size_t *ret_len, struct hello *h)
 {
 	const uint8_t *end = memchr(p, '\n', n < LINE_MAX_BYTES ? n : LINE_MAX_BYTES);
@@ -91,9 +93,10 @@ static enum sniff_step after_chunk(struct sniff *s, const uint8_t *p, size_t n, 
 /* --- TLS ----------------------------------------------------------------------------------------- */
 
 /*
- * Returns true if a handshake record behind the first hello may begin with another hello: a client whose first hello
- * was rejected sends a second hello. The last record of a TLS 1.2 handshake is encrypted and looks random. One such
- * record in 2^28 looks like a hello to us.
+ * Returns true if a handshake record behind the first hello may begin with another hello: a client
+ * whose first hello was rejected sends a second hello. The last record of a TLS 1.2 handshake is
+ * encrypted and looks random. About one in 2^28 of these encrypted records looks like a hello to
+ * this function.
  */
 static bool may_be_hello(const uint8_t *body, size_t n)
 {
@@ -174,7 +177,7 @@ enum sniff_step sniff_next(struct sniff *s, const uint8_t *p, size_t n, size_t *
 	return SNIFF_PASS;
 }
 
-/* If the caller allows bytes that could not be parsed, they count as opaque: the caller allows such bytes only if no
+/* Bytes that could not be parsed are handled as opaque bytes: the caller allows them only if no
  * rule needs a name. */
 void sniff_allow(struct sniff *s, const struct hello *h)
 {

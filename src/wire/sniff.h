@@ -1,11 +1,12 @@
 /*
  * Finds every server name that a client sends on one connection, from the first byte of the connection to the last.
  *
- * A name is valid for the bytes after it, up to the next name. A second HTTP request on the same connection has its
- * own Host. A client whose first TLS hello was rejected sends another hello. So this code reads the stream as long as
- * another name can come. No byte passes before the caller has judged the name in front of it.
+ * A name is valid for the bytes after it, up to the next name. A second HTTP request on the same
+ * connection has its own Host. A client whose first TLS hello was rejected sends another hello. So
+ * this code reads the stream as long as another name can come. No byte passes before the caller has
+ * judged the last name in front of this byte.
  *
- *   HEAD     the head of a request is held until it is whole; its body passes     (only if Host is judged)
+ *   HEAD     only if Host is judged: a request's head is held until it is whole; its body passes
  *   CHUNK    the line with a chunk's size, then the chunk, then AFTER: the end of line behind the chunk
  *   TRAILER  after the last chunk: lines up to an empty line, then HEAD
  *   HELLO    a TLS hello is held until it is whole
@@ -33,15 +34,16 @@ enum sniff_state {
 /* Before the first call the caller sets `http` and zeroes all other members. */
 struct sniff {
 	enum sniff_state state;
-	bool http;     /* the Host of requests is judged */
-	bool early;    /* TLS data may come before the handshake is over */
+	bool http;     /* the caller judges the Host of requests */
+	bool early;    /* the client may send TLS data before the handshake is over */
 	uint64_t left; /* bytes that pass unread before STATE applies */
 };
 
 enum sniff_step {
-	SNIFF_WAIT, /* wait for more bytes; ret_hello->n is how many are needed, if that is known */
+	SNIFF_WAIT, /* wait for more bytes; ret_hello->n says how many are needed, if known */
 	SNIFF_PASS, /* RET_N bytes may pass; call again with the rest */
-	SNIFF_JUDGE, /* judge HELLO; if it is allowed, call sniff_allow(), then sniff_next() again */
+	/* judge *RET_HELLO; if it is allowed, call sniff_allow(), then sniff_next() again */
+	SNIFF_JUDGE,
 };
 
 /* Looks at the N bytes at P; N may be 0. */

@@ -1,8 +1,8 @@
 /*
- * The decoder reads a frame's head into w->head: first two bytes, which say how long the head is, then
- * the rest of the head. The payload is unmasked while it is copied. The payload of a control frame goes
- * into w->control, any other payload is appended to w->message. There are two buffers, because control
- * frames may come between the fragments of a message.
+ * The decoder reads a frame's head into w->head. It reads the first two bytes, which say how long
+ * the head is, and then the rest of the head. The payload is unmasked while it is copied. The
+ * payload of a control frame goes into w->control, any other payload is appended to w->message.
+ * There are two buffers, because control frames may come between the fragments of a message.
  *
  * Text is checked when it arrives. So the decoder fails at once if the bytes can never become UTF-8, and
  * does not hold 16 MiB of a bad message.
@@ -204,7 +204,7 @@ static const unsigned char *mask_of(const struct websocket *w)
 	return w->head + w->head_need - WEBSOCKET_MASK_BYTES;
 }
 
-/* Copies from IN until HEAD_NEED bytes are there. */
+/* Copies from IN until w->head has HEAD_NEED bytes. Returns false if more bytes are needed. */
 static bool fill_head(struct websocket *w, struct str *in)
 {
 	size_t want = w->head_need - w->head_have;
@@ -318,7 +318,8 @@ static int read_payload(struct websocket *w, struct str *in, struct buf *out)
 	char *room = buf_room(out, n);
 
 	if (!room)
-		return fail(w, WEBSOCKET_INTERNAL); /* out of memory; the length was checked */
+		/* out of memory: the length was checked before */
+		return fail(w, WEBSOCKET_INTERNAL);
 	if (w->role == WEBSOCKET_SERVER)
 		websocket_mask(room, in->p, n, mask_of(w), w->mask_at);
 	else if (n)
@@ -395,7 +396,7 @@ static int end_frame(struct websocket *w, struct websocket_event *ret)
 	return 1;
 }
 
-/* Drops the message that the owner has seen. If it was large, frees its memory, too. */
+/* Drops the message that the owner has seen. If the message was large, frees its memory, too. */
 static void forget_delivered(struct websocket *w)
 {
 	if (!w->delivered)

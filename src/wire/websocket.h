@@ -3,8 +3,9 @@
  * arrive and returns whole messages, and an encoder. This code uses no descriptors, no clock and no random numbers
  * (the caller passes the key and the masks), and does not trust its input.
  *
- * The decoder never allocates memory for bytes that have not arrived. When the peer breaks a rule, the decoder fails
- * for ever and sets a close code. The caller sends that code and closes the connection.
+ * The decoder never allocates memory for bytes that have not arrived. When the peer breaks a rule,
+ * the decoder fails, also in all later calls, and w->failed is a close code. The caller sends this
+ * code and closes the connection.
  */
 #pragma once
 
@@ -18,7 +19,7 @@
 #include "wire/http.h"
 
 #define WEBSOCKET_MESSAGE_MAX_BYTES (16u << 20) /* the limit that LangBot uses, too */
-#define WEBSOCKET_FRAGMENTS_MAX 4096u           /* frames of one message */
+#define WEBSOCKET_FRAGMENTS_MAX 4096u           /* the most frames of one message */
 #define WEBSOCKET_CONTROL_MAX_BYTES 125u        /* payload of ping, pong and close, by the RFC */
 #define WEBSOCKET_HEAD_MAX_BYTES 14u
 #define WEBSOCKET_KEEP_BYTES \
@@ -53,16 +54,18 @@ enum websocket_opcode {
 
 /* Computes the value of Sec-WebSocket-Accept for KEY. */
 void websocket_accept(struct str key, char out[WEBSOCKET_ACCEPT_BYTES]);
-/* For servers: checks the client's request. Returns 0 and the key, -400 if the request is no valid upgrade, or -426
- * if it asks for another version. The answer to -426 must have Sec-WebSocket-Version: 13. */
+/* For servers: checks the client's request. Returns 0 and the key, -400 if the request is no valid
+ * upgrade, or -426 if the request asks for another version of the protocol. The answer to -426 must
+ * have Sec-WebSocket-Version: 13. */
 MUST_USE int websocket_check_request(const struct http_request *r, struct str *ret_key);
 /* Returns true if the client offers this subprotocol. Upper and lower case differ. */
 bool websocket_offers(const struct http_request *r, const char *protocol);
-/* For servers: writes the answer that accepts. PROTOCOL is one that the client offers, or NULL. */
+/* For servers: writes the answer that accepts the upgrade. PROTOCOL is a subprotocol that the
+ * client offers, or NULL. */
 void websocket_put_agreement(struct buf *b, struct str key, const char *protocol);
 
-/* For clients: writes the request without its end. NONCE is random. The caller may add headers with
- * http_put_header(), and then calls http_put_end(). */
+/* For clients: writes the request, but not the empty line at its end. NONCE is random. The caller
+ * may add headers with http_put_header(), and then calls http_put_end(). */
 void websocket_put_request(struct buf *b, struct str host, struct str target,
 			   const unsigned char nonce[WEBSOCKET_NONCE_BYTES]);
 /* For clients: checks the answer. Returns false unless the server agrees to exactly what was asked: no extension, and
@@ -79,14 +82,14 @@ struct websocket {
 	enum websocket_role role;
 	enum websocket_code failed; /* the code to close with; 0 if the decoder has not failed */
 	bool closed;                /* the peer's close frame has come; later bytes are ignored */
-	bool delivered;             /* MESSAGE was returned; the next call drops it */
-	/* the frame being read */
+	bool delivered;             /* the last call returned MESSAGE; the next call drops it */
+	/* the head of the frame that is being read */
 	unsigned char head[WEBSOCKET_HEAD_MAX_BYTES];
 	unsigned head_have, head_need;
-	uint64_t left;      /* payload bytes that have not come */
+	uint64_t left;      /* payload bytes of the frame that have not come yet */
 	unsigned mask_at;   /* index of the next byte of the mask */
 	struct buf control; /* payload of a control frame */
-	/* the message being read */
+	/* the payload so far of the message that is being read */
 	struct buf message;
 	enum websocket_opcode type; /* WEBSOCKET_CONTINUATION while no message is being read */
 	unsigned fragments;
@@ -104,7 +107,7 @@ void websocket_init(struct websocket *w, enum websocket_role role, size_t messag
 void websocket_done(struct websocket *w);
 /* Reads bytes and cuts them off the front of IN. Returns 1 and *RET for an event, 0 when all of IN was read, or
  * -EPROTO when the peer broke a rule (w->failed is the close code). The caller repeats the call while the result is
- * 1. It may also stop earlier and keep the rest of IN for later. */
+ * 1. The caller may also stop earlier and keep the rest of IN for later. */
 MUST_USE int websocket_next(struct websocket *w, struct str *in, struct websocket_event *ret);
 /* Returns how many bytes of memory the decoder holds. */
 size_t websocket_held_bytes(const struct websocket *w);
@@ -125,6 +128,6 @@ size_t websocket_head(enum websocket_opcode type, uint64_t n,
 /* Writes a close frame. If CODE is WEBSOCKET_NO_CODE, the frame is empty. A REASON that is too long is cut. */
 void websocket_put_close(struct buf *b, const unsigned char *mask, enum websocket_code code,
 			 const char *reason);
-/* Copies N bytes and masks them. AT is the index of the mask's byte for the first of them. FROM and TO may be the
- * same. */
+/* Copies N bytes and masks them. The first byte is masked with byte AT of MASK. FROM and TO may be
+ * the same. */
 void websocket_mask(void *to, const void *from, size_t n, const unsigned char *mask, unsigned at);

@@ -1,7 +1,7 @@
 /*
- * libyaml parses into events. We walk them once, recursively within YAML_DEPTH_MAX, and write JSON
- * on the way. We keep only the keys of the enclosing mappings, to find duplicates. Keys are sorted
- * when their mapping ends: comparing all pairs would take hours for a large file.
+ * libyaml parses YAML into events. We walk the events once, recursively within YAML_DEPTH_MAX, and
+ * write JSON on the way. We keep only the keys of the enclosing mappings, to find duplicates. When
+ * a mapping ends, we sort its keys: to compare all pairs of keys would take hours for a large file.
  */
 #include "yaml/yaml.h"
 
@@ -141,7 +141,7 @@ static int plain_scalar(struct converter *c, const yaml_event_t *ev)
 	return 0;
 }
 
-/* Makes the checks that hold for every scalar, also for keys. */
+/* Makes the checks that every scalar must pass, also a key. */
 static int check_scalar(struct converter *c, const yaml_event_t *ev)
 {
 	if (ev->data.scalar.anchor)

@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 
-#define YAML_TEXT_MAX_BYTES (1u << 20) /* configuration written by hand */
+#define YAML_TEXT_MAX_BYTES (1u << 20) /* far more than people write by hand */
 #define YAML_DEPTH_MAX 32u             /* our own files nest four levels deep */
 #define YAML_NODES_MAX 100000u
 #define YAML_JSON_MAX_BYTES (8u << 20) /* room for every byte of the text as \u00XX */

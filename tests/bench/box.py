@@ -2,7 +2,8 @@
 
 A client in C (boxed.c) asks the server and, in turn, does the same work without the server. It measures for a few
 seconds with one session and then for a few seconds with a thousand sessions."""
-import encodings.idna  # socket needs it, and the temporary user may not be able to read Python's own files
+# imported here, because the module socket needs it later, when the temporary user may be unable to read Python's files
+import encodings.idna
 import json
 import os
 import pathlib
@@ -15,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/integration"))
 
 CROWD = 1000
-AT_ONCE = 100  # creations in flight
+AT_ONCE = 100  # sessions that are being created at the same time
 RELAY_BYTES = 1 << 30
 LINE_BYTES = (65536, 4096, 256)  # each size includes the newline; only the first size has a budget
 EXEC_BUDGET, CREATE_BUDGET, CROWD_BUDGET, RELAY_BUDGET = 1.5, 1.3, 1.5, 0.3
@@ -29,7 +30,7 @@ class Server:
     """A cordon-box of the account that is measured."""
 
     def __init__(self, bench, who):
-        from boxpeer import Peer, WebSocketTransport  # of the tests
+        from boxpeer import Peer, WebSocketTransport  # a module of the integration tests
 
         who.env["LANGBOT_BOX_CONFIG"] = json.dumps({"limits": {"max_sessions": CROWD + 10}})
         program = pathlib.Path(bench.cordon).parents[1] / "libexec/cordon/cordon-box"
@@ -42,7 +43,7 @@ class Server:
         self.port = found.group(1)
         if who.uid is None:
             self.peer = Peer(WebSocketTransport(int(self.port)))
-        else:  # on loopback the server serves programs of its own user
+        else:  # on loopback the server serves only programs of its own user
             own = os.geteuid()
             os.seteuid(who.uid)
             try:
@@ -54,7 +55,7 @@ class Server:
                            if "--serve" in pathlib.Path(f"/proc/{pid}/cmdline").read_text())
 
     def memory(self, key):
-        """Returns the KiB of the process that reads what peers send."""
+        """Returns the memory, in KiB, of the server's process that reads what peers send."""
         text = pathlib.Path(f"/proc/{self.reader}/status").read_text()
         return int(re.search(rf"^{key}:\s+(\d+)", text, re.M).group(1))
 
@@ -75,7 +76,7 @@ class Server:
 
 
 def boxed(bench, who, *words):
-    """Returns lists of milliseconds by index, and the last count of bytes."""
+    """Runs boxed with WORDS. Returns lists of milliseconds by the index in its output, and the last count of bytes."""
     process = who.popen([str(bench.boxed), *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE, text=True)
     out, err = process.communicate()

@@ -1,8 +1,9 @@
 /*
  * Measures the system call filter: the time to attach it, and the time of three kinds of calls. The
- * filter always allows the first (getppid), decides about the second by its argument (ioctl), and
- * refuses the third (an unknown number). Each line of the output is NAME, the time without the
- * filter and the time with the filter, in nanoseconds. "attach" has only the second time.
+ * filter always allows the first kind (getppid), decides about the second kind (ioctl) by its
+ * argument, and refuses the third kind (an unknown number). Each line of the output is NAME, the
+ * time without the filter and the time with the filter, in nanoseconds. "attach" has only the
+ * second time.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -16,7 +17,7 @@
 #include "guest/seccomp.h"
 
 #define CALLS 200000
-#define REPEATS 5 /* the fastest repeat counts */
+#define REPEATS 5 /* how often each time is measured; the shortest time counts */
 #define NO_SUCH_CALL 599
 
 static const struct {

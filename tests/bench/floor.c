@@ -1,7 +1,8 @@
 /*
- * The floor: the least that a program can do to run a command in namespaces of its own, with the host's
- * /usr as read-only root. It does one clone3, one tmpfs, one bind mount, /proc, pivot_root and exec. It
- * has no filter, no device nodes, no limits and no pid 1 of its own. No real sandbox can be faster.
+ * The floor: the least that a program can do to run a command in namespaces of its own, with the
+ * host's /usr read-only in its root. This program makes one clone3, one tmpfs, one bind mount and
+ * /proc, and then calls pivot_root and exec. It has no filter, no device nodes, no limits and no
+ * pid 1 of its own. No real sandbox can be faster.
  *
  * usage: floor PROGRAM [ARG…]     run a command
  *        floor --idle             do nothing in the namespaces until killed; measures the memory of the namespaces alone
@@ -39,7 +40,8 @@ static int mount_new(const char *type, const char *at)
 	return tree < 0 ? -1 : sys_move_mount(tree, "", AT_FDCWD, at, MOVE_MOUNT_F_EMPTY_PATH);
 }
 
-/* Copies /bin and similar links into /usr. A name that is no link on the host is left out. */
+/* Copies a link of the host that leads into /usr, such as /bin. If HOST is no link, does
+ * nothing. */
 static void copy_link(const char *host, const char *here)
 {
 	char to[LINK_BYTES];

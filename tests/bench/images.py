@@ -1,7 +1,8 @@
-"""Measures images: how long it takes to unpack one and to start from one, and the memory of a load.
+"""Measures images: how long it takes to unpack an image and to start a sandbox from an image, and the memory of a load.
 
-The python image is made of the host's own Debian packages (their files, no scripts run), so nothing
-is downloaded. Every peer writes to the same file system, below the bench's own directory.
+The python image is made of the files of the host's own Debian packages, so nothing is downloaded. No script of a
+package runs. Every peer (a program that is compared with cordon) writes to the same file system, below the bench's own
+directory.
 """
 import gzip
 import hashlib
@@ -21,7 +22,7 @@ SMALL_MIB, LARGE_MIB = 16, 256  # sizes of two layers whose unpacking must need 
 
 
 def package_files():
-    """Files of the packages on this host, by their real paths."""
+    """Returns the real paths of the files of PACKAGES on this host."""
     listed = subprocess.run(["dpkg-query", "-L", *PACKAGES], capture_output=True, text=True).stdout
     found = {}
     for path in listed.splitlines():
@@ -45,7 +46,7 @@ def python_tar(path):
 
 
 def small_tar(path, number):
-    """Returns one of the many layers, a directory with a few files."""
+    """Writes one of the many layers: a directory with a few files."""
     with tarfile.open(path, "w") as tar:
         for i in range(10):
             info = tarfile.TarInfo(f"opt/layer{number}/file{i}")
@@ -54,7 +55,7 @@ def small_tar(path, number):
 
 
 def busybox_tar(path):
-    """A layer with busybox and the directories that every image has."""
+    """Writes a layer with busybox and the directories that every image has."""
     with tarfile.open(path, "w") as tar:
         for name in ("bin", "dev", "etc", "proc", "root", "run", "sys", "tmp", "usr", "var"):
             info = tarfile.TarInfo(name)
@@ -68,7 +69,7 @@ def busybox_tar(path):
 
 
 def single_layer_archive(path, mib):
-    """A classic archive of one gzip layer of MIB MiB of random bytes."""
+    """Writes a classic archive with one gzip layer, which holds MIB MiB of random bytes."""
     layer, diff = io.BytesIO(), hashlib.sha256()
     info = tarfile.TarInfo("file")
     info.size = mib << 20
@@ -88,7 +89,7 @@ def single_layer_archive(path, mib):
 
 
 class Images:
-    """The images of these rows as OCI layout and archives, readable by every account."""
+    """The images for the measurements below, as OCI layout and as archives. Every account can read them."""
 
     def __init__(self, work):
         self.dir, self.error = work / "images", None
@@ -258,7 +259,7 @@ def row_create(bench, who, images, podman, docker):
 
 
 def row_memory(bench, who, images):
-    """Measures the memory of the largest process of a load. It must not grow with the layer."""
+    """Measures the memory of the largest process of a load. This memory must not grow with the layer."""
     row = f"memory of a load, a layer of {LARGE_MIB} MiB against one of {SMALL_MIB} MiB"
     peers = []
     for mib in (SMALL_MIB, LARGE_MIB):

@@ -1,8 +1,9 @@
 """Measures how long an exec takes while another sandbox uses as much as it can.
 
-There are two sandboxes with the default limits: a calm one and a bomber. A bomb is a program that uses as much as
-it can. For each bomb, an exec in the calm sandbox is measured in turns without and with the bomb, and the medians
-are compared. If no cgroup limits the bomber (an ordinary user's sandboxes), the ratio is shown but has no budget."""
+There are two sandboxes with the default limits: the calm sandbox and the bomber. A bomb is a program in the bomber that
+uses as much of one resource as it can. For each bomb, an exec in the calm sandbox is measured in turns without and with
+the bomb, and the medians are compared. If no cgroup limits the bomber (an ordinary user's sandboxes), the ratio is
+shown but has no budget."""
 import os
 import statistics
 import time
@@ -18,7 +19,7 @@ BOMBS = {
 
 
 def limited(bench, who, name):
-    """Returns true if a cgroup limits the sandbox's CPUs. Otherwise a bomb uses all of them."""
+    """Returns true if a cgroup limits the sandbox's CPUs. Without such a limit a bomb uses all CPUs of the machine."""
     process = who.popen([bench.cordon, "inspect", name], stdout=-1, text=True)
     return any("CPUs:" in line and "cgroup" in line for line in process.communicate()[0].splitlines())
 

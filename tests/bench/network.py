@@ -1,7 +1,7 @@
 """Measures the network: throughput, connections, and the cost of an unused network.
 
-The servers are in network namespaces (tests/integration/netlab.py). A virtual cable connects these to the "host",
-the namespace in which cordon and the other programs run. No packet can reach a real network."""
+The servers are in network namespaces (tests/integration/netlab.py). A virtual cable connects these namespaces to the
+"host", the namespace in which cordon and the other programs run. No packet can reach a real network."""
 import os
 import pathlib
 import statistics
@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 class Place:
-    """A place where a client runs. The words PREFIX in front of the client's command lead there."""
+    """A place where a client runs. A client's command with the words PREFIX in front of it runs in this place."""
 
     def __init__(self, name, prefix=(), budget=None, error=None, remark=""):
         self.name, self.prefix, self.budget = name, list(prefix), budget
@@ -30,7 +30,7 @@ class Place:
 
 
 class Lab:
-    """The world, a server in it, and clients behind each kind of network."""
+    """The namespaces, a server in the namespace `world`, and clients behind each kind of network."""
 
     def __init__(self, bench, who):
         self.bench, self.who, self.processes, self.boxes = bench, who, [], []

@@ -33,9 +33,10 @@ GROUPS = ("run", "images", "network", "neighbour", "box", "service")  # groups o
 BASE_SOURCES = [ROOT / "src/base" / f"{name}.c" for name in ("buf", "clock", "cleanup", "err", "io", "str")]
 CLIENT_ROOMS = ("client", "state", "spec", "policy", "wire", "loop", "base", "base-plain")  # in the linker's order
 TRUE = "/usr/bin/true"
-PARTS = "its parts"  # the system calls of a run, without our code
+PARTS = "its parts"  # the peer whole.c, which makes the system calls of a run without our code
 OUTPUT_BYTES = 1 << 30
-ACCOUNTED = ("Slab", "KernelStack", "PageTables", "Percpu", "AnonPages", "Shmem")  # of /proc/meminfo
+# lines of /proc/meminfo that are added up
+ACCOUNTED = ("Slab", "KernelStack", "PageTables", "Percpu", "AnonPages", "Shmem")
 CROWD = 500  # live sandboxes for the row on scale
 
 
@@ -61,7 +62,7 @@ def sub_ids(who):
 
 
 class Who:
-    """The account that commands run under: a prefix for subprocess, an environment, a directory."""
+    """The account that commands run under: its ids, an environment and a directory."""
 
     def __init__(self, name, work, uid=None, gid=None):
         self.name, self.uid, self.gid = name, uid, gid
@@ -109,7 +110,7 @@ class Peer:
     def __init__(self, name, argv, every=1, budget=None, error=None, remark="", mount_ns="", like=None):
         self.name, self.argv, self.every, self.mount_ns = name, argv, every, mount_ns
         self.budget = budget  # the largest allowed ratio of cordon's median to this peer's
-        self.like = like  # the name of the cordon variant to compare with, if not the first
+        self.like = like  # the name of the variant of cordon that this peer is compared with, if not the first variant
         self.error, self.remark = error, remark
 
 
@@ -141,7 +142,8 @@ class Bench:
         return None if made.returncode == 0 else "does not build: " + tail(made.stderr)
 
     def stage(self):
-        """A copy of the staged install that an ordinary user can reach, or None."""
+        """Copies the staged install to a place that an ordinary user can reach. Returns the program cordon there, or
+        None."""
         source = pathlib.Path(self.args.prefix)
         if not (source / "bin/cordon").exists():
             return None
@@ -205,7 +207,7 @@ class Bench:
         sys.stdout.flush()
 
     def note(self, row, who, peer, ratio, budget, at_least=False, parts=0):
-        """Returns the remark of a row. PARTS is the ratio of the work's parts alone (whole.c) to the peer."""
+        """Returns the remark of a row. PARTS is the ratio of the time of whole.c to the time of the peer."""
         if ratio is None:
             return ""
         if not at_least and parts > budget and peer != PARTS:
@@ -295,7 +297,8 @@ class Bench:
                 close()
 
     def nsenter_peer(self, who, closers):
-        # with --dev the payload has a second user namespace, and a user could not enter its other namespaces
+        # with --dev, bubblewrap gives the payload a second user namespace, and a user could not enter the other
+        # namespaces
         argv = self.bwrap(who, "--info-fd", "1", "/bench/floor", "--pause", dev=False)
         if argv is None:
             return Peer("nsenter", [], error="bubblewrap is not installed")
@@ -314,7 +317,8 @@ class Bench:
                                 "--preserve-credentials", TRUE], budget=0.6, remark="into bubblewrap")
 
     def row_kept(self, who, name):
-        """The time of a dynamic `true` is judged. The time of a static program is only reported."""
+        """Measures commands over a kept connection. A dynamic `true` has a budget. The time of a static program is only
+        reported."""
         if self.kept_error:
             print(f"\nexec over a kept connection, as {who.name}\n  not measured: {self.kept_error}")
             return
@@ -363,8 +367,8 @@ class Bench:
 
     @staticmethod
     def settle():
-        """Returns freed kernel objects to the page allocator. Otherwise the next peer could reuse them, and its
-        memory would look smaller. Only root can do this."""
+        """Makes the kernel return freed objects to the page allocator. Otherwise the next peer could reuse these
+        objects, and its memory would look smaller. Only root can do this."""
         if os.geteuid() != 0:
             return
         os.sync()
@@ -381,13 +385,15 @@ class Bench:
         kib = {key: int(value.split()[0]) for key, value in words.items()}
         try:
             slabs = [line.split() for line in pathlib.Path("/proc/slabinfo").read_text().splitlines()[2:]]
-            kib["Slab"] = sum(int(s[1]) * int(s[3]) for s in slabs) // 1024  # active objects, their size
+            # the number of active objects, and their size
+            kib["Slab"] = sum(int(s[1]) * int(s[3]) for s in slabs) // 1024
         except PermissionError:
             pass
         return kib["MemAvailable"], sum(kib.get(key, 0) for key in ACCOUNTED)
 
     def at_rest(self):
-        """Waits until both values are stable, because the kernel frees namespaces in the background."""
+        """Waits until the used memory is stable, because the kernel frees namespaces in the background. Returns the
+        last meminfo()."""
         self.settle()
         seen = []
         for _ in range(40):
@@ -530,7 +536,8 @@ class Bench:
 
 
 class Oci:
-    """crun or runc with a bundle of the host's /usr, made from the runtime's own default."""
+    """crun or runc with a bundle of the host's /usr. The bundle's configuration is the runtime's own default with a few
+    changes."""
 
     def __init__(self, who, name, hybrid_free):
         self.who, self.name, self.error = who, name, None
@@ -575,7 +582,8 @@ class Oci:
         config = json.loads(made.read_text())
         made.unlink()
         config["process"].update(terminal=False, args=args)
-        config["process"].pop("rlimits", None)  # raising them needs a capability that containers lack
+        # to raise these limits, the runtime needs a capability that containers lack
+        config["process"].pop("rlimits", None)
         config["root"] = {"path": "rootfs", "readonly": True}
         config["mounts"].append({"destination": "/usr", "type": "bind", "source": "/usr",
                                  "options": ["rbind", "ro"]})
@@ -701,8 +709,8 @@ def describe():
 
 
 class HybridFree:
-    """A mount namespace without cgroup2 on machines that also have version 1, because crun refuses to run with
-    both."""
+    """A mount namespace without cgroup2, for machines that also have version 1: crun refuses to run with both
+    versions."""
 
     def __init__(self, who):
         self.process, self.path = None, ""

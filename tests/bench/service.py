@@ -1,7 +1,7 @@
 """Measures the Box service: calls of `cordon tool`, in turn with the same work by `cordon exec`.
 
-The workspace has 10 000 files in 100 directories, with 40 lines of text each. Every call is a program of its own,
-as a model's host runs it, on a sandbox that runs already."""
+The workspace has 10 000 files in 100 directories, with 40 lines of text each. Every call is a program of its own, as a
+model's host runs it. The sandbox runs already."""
 import json
 import os
 import subprocess

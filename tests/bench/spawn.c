@@ -1,8 +1,9 @@
 /*
- * Runs commands in turn, A B C B C A …, and prints how long each run took. The runs are interleaved, so that other
- * load hits all commands alike. Each round has another order, because the kernel frees namespaces and control groups
- * of one command during the next. This program is in C, so that measuring adds little. Each time begins before the
- * spawn and ends after the process is reaped.
+ * Runs commands in turn, A B C B C A …, and prints how long each run took. The runs are
+ * interleaved, so that other load hits all commands alike. Each round has another order, because
+ * the kernel frees namespaces and control groups of one command while the next command runs. This
+ * program is in C, so that the measurement itself takes little time. A time is measured from before
+ * the spawn until after the process is reaped.
  *
  * usage: spawn [-t SECONDS] [-n ROUNDS] [-o] <PLAN
  * PLAN has a command per line, with tabs between the fields: EVERY NS ARGV0 ARGV1 …. EVERY is a number: the command
@@ -38,7 +39,7 @@ extern char **environ;
 
 struct command {
 	uint64_t every;
-	int mount_ns; /* or -1 */
+	int mount_ns; /* descriptor of a mount namespace, or -1 */
 	unsigned n_args;
 	struct str arg[ARGS_MAX];
 };
@@ -163,7 +164,8 @@ static void run_once(const struct command *c, unsigned index, uint64_t round, bo
 /* The order is the same in every measurement, so that measurements can be compared. */
 static void shuffle(unsigned *order, unsigned n)
 {
-	static uint64_t state = 0x9e3779b97f4a7c15; /* any but 0 */
+	/* xorshift may begin with any number except 0 */
+	static uint64_t state = 0x9e3779b97f4a7c15;
 
 	for (unsigned i = n; i > 1; i--) {
 		unsigned k, kept = order[i - 1];

@@ -6,7 +6,8 @@
  *        transfer get|put ADDRESS PORT BYTES      one connection, BYTES of data
  *        transfer connect ADDRESS PORT COUNT      COUNT connections, one after the other
  *
- * First the client sends a struct wish, which says what it wants. The server serves one connection at a time.
+ * First the client sends a struct wish, which says how many bytes each side sends. The server
+ * serves one connection at a time.
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -91,7 +92,7 @@ static _Noreturn void serve(struct sockaddr_in place)
 			continue;
 		receive_bytes(fd, w.put_bytes);
 		send_bytes(fd, w.get_bytes);
-		send_bytes(fd, 1); /* reports that everything has arrived */
+		send_bytes(fd, 1); /* one more byte tells the client that everything has arrived */
 	}
 }
 

@@ -7,7 +7,8 @@
  *
  * usage: whole DIR PROGRAM UID GID   DIR is on the file system of the sandboxes; UID and GID are the first of the
  *                                    caller's subordinate ids; if they are 0, one id is mapped
- *        whole DIR - UID GID         the same without a command, until the input ends; to measure its memory
+ *        whole DIR - UID GID         make everything but the command, and stay until the input
+ *                                    ends, to measure the memory of an idle sandbox
  */
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -37,7 +38,7 @@
 #define MADE_FD 10 /* the supervisor's end of the pipe on which it learns that the record is made */
 #define STACK_BYTES 8192
 #define NO_PROGRAM "-"
-#define CAPABILITIES 41 /* most of them are dropped, by one call each */
+#define CAPABILITIES 41 /* number of capabilities; most of them are dropped, by one call each */
 
 static const char *const nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
 static const char *const groups[] = { "memory", "pids", "cpu" };
@@ -78,7 +79,8 @@ static void make_record(const char *record, int made)
 
 static int front(const char *dir, char **argv)
 {
-	bool idle = strcmp(argv[2], NO_PROGRAM) == 0; /* in this case the front end ends early */
+	/* without a program, the front end itself becomes the supervisor */
+	bool idle = strcmp(argv[2], NO_PROGRAM) == 0;
 	char record[PATH_BYTES], status;
 	int told[2], made[2];
 
@@ -193,7 +195,8 @@ static void make_groups(const char *record)
 
 	for (unsigned i = 0; i < 3; i++) {
 		group_path(path, record, i, "");
-		/* the user may not make the group, or the host has another hierarchy */
+		/* the kernel refuses if the user has no permission, or if the host has another
+		 * hierarchy */
 		if (mkdir(path, 0755) < 0)
 			continue;
 		group_path(path, record, i,
@@ -318,7 +321,8 @@ static int supervise(const char *record, const char *program, const char *subuid
 		kill(pid, SIGKILL);
 	must(waitpid(pid, &status, 0), "wait");
 	c = (char)WEXITSTATUS(status);
-	if (!idle) /* nobody waits for the status of an idle one: the write would end us before clean() */
+	/* nobody reads the status of an idle run: the write would fail and end us before clean() */
+	if (!idle)
 		must(write(TOLD_FD, &c, 1), "tell");
 	clean(record);
 	return 0;

@@ -3,15 +3,13 @@
 
     tests/fault/run.py [--prefix DIR] [--every N] [CALL…]
 
-strace makes the Nth CALL of every process (client, supervisor, pid 1 and payload) fail with a likely
-errno, or with ENOSYS for newer calls, so that fallbacks run.
-Allowed outcomes are the right answer, or exit status 1 or 2 with "error: " on stderr. Afterwards,
-without strace, the name must be removable, the next sandbox of that name must work, and nothing
-may be left: no process, cgroup, claim or file. A payload that gets the fault itself may fail in any way, but must
-end.
+strace makes the Nth CALL of every process (client, supervisor, pid 1 and payload) fail with a likely errno, or with
+ENOSYS for newer calls, so that fallbacks run. Allowed outcomes are the right answer, or exit status 1 or 2 with "error:
+" on stderr. Afterwards, without strace, `remove` must work, the next sandbox of the same name must work, and nothing
+may be left: no process, cgroup, claim or file. If the fault hits the payload itself, the payload may fail in any way,
+but must end.
 
-It prints how many points were hit per call, for docs/security.md, and ends with a line
-`N passed, N failed`.
+This program prints how many points were hit per call, for docs/security.md. Its last line is `N passed, N failed`.
 """
 
 import argparse
@@ -30,9 +28,9 @@ sys.path.insert(0, os.path.join(TESTS, "integration"))
 
 import harness  # noqa: E402  (the path is set above)
 
-CYCLE_SECONDS = 20  # no cycle may hang, whatever fails
+CYCLE_SECONDS = 20  # no command may take longer, whatever fails
 
-# likely errors of each call; ENOSYS for calls that our oldest kernel lacks
+# likely errors of each call; ENOSYS for calls that the oldest kernel which we support lacks
 ERRORS = {
     # files by name
     "open": ("EMFILE", "EACCES"), "openat": ("ENOSPC", "EMFILE", "EACCES", "ENOMEM"),
@@ -83,7 +81,7 @@ ERRORS = {
     "ppoll": ("EINTR",), "getrandom": ("EAGAIN", "EINTR"),
 }
 
-# each command of a life, and what it prints when nothing goes wrong
+# the commands of a sandbox's life, and what each command prints when nothing goes wrong
 LIFE = (
     (("create", "--name", "box", "host"), b""),
     (("exec", "box", "--", "echo", "payload"), b"payload\n"),
@@ -110,8 +108,8 @@ class Cycle:
         """Runs a command under strace. strace traces either the client and its children, or the running sandbox."""
         command = ["strace", "-f", "-qq", "-o", os.path.join(self.dir, "trace"), *strace]
         if side == "client":
-            # -D: the command is our own child and strace is not. So we see the end of the command, although processes
-            # that it left running stay traced.
+            # With -D the command is our own child, and strace is a grandchild. So we see the end of the command,
+            # although strace still traces processes that the command left running.
             return self.run([*command, "-D", "--", self.cordon, *words])
         ours = [p for p in harness.below([os.getpid()])
                 if p.comm.startswith("cordon-") and p.state != "Z"]
@@ -145,7 +143,8 @@ class Cycle:
             return subprocess.CompletedProcess(argv, proc.returncode, out.read(), err.read())
 
     def counts(self, side, words):
-        """Returns how often the process with most calls makes each call, because strace counts per process."""
+        """Returns for each call how often a process makes it: the largest number of all processes, because strace
+        counts the calls of each process separately."""
         self.traced(side, words)
         self.plain("remove", "--force", "box")
         self.left()
@@ -191,7 +190,8 @@ class Cycle:
         return found
 
     def learn_groups(self):
-        """Finds the control groups of the sandbox. Their names depend on the home and the sandbox only."""
+        """Finds the control groups of the sandbox. The names of these groups depend on the home and the sandbox
+        only."""
         self.plain("create", "--quiet", "--name", "box", "host")
         names = {g.strip("/").split("/")[0] for p in harness.below([os.getpid()])
                  for g in p.cgroups() if "cordon-" in g}
@@ -200,7 +200,7 @@ class Cycle:
         self.plain("remove", "--force", "box")
 
     def point(self, step, side, call, error, when):
-        """Tries one fault. Returns None, or what was wrong."""
+        """Tries one fault. Returns None, or a text that says what was wrong."""
         words, right = LIFE[step]
         self.prepare(step)
         fault = f"inject={call}:error={error}:when={when}"
@@ -213,7 +213,7 @@ class Cycle:
             last = self.plain("remove", "--force", "box")
             if last.returncode != 0 and b"not found" not in last.stderr:
                 wrong = wrong or f"cannot be removed afterwards: {last.stderr!r}"
-            # the next command cleans up and works
+            # the next commands must clean up and work
             for words, right in (*LIFE[:2], LIFE[3], (("list", "-q"), b"")):
                 next_one = self.plain(*words)
                 if (next_one.returncode, next_one.stdout) != (0, right):
@@ -270,7 +270,7 @@ def main():
                         if wrong:
                             failed.append(f"{words[0]}, {side}: {call} #{when} {error}: {wrong}")
                             print("FAILED  " + failed[-1], flush=True)
-                            cycle.close()  # leftovers must not disturb the next point
+                            cycle.close()  # take a new home: what is left in this home must not disturb the next point
                             cycle = Cycle(options.prefix)
                         else:
                             passed += 1

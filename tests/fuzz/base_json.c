@@ -1,6 +1,6 @@
-/* Parses any bytes as JSON, and writes the parsed document. The written text is strict JSON and
- * parses to an equal value. A document that the strict parser accepts has the same value for the
- * lenient parser. */
+/* Parses any bytes as JSON, and writes the parsed document. The written text must be strict JSON
+ * and parse to an equal value. If the strict parser accepts a document, the lenient parser must
+ * read the same value. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,8 @@ static void check_writing(const struct json_doc *d, size_t size)
 	struct err e = { 0 };
 
 	for (unsigned indent = 0; indent <= 2; indent += 2) {
-		/* an escape takes up to six bytes, a line of indentation up to twice the depth */
+		/* an escape takes up to six bytes, and the indentation of a line up to two bytes
+		 * per level of depth */
 		AUTO_BUF b = BUF_INIT(size * (6 + 2 * JSON_DEPTH_MAX) + 64);
 		AUTO_JSON again = NULL;
 		struct json_writer w;

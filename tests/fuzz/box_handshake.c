@@ -1,6 +1,6 @@
 /* Checks any bytes as the head of a request for the RPC and for a relay. The server has a token and
  * an instance id, or has none. A request with an Origin header, or without the server's token, is
- * refused. If a current peer asks for a relay, its tenant has a generation. */
+ * refused. If a peer that is not a legacy peer asks for a relay, its tenant has a generation. */
 #include "box/handshake.h"
 
 #include <stdint.h>
@@ -49,7 +49,7 @@ static void judge(const struct http_request *r, const char *token, const char *i
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct http_request r; /* large */
+	static struct http_request r; /* static, because it is too large for the stack */
 	struct str in = { (const char *)data, size };
 	size_t seen = 0;
 

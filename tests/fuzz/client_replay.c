@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < text.n; i++)
 		if (screen_take(&got, (unsigned char)text.p[i]) == SCREEN_OTHER)
 			abort();
-	/* nor is a control character of 8 bits, as one byte or in UTF-8 */
+	/* `doubt` is set if the text has a control character of 8 bits, as one byte or in UTF-8 */
 	if (got.modes & ~now.modes || got.doubt)
 		abort();
 	return 0;

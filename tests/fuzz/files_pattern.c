@@ -1,4 +1,5 @@
-/* The first NUL divides the input into a pattern and a path. No input may crash, and a leading `**` changes nothing. */
+/* The first NUL divides the input into a pattern and a path. No input may crash, and one more `**`
+ * in front of the pattern must not change whether the path matches. */
 #include "files/pattern.h"
 
 #include <stdlib.h>

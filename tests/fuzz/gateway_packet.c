@@ -1,4 +1,5 @@
-/* Operations on a parsed frame must not read or write outside of the frame. */
+/* Parses any bytes as a frame. Operations on the parsed frame must not read or write outside of the
+ * frame. */
 #include "gateway/packet.h"
 
 #include <stdlib.h>
@@ -25,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			packet_clear_urgent(&p);
 			packet_take_mss(&p, 32768);
-			/* a changed packet with a correct checksum keeps a correct checksum */
+			/* if the checksum was correct, it must still be correct in the changed
+			 * packet */
 			if (packet_checksum_ok(&p) != ok)
 				abort();
 			packet_make_reset(out, &p, mac);

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (caller_parse(rest, &c) == 0 && c.n_groups > CALLER_GROUPS_MAX)
 		abort();
 	c.tgid = 41;
-	/* the link must be one of process 41, and the rest of the path must be relative */
+	/* the link must belong to process 41, and the rest of the path must be relative */
 	if (caller_owns_link(&c, path, link, &after) &&
 	    (strncmp(link, "41/", 3) != 0 || strstr(link, "..") || after[0] == '/' ||
 	     after < path || after > path + strlen(path)))

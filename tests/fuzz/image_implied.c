@@ -6,7 +6,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Text that was read must be written unchanged. */
+/* Reads any bytes as a list of implied directories. If the list is accepted, written and read
+ * again, it must be the same list. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct image_implied found[IMAGE_IMPLIED_MAX], again[IMAGE_IMPLIED_MAX];

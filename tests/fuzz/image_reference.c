@@ -9,7 +9,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The key of a reference is itself a reference, and means the same image. */
+/* Parses any text as a reference. The key of the reference must be a reference, too, and mean the
+ * same image. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	AUTO_FREE char *s = xstrndup((const char *)data, size);
@@ -21,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	reference_key(&r, key);
 	if (strlen(r.registry) + strlen(r.repository) >= REFERENCE_NAME_MAX_BYTES)
-		return 0; /* with the default registry the text is too long */
+		return 0; /* the key also names the default registry, which makes it too long */
 	if (reference_parse(key, &r, &e) < 0)
 		abort();
 	reference_key(&r, again);

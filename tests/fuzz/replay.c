@@ -29,8 +29,9 @@ int main(int argc, char **argv)
 		if (fd >= 0)
 			close(fd);
 		if (size < 0)
-			continue; /* . and .. */
-		/* the copy has exactly the size of the input, so that the sanitizer sees reads past its end */
+			continue; /* the directories . and .. cannot be read */
+		/* the copy has exactly the size of the input, so that the sanitizer sees reads past
+		 * the end of the input */
 		uint8_t *copy = malloc(size ? (size_t)size : 1);
 		for (ssize_t i = 0; i < size; i++)
 			copy[i] = data[i];

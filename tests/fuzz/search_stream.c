@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define INPUT_MAX_BYTES 4096u /* fits a pipe */
+#define INPUT_MAX_BYTES 4096u /* the whole input must fit into a pipe */
 #define ANSWER_MAX_BYTES (1u << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,6 @@
 /* Reads any JSON as a BoxSpec and as the spec of a process. If an accepted spec is written and read
- * again, it is the same spec. It does not conflict with itself. A refused spec has a message. */
+ * again, it is the same spec. An accepted spec does not conflict with itself. The refusal of a spec
+ * has a message. */
 #include "service/boxspec.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
-/* Redacts any bytes as the text of a failure. Bytes that are not UTF-8 are replaced first, as in a
- * fault. The result stays within its bound. A key that the test puts into the middle of the text is
- * redacted. */
+/* Redacts any bytes as the text of a failure. As for a real failure, bytes that are not UTF-8 are
+ * replaced first. The result stays within its bound. A key that the test puts into the middle of
+ * the text is redacted. */
 #include "service/redaction.h"
 
 #include <stdint.h>
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	redact((struct str){ buf_str(&clean), clean.n }, &out);
 	if (out.n > 3 * clean.n)
 		abort();
-	/* the input itself has the key, perhaps within a longer word, and then it is not redacted */
+	/* skip an input that has the key itself: within a longer word the key is not redacted */
 	if (memmem(buf_str(&clean), clean.n, KEY, strlen(KEY)))
 		return 0;
 	half = utf8_prefix(buf_str(&clean), clean.n / 2, &bad);

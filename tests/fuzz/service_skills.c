@@ -1,5 +1,6 @@
-/* A hijacked skill worker sends any bytes to the server. If the first byte of the input is odd, the worker sends a
- * good hello before them. Every request gets exactly one reply, and the server holds no memory afterwards. */
+/* A hijacked skill worker sends any bytes to the server. If the first byte of the input is odd, the
+ * worker sends a good hello before these bytes. Every request gets exactly one reply, and the
+ * server holds no memory afterwards. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -68,8 +69,8 @@ static void say(const void *p, size_t n)
 	check(n == 0 || send(worker, p, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n);
 }
 
-/* Gives the server a worker that sends the bytes and then ends. If POLITE, it sends a good hello first. Returns false
- * if the server asks for no worker. */
+/* Gives the server a worker that sends the bytes and then ends. If POLITE, the worker sends a good
+ * hello first. Returns false if the server asks for no worker. */
 static bool give_worker(int channel, int pidfd, bool polite, const uint8_t *data, size_t size)
 {
 	static const char hello[] = "\x0b\0\0\0{\"ok\":true}";

@@ -26,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    differ(one.name, two.name) || differ(one.display_name, two.display_name) ||
 	    differ(one.description, two.description))
 		abort();
-	/* line feeds before instructions are dropped, so one.instructions begins with none */
+	/* matter_read() drops line feeds before the instructions, so one.instructions and
+	 * two.instructions are equal */
 	if (one.instructions.n != two.instructions.n ||
 	    (one.instructions.n &&
 	     memcmp(one.instructions.p, two.instructions.p, one.instructions.n) != 0))

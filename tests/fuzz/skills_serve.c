@@ -19,7 +19,7 @@
 #include "wire/skills.h"
 
 #define BYTES_MAX 32768u  /* as much as a socket holds, so that no write blocks */
-#define ROOT_INPUTS 1000u /* inputs after which the root is emptied */
+#define ROOT_INPUTS 1000u /* after this many inputs the root is emptied */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
-/* The first byte chooses the scope, and the rest is a configuration file as JSON. The first patch
- * file that the configuration names has the same text. No other patch file exists. Every env_file
- * has this text, too. */
+/* The first byte chooses the scope, and the rest is the text of a configuration file in JSON. The
+ * first patch file that the configuration names has the same text as the configuration, and so has
+ * every env_file. No other patch file exists. */
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	spec_init(&s);
 	if (conf_add(&c, data[0] % (CONF_PROJECT + 1), "/f", &loader, &e) == 0) {
-		in.loads = 0; /* the same file is merged again */
+		in.loads = 0; /* merge the same file again */
 		IGNORE(conf_add(&c, data[0] % (CONF_PROJECT + 1), "/f", &loader, &e));
 		IGNORE(conf_apply(&c, NULL, &s, &x, &e));
 	}

@@ -1,5 +1,5 @@
-/* The first byte chooses one of the small parsers, and the rest is the text for it. No input may
- * crash. If an accepted spec is written and read again, it must be the same. */
+/* The first byte chooses one of the small parsers, and the rest is the text for this parser. No
+ * input may crash. If an accepted spec is written and read again, it must be the same spec. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void must_round_trip(const struct spec *s)
 	spec_done(&back);
 }
 
-/* The word that is shown for an image must mean the same image. */
+/* Checks that the word which cordon shows for an image means this image. */
 static void must_be_shown(const struct spec_image *i)
 {
 	AUTO_FREE char *word = image_word(i);

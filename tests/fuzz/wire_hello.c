@@ -1,5 +1,5 @@
-/* The input is the start of a connection, or a datagram. If the result for a part of the input is
- * final, the whole input must have the same result. */
+/* The input is the start of a connection, or a datagram. If the result for the first half of the
+ * input is final and not bad, the whole input must have the same result. */
 #include "wire/hello.h"
 
 #include <stdlib.h>

@@ -34,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	screen_feed(&again, leave.p, leave.n);
 	if (again.modes || again.state || again.doubt || again.pushes[0] || again.pushes[1])
 		abort();
-	/* the modes that are on must be taken back, whatever came before */
+	/* every mode that differs from its default must be among the modes that screen_leave()
+	 * takes back */
 	if (whole.modes & ~whole.undo)
 		abort();
 	return 0;

@@ -18,7 +18,8 @@ struct seen {
 	} hello[SNIFF_MAX];
 };
 
-/* Acts like a gate: adds PIECE bytes each time and allows everything. Stops at a bad result. */
+/* Acts as the gateway does: gives sniff_next() PIECE more bytes each time, and allows every name.
+ * Stops at a bad hello. */
 static void follow(const uint8_t *p, size_t n, size_t piece, bool http, struct seen *ret)
 {
 	struct sniff s = { .http = http };

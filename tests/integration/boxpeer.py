@@ -1,4 +1,5 @@
-"""A peer of cordon-box for the tests. It speaks WebSocket (RFC 6455) or lines on pipes, with the standard library only.
+"""A peer of cordon-box for the tests. It speaks WebSocket (RFC 6455), or lines on pipes. It uses only the standard
+library.
 
 A Peer sends requests and matches answers by their numbers, in any order. The raw parts (Socket) are for tests that
 break the rules on purpose.

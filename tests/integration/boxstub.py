@@ -2,11 +2,11 @@
 
 usage: boxstub.py pipes|socket LOG RULES
 
-RULES is a JSON object. Each key is a step at which the server misbehaves, and its value says how. The steps
-of the mode `socket` are "accept" and "handshake", those of the mode `pipes` are "eof" and "SIGTERM", and both modes have
-the names of actions. The rule "once"
-makes a socket misbehave on its first connection only. LOG gets a line for everything that the server receives. With
-`socket` the server prints its port, and serves connections one after the other."""
+RULES is a JSON object. Each key is a step at which the server misbehaves, and its value says how. The mode `socket` has
+the steps "accept" and "handshake". The mode `pipes` has the steps "eof" and "SIGTERM". In both modes the name of an
+action is a step, too. The rule "once" makes a socket misbehave on its first connection only. LOG gets a line for
+everything that the server receives. With `socket` the server prints its port, and serves connections one after the
+other."""
 
 import base64
 import hashlib
@@ -31,7 +31,7 @@ ANSWERS = {
 
 
 class Hangup(Exception):
-    """The connection is over."""
+    """Raised when the connection is over."""
 
 
 class Pipes:
@@ -169,7 +169,7 @@ def answer(transport, request, rules):
     if how == "half":
         transport.sock.sendall(b"\x81\x7e\x40")
         raise Hangup
-    if isinstance(how, dict) and "close" in how:  # the answer and a close, in one write
+    if isinstance(how, dict) and "close" in how:  # send the answer and a close frame in one write
         reply["data"] = how.get("data", reply["data"])
         transport.frame(1, json.dumps(reply).encode(), b"\x88\x02" + struct.pack(">H", how["close"]))
         raise Hangup

@@ -69,7 +69,8 @@ static void on_command(void *arg, const struct command_message *m)
 
 static int look(bool for_more, struct err *e);
 
-/* Does the step `until:`: looks, waits for more output, and looks again. */
+/* Does the step `until:`. Returns true if the output has TEXT or the command has ended. Otherwise
+ * returns false and asks pid 1 again, in turn for new output and for all output. */
 static bool is_found(const char *text)
 {
 	static bool waited;
@@ -110,7 +111,8 @@ static void on_done(void *arg, const struct answer *a)
 
 static const struct ask_owner asks = { .command = on_command, .done = on_done };
 
-/* If FOR_MORE, the answer comes when there is more output than before. */
+/* Asks pid 1 for the state of the command. With FOR_MORE, pid 1 answers when there is more output
+ * than before. */
 static int look(bool for_more, struct err *e)
 {
 	const char *word = words[-1];

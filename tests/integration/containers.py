@@ -1,4 +1,4 @@
-"""Containers for tests, made by runc as Docker makes them, with Docker's capabilities and read-only cgroups. A test
+"""Containers for tests. runc makes them as it does for Docker: with Docker's capabilities and read-only cgroups. A test
 can ask for masked paths, a filter like Docker's and writable cgroups. The root is an overlay of this machine's
 files."""
 
@@ -37,7 +37,7 @@ DOCKER_FILTER = _filter(
     _refuse(["clone"], EPERM, {"index": 0, "value": CLONE_NEWUSER, "valueTwo": CLONE_NEWUSER, "op": "SCMP_CMP_MASKED_EQ"}))
 # a filter that allows new namespaces, but refuses mounts in them
 MOUNT_FILTER = _filter(_refuse(MOUNT_CALLS, EPERM))
-# the kernel may have no AppArmor, so this filter refuses what the profile docker-default refuses
+# The kernel may have no AppArmor, so this filter takes its place: it refuses what the profile docker-default refuses.
 APPARMOR = _filter(_refuse(["mount", "move_mount", "pivot_root"], EACCES))
 
 
@@ -101,7 +101,7 @@ class Container:
                               stderr=subprocess.PIPE, timeout=SECONDS)
 
     def inside(self, *argv, env=()):
-        """Runs ARGV in the container, as `docker exec` does. Returns its status and its output."""
+        """Runs ARGV in the container, as `docker exec` does. Returns the status and the output of ARGV."""
         got = self.run(RUNC, "exec", *(word for pair in env for word in ("-e", pair)), self.name, *argv, check=False)
         return got.returncode, (got.stdout + got.stderr).decode()
 

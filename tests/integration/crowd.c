@@ -87,10 +87,10 @@ static bool on_output(void *arg, enum job_output which, const char *p, size_t n)
 				wrong(c, "another output than its input");
 	*(which == JOB_STDOUT ? &c->out : &c->err) += n;
 	if (c->kind == CANCELLED)
-		job_cancel(c->job); /* the command runs and has its children */
+		job_cancel(c->job); /* output shows that the command runs and has its children */
 	if (c->kind != FED || c->out % 3)
 		return true;
-	loop_add_timer(c->crowd->plan.loop, 1, resume, c); /* takes no output until resume() */
+	loop_add_timer(c->crowd->plan.loop, 1, resume, c); /* take no output until resume() */
 	return false;
 }
 
@@ -121,8 +121,8 @@ static void on_end(void *arg, const struct job_end *end)
 	struct command *c = arg;
 	struct crowd *s = c->crowd;
 
-	/* If a command was swept, the server made no mistake: without cgroups, everything in a
-	 * sandbox is ended if a cancelled command does not end within a second. */
+	/* A swept command is not a mistake of the server: without cgroups, if a cancelled command
+	 * does not end within a second, pid 1 ends everything in the sandbox. */
 	if (end->err)
 		wrong(c, end->err->msg);
 	else if (end->end.swept)

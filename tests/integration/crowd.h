@@ -1,5 +1,6 @@
 /* Runs many commands at once over many lines. One third of the commands send their input back, and
- * the crowd compares it. One third print to stdout and stderr. One third are cancelled. */
+ * this code compares the output with the input. One third print to stdout and stderr. One third are
+ * cancelled. */
 #pragma once
 
 #include "client/line.h"
@@ -12,10 +13,10 @@ struct crowd_plan {
 	unsigned each;    /* commands at once on each line */
 	unsigned rounds;  /* 0 means no end */
 	const char *mark; /* argument of `sleep` in commands that are cancelled */
-	/* Called at the end. WRONG is the number of wrong outputs and statuses. */
+	/* Called when all rounds have ended. WRONG is the number of wrong outputs and statuses. */
 	void (*end)(void *arg, unsigned wrong);
 	void *arg;
 };
 
-/* Prints a line for each round. */
+/* Starts the crowd, which prints a line for each round. */
 void crowd_start(const struct crowd_plan *p);

@@ -38,8 +38,8 @@ def closure(wanted):
 
 
 def package_files(packages):
-    """Paths of the packages' files where they really are (/bin is a link to /usr/bin), and of the
-    links that Debian's alternatives made."""
+    """Returns the real paths of the packages' files (/bin is a link to /usr/bin), and the paths of the links that
+    Debian's alternatives made."""
     files = set()
     for path in run("dpkg-query", "-L", *packages).splitlines():
         if path.startswith("/") and path != "/." and not LEAVE_OUT.match(path):

@@ -2,7 +2,7 @@
 after every test the harness proves that nothing is left on the machine.
 
 The process that runs tests is a sub-reaper (run.py makes it one), so every process that our programs leave running
-becomes its child. The harness then looks at its own descendants, and no test has to know the names of our
+becomes its child. So the harness only looks at its own descendants, and no test has to know the names of our
 processes."""
 
 import collections
@@ -40,12 +40,13 @@ MODE = os.environ.get("CORDON_TEST_MODE", "root" if os.geteuid() == 0 else "user
 SERVED = MODE.startswith("served")
 MODE = {"served": "root", "served-user": "user"}.get(MODE, MODE)
 USUAL_MODES = ("root", "user", "bare", "userns")
-# for test classes whose result depends on what the kernel allows
+# the modes for test classes whose result depends on what the kernel allows
 ALL_MODES = (*USUAL_MODES, "container", "delegated", "session")
 ONE_ID = MODE in ("bare", "userns")  # the sandbox has no range of uids, but only one id
 BASE = os.environ.get("CORDON_TEST_TMP", tempfile.gettempdir())
 
-SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # factor for all time limits; an emulated machine needs more
+# factor for all time limits; an emulated machine needs a larger factor
+SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))
 COMMAND_SECONDS = 30 * SLOW  # no single command of ours may take longer
 GONE_SECONDS = 5 * SLOW      # a removed sandbox has no process after this time
 
@@ -56,7 +57,7 @@ _numbers = itertools.count(1)
 
 
 def unique_number():
-    """Returns a number of seconds that no other test sleeps for. It marks the `sleep` of this test in process
+    """Returns a number of seconds that no other test sleeps for. By this number a test finds its own `sleep` in process
     lists."""
     return 1_000_000_000 + (os.getpid() % 100_000) * 10_000 + next(_numbers)
 
@@ -70,7 +71,7 @@ class Process:
 
     def __init__(self, pid):
         self.pid = pid
-        # The suite reads this file a million times, so it does without the layers of open().
+        # The suite reads this file a million times, so it calls os.open(), which is faster than open().
         fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
         try:
             text = os.read(fd, 4096).decode("utf-8", "replace")
@@ -139,8 +140,8 @@ def all_processes():
 
 
 def own_children():
-    """Returns our children by pid, zombies included. Nobody else waits for them, so none leaves the kernel's list while
-    we read it."""
+    """Returns our children by pid, zombies included. No other process can reap our children, so none of them leaves the
+    kernel's list while we read the list."""
     found = {}
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -151,13 +152,13 @@ def own_children():
         for thread in os.listdir("/proc/self/task"):
             with open(f"/proc/self/task/{thread}/children") as handle:
                 listed += handle.read().split()
-    except FileNotFoundError:  # this kernel has no such list, or a thread has just ended
+    except FileNotFoundError:  # this kernel has no lists of children, or a thread has just ended
         return {p.pid: p for p in all_processes().values() if p.ppid == os.getpid()}
     for pid in map(int, listed):
         try:
             found[pid] = Process(pid)
         except (OSError, ValueError):
-            pass  # another thread of the test has waited for it
+            pass  # another thread of the test has reaped this child
     return found
 
 
@@ -467,19 +468,19 @@ def loops_below(directory):
             with open(f"/sys/block/{name}/loop/backing_file") as handle:
                 path = handle.read().strip()
         except OSError:
-            continue  # not a loop device, or a free one
+            continue  # this is no loop device, or a free loop device
         if path.startswith(directory + "/"):
             found.append(f"{name} -> {path}")
     return found
 
 
-SLOT_BYTES = 4096  # of the tables of uid ranges
+SLOT_BYTES = 4096  # size of a slot in the tables of uid ranges
 _tables = {}       # the tables by path: size and contents
 
 
 def table_of_ranges(path):
-    """The contents of a machine-wide table of uid ranges, mapped into memory. A test leaves it mapped for the next
-    test, because the table has 16 MiB and to map it takes longer than to look at it."""
+    """Returns the contents of a machine-wide table of uid ranges, mapped into memory. The table stays mapped for the
+    next test, because it has 16 MiB and to map it takes longer than to read it."""
     with open(path, "rb") as handle:
         size = os.fstat(handle.fileno()).st_size
         if size and _tables.get(path, (0,))[0] != size:
@@ -493,7 +494,7 @@ def claims_below(directory):
     for path in ("/var/lib/cordon/uid-ranges", "/run/cordon/uid-ranges"):
         slots = table_of_ranges(path) if os.access(path, os.R_OK) else b""
         for number, first in enumerate(slots[::SLOT_BYTES]):
-            if first:  # in a free slot it is zero
+            if first:  # the first byte of a free slot is zero
                 at = number * SLOT_BYTES
                 record = os.fsdecode(slots[at:at + SLOT_BYTES].split(b"\0", 1)[0])
                 if record.startswith(directory):
@@ -502,9 +503,9 @@ def claims_below(directory):
 
 
 class KeptHome:
-    """A home without sandboxes that one test leaves to the next test of the job. It holds the base of the image `host`,
-    and to make and delete these 500 files takes longer than most tests. The first test of each job makes a home, and
-    so does every test of a class with `own_home`."""
+    """A home without sandboxes that one test leaves to the next test of the job. The home holds the base of the image
+    `host`. The base has 500 files, and to make and delete them takes longer than most tests. The first test of each job
+    makes a home, and so does every test of a class with `own_home`."""
 
     PARTS = {".cordon-home", "bin", "cache", "run", "sandboxes", "volumes"}
     MARKER_BYTES = 40  # a longer marker names places outside the home
@@ -518,10 +519,11 @@ class KeptHome:
             try:
                 os.rename(self.path, home)
             except OSError:
-                pass  # the test has its home on another file system, or in a directory that is not there yet
+                pass  # the test's home is on another file system, or in a directory that does not exist yet
 
     def take(self, home):
-        """Takes HOME if it holds only bases and is on the same file system. Returns true if it did."""
+        """Takes over HOME if it holds only bases and is on the file system of the kept home. Returns true if it took
+        HOME over."""
         def names(*part):
             return os.listdir(os.path.join(home, *part))
 
@@ -548,7 +550,7 @@ class KeptHome:
 
 
 def bases_of_others(home):
-    """Bases of the image `host` whose files have other ids, so that rmtree cannot remove them."""
+    """Returns the bases of the image `host` whose files have ids of others, so that rmtree cannot remove them."""
     return glob.glob(os.path.join(home, "cache/host/*-[ug]"))
 
 
@@ -559,7 +561,7 @@ class CordonTest(unittest.TestCase):
     """Base of every black-box test."""
 
     modes = USUAL_MODES
-    own_home = False  # true: the homes of this class do not exist before their first command
+    own_home = False  # if true, no test of this class gets a kept home: a home does not exist before its first command
     timeout = 60
     maxDiff = 4000
 
@@ -590,7 +592,7 @@ class CordonTest(unittest.TestCase):
         return env
 
     def lend_home(self, home, args):
-        """Puts the home of the last test where a command of ours would make one."""
+        """Puts the kept home of an earlier test at the place where the command ARGS would make a home."""
         home = home or self.home
         with kept_home.lock:
             if home not in self.homes and args[:1] in (("create",), ("run",)) and not self.own_home:
@@ -678,7 +680,7 @@ class CordonTest(unittest.TestCase):
         return box
 
     def built(self, got):
-        """Returns GOT. If GOT says that the feature is not supported yet, skips the test."""
+        """Returns GOT, the result of a command. If GOT says that the feature is not supported yet, skips the test."""
         if got.code == 1 and re.fullmatch(r"error: .* is not supported yet\n", got.errtext):
             self.not_run(got.errtext.strip()[len("error: "):])
         return got
@@ -752,7 +754,7 @@ class CordonTest(unittest.TestCase):
     # -- the end of a test --------------------------------------------------------------------
 
     def kill_supervisor_of_create(self, delay, *opts):
-        """Runs create and kills its supervisor DELAY seconds after it appeared. Asserts that `remove` deletes
+        """Runs `create`, and kills the supervisor DELAY seconds after it has appeared. Asserts that `remove` deletes
         everything."""
         proc = self.spawn("create", "-q", "--name", "victim", *opts)
         seen = self.eventually(lambda: proc.poll() is not None or [
@@ -768,7 +770,8 @@ class CordonTest(unittest.TestCase):
         self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
 
     def left_running(self):
-        """Processes that our programs left running. They are our children, because we are the sub-reaper."""
+        """Returns the processes that our programs left running. They are our children, because we are the
+        sub-reaper."""
         known = {p.pid for p in self.spawned}
         return [p for p in own_children().values() if p.pid not in known and p.state != "Z"]
 
@@ -790,7 +793,7 @@ class CordonTest(unittest.TestCase):
                             self.cgroups.add(mount + group)
 
     def diagnosis(self):
-        """For a failing test: the last commands and what the sandboxes logged."""
+        """Returns a text for a failing test: the last commands, and what the sandboxes logged."""
         parts = ["last commands:"] + [str(r) for r in self.history[-6:]]
         for home in self.homes:
             for where, _, files in os.walk(os.path.join(home, "sandboxes")):

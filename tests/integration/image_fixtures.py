@@ -168,7 +168,7 @@ def tricky_layers(directory):
 
 
 def describe(root, ids=None):
-    """Describes a tree: path -> kind, mode, owner, size, time, content or target."""
+    """Describes a tree. Returns a dict from paths to kind, mode, owner, size, time, and content or target."""
     found, inodes = {}, {}
     for directory, dirs, files in os.walk(os.fsencode(root)):
         dirs.sort()
@@ -200,7 +200,7 @@ def describe(root, ids=None):
 
 
 # ---------------------------------------------------------------------------------------------
-# what tests of images share
+# what all tests of images use
 
 
 def image_program():
@@ -220,8 +220,8 @@ class ImageMixin:
         lacking = missing("umoci", "skopeo", BUSYBOX)
         if lacking:
             self.not_run(f"{lacking} is not installed")
-        self.addCleanup(self.empty_store)  # runs before the base class looks for leftovers
-        self.assertEqual(self.cordon("list").code, 0)  # makes the home
+        self.addCleanup(self.empty_store)  # this cleanup runs before the base class looks for leftovers
+        self.assertEqual(self.cordon("list").code, 0)  # the first command makes the home
 
     def image(self, *args, home=None, **kwargs):
         return self.cordon("--home", home or self.home, *args, program=image_program(), home=home,
@@ -238,8 +238,8 @@ class ImageMixin:
         return describe(self.path("bundle/rootfs"))
 
     def assert_as_the_oracle(self, ours, theirs):
-        """Asserts that both trees are equal. Devices, which our programs leave out, and ids beyond the map do not
-        count."""
+        """Asserts that the two trees are equal. Ignores devices, which our programs leave out, and ids beyond the id
+        map."""
         for device in (b"dev/null", b"dev/extra"):
             self.assertNotIn(device, ours)
             theirs.pop(device)
@@ -309,7 +309,8 @@ class ImageMixin:
         return layout
 
     def load_busybox(self, *more, name="bb", config=()):
-        """Busybox with MORE layers on top, and umoci options for its configuration."""
+        """Loads an image of busybox with the layers MORE on top. CONFIG is umoci options for the image's configuration.
+        Returns the reference."""
         work = tempfile.mkdtemp(dir=self.dir)
         layout, archive = Layout(os.path.join(work, "layout")), os.path.join(work, "archive")
         layout.image("x", [busybox_layer(os.path.join(work, "bb.tar")), *more], *config)
@@ -319,7 +320,8 @@ class ImageMixin:
         return name + ":1"
 
     def archive_of(self, layer, name="made"):
-        """A classic archive with the only layer LAYER, written by hand, so that the layer may hold anything."""
+        """Writes a classic archive with the only layer LAYER, without other programs, so that the layer may hold
+        anything."""
         layers = layer if isinstance(layer, list) else [layer]
         return classic_archive(self.path(name + ".tar"), layers, name + ":1")
 
@@ -329,7 +331,8 @@ def sha256(data):
 
 
 def classic_archive(path, layers, tag, diff_ids=None, tags=True, settings=None):
-    """LAYERS are bytes or files, and may be compressed. DIFF_IDS are the digests of the unpacked layers."""
+    """Writes a classic archive. LAYERS are bytes or files, and may be compressed. DIFF_IDS are the digests of the
+    uncompressed layers."""
     blobs = [layer if isinstance(layer, bytes) else open(layer, "rb").read() for layer in layers]
     config = json.dumps({
         "architecture": "amd64", "os": "linux", "config": settings or {},
@@ -361,7 +364,7 @@ def free_port():
 
 
 def make_certificate(directory, name="server"):
-    """A key and a certificate for localhost that signs itself."""
+    """Makes a key and a self-signed certificate for localhost."""
     key, cert = (os.path.join(directory, f"{name}.{end}") for end in ("key", "crt"))
     run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
         "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost",
@@ -481,7 +484,7 @@ class FakeRegistry(http.server.ThreadingHTTPServer):
         return {"digest": digest, "size": len(data)}
 
     def image(self, tag, layers, /, **changes):
-        """LAYERS are bytes. CHANGES replace members of the manifest."""
+        """Puts an image into the registry. LAYERS are bytes. CHANGES replace members of the manifest."""
         config = json.dumps({"architecture": "amd64", "os": "linux", "rootfs": {
             "type": "layers", "diff_ids": ["sha256:" + sha256(plain(b)) for b in layers]}}).encode()
         manifest = {

@@ -1,9 +1,9 @@
 """A little internet in network namespaces, for tests of the gateway.
 
-There are three namespaces. `inside` has the sandbox's end of the link. `outside` is the host, where the
-gateway runs. `world` is connected to the host by a cable, and has servers on addresses that only look
-public, private or special. No route leads out of the namespaces, so no packet can reach a real network.
-To make a socket in a namespace, one thread of the test enters the namespace.
+There are three namespaces. `inside` has the sandbox's end of the link. `outside` is the host, where the gateway runs.
+`world` is connected to the host by a cable. Its servers have addresses that look public, private or special, but exist
+only in this namespace. No route leads out of the namespaces, so no packet can reach a real network. To make a socket in
+a namespace, one thread of the test enters the namespace.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ def check(result, what):
         raise OSError(ctypes.get_errno(), what)
 
 
-# packets to 198.18.0.0/15 are sent, but no machine answers them
+# the kernel sends packets to 198.18.0.0/15, but no machine answers them
 BLACK_HOLE = """link add hole type veth peer name nowhere
 link set nowhere up
 link set hole arp off up
@@ -107,7 +107,7 @@ def in_thread(what):
     def body():
         try:
             result.append((what(), None))
-        except BaseException as exc:  # the caller raises it again
+        except BaseException as exc:  # in_thread() raises it again in the caller's thread
             result.append((None, exc))
     thread = threading.Thread(target=body)
     thread.start()
@@ -426,7 +426,7 @@ route add default via {GATEWAY6} dev eth0
 
 
 class World(Lab):
-    """A lab with the namespaces `outside` and `world` only. The sandbox and its gateway are real."""
+    """A lab with the namespaces `outside` and `world` only, for tests with a real sandbox and its gateway."""
 
     def __init__(self):
         self.outside, self.world = Namespace(), Namespace()

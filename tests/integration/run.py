@@ -8,21 +8,21 @@ ordinary user with and without a range of subordinate ids, and inside a user nam
 passes, fails, or is "not run" with a reason; reasons are listed at the end, and with
 CORDON_TEST_STRICT=1 only the reasons in tests/not-run-allowed.txt are accepted.
 
-A test that fails runs once more, alone. If it passes then, it counts as passed and as unsteady.
-With CORDON_TEST_STRICT=1 more than UNSTEADY_MAX unsteady tests are a failure.
+A test that fails runs once more, alone. If it passes this time, it counts as passed and as unsteady. With
+CORDON_TEST_STRICT=1 more than UNSTEADY_MAX unsteady tests are a failure.
 
 The last two lines of the output are the result. A case is a test, and a run is a case in one mode:
 
     1451 cases, 4758 runs in 7 modes, 0 unsteady
     4758 passed, 0 failed, 132 skipped
 
-A PATTERN selects tests whose name (module.Class.test) contains it. Without a suite option the
-integration and security suites run.
+A PATTERN selects the tests whose name (module.Class.test) contains PATTERN. Without a suite option the integration and
+security suites run.
 
-Test classes run in parallel. A job process in one mode runs one large class, or several small classes
-of one file. A job is the sub-reaper of everything that it starts, runs its tests one after the other and
-reports each result as a line of JSON. A test that exceeds its time is interrupted inside the job. A job
-that does not react to this is killed, and the rest of its tests run in a new job.
+Test classes run in parallel. A job process in one mode runs one large class, or several small classes of one file. A
+job is the sub-reaper of everything that it starts. It runs its tests one after the other, and reports each result as a
+line of JSON. If a test exceeds its time, the job interrupts it. If that does not end the test, the runner kills the job
+and runs the rest of its tests in a new job.
 """
 
 import argparse
@@ -64,7 +64,8 @@ MODES = {
     "served-user": "an ordinary user with a range of ids, likewise",
 }
 LIKE = {"served": "root", "served-user": "user"}  # with --wide, the served modes also run the tests of these modes
-JOB_TESTS = 12  # a job with fewer tests also gets those of the next class: the start of Python costs as much as a test
+# a job with fewer tests also gets the tests of the next class, because to start Python takes as long as one test
+JOB_TESTS = 12
 SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # factor for all time limits of tests
 UNSTEADY_MAX = 2  # the most unsteady tests that CORDON_TEST_STRICT=1 accepts
 UNRESPONSIVE_SECONDS = 20  # if a test does not end this long after its own limit, its job is killed
@@ -245,13 +246,13 @@ def remove_delegated():
         try:
             os.rmdir(where)
         except OSError:
-            pass  # the group belongs to another run, or holds a process that the test has reported
+            pass  # another run uses this group, or it holds a process that the test has reported as left behind
 
 
 # ---------------------------------------------------------------------------------------------
 # the mode "session"
 
-SESSION_SECONDS = 15  # for the start of a systemd user instance
+SESSION_SECONDS = 15  # the longest time for the start of a systemd user instance
 
 
 def can_have_session():
@@ -261,8 +262,8 @@ def can_have_session():
 
 
 def begin_session(user):
-    """Starts the systemd instance of the user, as `loginctl enable-linger` does. The tests stay outside the user's
-    part of the cgroup tree, as a login does."""
+    """Starts the systemd instance of the user, as `loginctl enable-linger` does. The processes of the tests stay
+    outside the user's part of the cgroup tree, as those of a login do."""
     subprocess.run(["loginctl", "enable-linger", user.pw_name], check=True)
     bus, end = f"/run/user/{user.pw_uid}/bus", time.monotonic() + SESSION_SECONDS * SLOW
     while not os.path.exists(bus):
@@ -282,8 +283,8 @@ def end_session(name):
 
 
 def enter_served(uid, gid, argv):
-    """Executes ARGV with CORDON_TEST_TMP on an overlay, as in most containers, and with the usual permissions of
-    /dev/fuse. CORDON_TEST_DEEP is on an overlay of an overlay."""
+    """Executes ARGV with the directory CORDON_TEST_TMP on an overlay, as in most containers, and with the usual
+    permissions of /dev/fuse. The directory CORDON_TEST_DEEP is on an overlay of an overlay."""
     place = os.environ["CORDON_TEST_TMP"]
     if ctypes.CDLL(None).unshare(0x00020000) != 0:  # CLONE_NEWNS
         raise OSError("unshare")
@@ -396,8 +397,8 @@ class Runner:
     # -- preparation --------------------------------------------------------------------------
 
     def copy_programs(self):
-        """Copies the server of test_hands and the client of test_background beside the installed programs, because
-        both look for programs beside themselves. An installation without a build directory has neither."""
+        """Copies the server of test_hands and the client of test_background beside the installed programs, because each
+        of the two looks for programs beside itself. An installation without a build directory has neither."""
         flavour = "asan" if os.path.basename(self.options.prefix).startswith("asan") else "rest"
         for name in "server", "clerk":
             built = os.path.join(os.path.dirname(self.options.prefix), flavour, "tests", name)
@@ -533,7 +534,7 @@ class Runner:
         job.proc.wait()
         kill_adopted()
         if job.tests:
-            if job.current:  # this test ended the job's process
+            if job.current:  # the job's process ended during this test
                 self.record(job, {"event": "fail", "test": job.current,
                                   "text": f"the test process ended with {job.proc.returncode}"})
             elif not getattr(job, "retried", False):
@@ -621,8 +622,8 @@ class Runner:
         return 1 if self.failed or not self.passed else 0
 
     def remove_groups(self):
-        """Removes the groups of killed tests. This must happen before their homes are deleted, because the names of
-        groups come from the homes."""
+        """Removes the control groups of killed tests. Call this before the homes of these tests are deleted, because
+        the names of the groups come from the homes."""
         import harness
         for home in glob.glob(os.path.join(self.arena, "*", "t*", "home")):
             harness.remove_groups(harness.groups_of(home))
@@ -646,9 +647,9 @@ FS_TOPDIR_FL = 0x00020000
 
 def spread_directories(place):
     """Asks ext4 to put each directory of PLACE into another part of the disk, as `chattr +T` does. An ext4 without a
-    journal does not reuse an inode for minutes after its deletion. For each new file it searches through the inodes
-    that were deleted in the same part of the disk. The tests delete a million files, and this search would take half
-    of their time. Other file systems refuse the flag and do not need it."""
+    journal does not reuse an inode for minutes after its deletion. For each new file such an ext4 searches through the
+    inodes that were deleted in the same part of the disk. The tests delete a million files, and this search would take
+    half of their time. Other file systems refuse the flag and do not need it."""
     fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
     try:
         flags, = struct.unpack("i", fcntl.ioctl(fd, FS_IOC_GETFLAGS, bytes(4)))
@@ -749,9 +750,9 @@ def main(argv):
               file=sys.stderr)
         return 2
     become_subreaper()
-    sys.dont_write_bytecode = False  # the jobs use what the runner compiled; all of it is in the arena
-    # A shell starts background commands with SIGINT and SIGQUIT ignored, and every program of the tests would
-    # inherit that.
+    sys.dont_write_bytecode = False  # write compiled modules: they go into the arena, and the jobs use them
+    # A shell starts background commands with SIGINT and SIGQUIT ignored. Without the next two lines every program of
+    # the tests would inherit this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     for sig in (signal.SIGTERM, signal.SIGHUP):

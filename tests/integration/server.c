@@ -15,9 +15,9 @@
  * server prints "failed WORD NAME CODE TEXT". An order does not wait for the orders before it. At the end of its
  * input the server prints how many handlers of its loop blocked, and ends.
  *
- * A test starts this program as the foreman. The foreman runs this program again as the server, with the channel as
- * descriptor 3. If the foreman gets arguments, its hands only do what sessions need, and refuse to share the
- * directories that the arguments name.
+ * A test starts this program as the foreman. The foreman runs this program again as the server,
+ * with the channel as descriptor 3. If the foreman gets arguments, its hands can only do what
+ * sessions of a server need, and refuse to share the directories that the arguments name.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,7 @@ struct server {
 struct sandbox {
 	struct sandbox *next;
 	struct server *server;
-	const char *word; /* what was asked for */
+	const char *word; /* the word of the order */
 	char *name;
 	struct leash *leash;
 	struct line *line;
@@ -113,7 +113,7 @@ static void on_gone(void *arg)
 
 static void on_line_gone(void *arg, const struct err *why)
 {
-	/* nothing to do: the leash reports the end of the sandbox */
+	/* do nothing: the leash also reports the end of the sandbox */
 }
 
 static void on_sandbox(void *arg, const struct hands_answer *a)

@@ -116,12 +116,12 @@ class SkillsTest(CordonTest):
         return path
 
     def package(self, path, name=None, body="text", store=None):
-        """Makes a package below the store by hand."""
+        """Makes a package below the store without the worker."""
         front = f"---\nname: {name}\n---\n" if name else ""
         return os.path.dirname(self.put(os.path.join(path, "SKILL.md"), front + body, store=store))
 
     def rubbish(self):
-        """Returns the directories that are being made or erased."""
+        """Returns the directories that the worker is making or erasing."""
         return [os.path.join(where, name) for where in (self.root, self.store) if os.path.isdir(where)
                 for name in os.listdir(where) if name.startswith(".cordon-")]
 
@@ -168,7 +168,7 @@ class Archive:
         return self.bytes.getvalue()
 
     def file(self, test):
-        """A descriptor, as a server passes it."""
+        """Returns a descriptor of the archive, as a server passes it to the worker."""
         return memory_file(test, self.done())
 
 

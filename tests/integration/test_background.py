@@ -254,7 +254,7 @@ class Life(BackgroundTest):
         deaf = self.client(box)
         deaf.send(ATTACH, field(NUMBER, ident), 1)
         deaf.sock.recv(1, socket.MSG_PEEK)
-        deaf.close()  # the client has read nothing
+        deaf.close()  # the client has taken no byte of the answer
         self.assertEqual(self.client(box).look(ident).end, (4, 0))
 
     def test_one_look_can_wait_for_the_end_and_take_the_command(self):
@@ -278,7 +278,7 @@ class Life(BackgroundTest):
         client = self.client(self.create())
         for _ in range(MOST + 1):
             kind, _, body = client.take(client.exec("/no/such"), STARTED, EXIT)
-            self.assertEqual((kind, end_of(body)[0]), (EXIT, 1))  # not found
+            self.assertEqual((kind, end_of(body)[0]), (EXIT, 1))  # the failure 1: the command was not found
         self.assertEqual(client.list(), {})
         self.assertEqual(client.ended(client.sh("exit 3")).end, (3, 0))
 
@@ -321,7 +321,7 @@ class Output(BackgroundTest):
         waits = client.ask_look(ident, UNTIL_OUTPUT)
         ends = client.ask_look(ident, UNTIL_END)
         again = client.ask_look(ident, UNTIL_END)
-        # a second LOOK on the stream, which does not wait, replaces the first
+        # a second LOOK on the same stream replaces the first LOOK; the second LOOK does not wait
         client.send(LOOK, field(C_ID, ident), again)
         self.assertIsNone(command_of(client.take(again)[2]).end)
         self.assertEqual(other.feed(ident, b"word\n").taken, 5)
@@ -552,8 +552,8 @@ class Bounds(BackgroundTest):
         self.assertEqual(client.start("true"), idents[-1] + 1)
 
     def grown(self, box, client, ask, times):
-        """Asks many times without reading an answer. The socket holds all questions. Then reads all answers.
-        Returns by how many KiB pid 1 has grown."""
+        """Asks many times without reading an answer; the socket has room for all questions. Then reads all answers.
+        Returns by how many KiB pid 1 has grown before the first answer was read."""
         before = box.pid1().rss_kib
         asked = [ask() for _ in range(times)]
         self.eventually(lambda: self.waits(box))
@@ -587,7 +587,7 @@ class Bounds(BackgroundTest):
                 self.assertLess(self.grown(box, client, ask, times), 12 << 10)
 
     def ending(self, box, ident, ask, times):
-        """Asks TIMES times. The last question ends the command."""
+        """Returns a function that asks once, and TIMES. The last of the TIMES calls also ends the command."""
         other, left = self.client(box), iter(range(times - 1, -1, -1))
 
         def one():
@@ -610,7 +610,7 @@ class Bounds(BackgroundTest):
             client.look(ident, UNTIL_OUTPUT, 299_999)
         other = self.client(box)
         self.assertEqual(other.put_state(0, bytes(4 << 20)), 1)
-        other.close()  # pid 1 frees the frame that carried the state
+        other.close()  # then pid 1 frees the frame that carried the state
         piece, full = bytes(1 << 16), []
         for ident in idents:
             try:
@@ -686,7 +686,7 @@ class Bounds(BackgroundTest):
         client.feed(ident, b"", end=True)
         for stream in waits:
             self.assertEqual(command_of(client.take(stream)[2]).end, (0, 0))
-        # requests of a client that is gone no longer count
+        # requests of a client that has closed its connection no longer count
         ident = client.start("cat")
         for _ in range(256):
             client.ask_look(ident, UNTIL_END)
@@ -752,7 +752,8 @@ class Reports(BackgroundTest):
 
     def test_a_command_without_the_flag_cannot_report(self):
         box = self.create()
-        self.assertEqual(self.run_reporter(box, "report(b'kept')")[0], b"kept")  # shows that the socket exists
+        # this report shows that the socket exists
+        self.assertEqual(self.run_reporter(box, "report(b'kept')")[0], b"kept")
         lines = "s = connect(); s.settimeout(0.5)\ntry: report(b'forged', s)\nexcept OSError: pass"
         self.assertEqual(self.run_reporter(box, lines, flags=0), (None, (0, 0)))
 
@@ -768,7 +769,7 @@ class Reports(BackgroundTest):
         self.assertEqual(client.take(stream)[0], EXIT)
 
     def test_reports_of_other_processes_are_ignored(self):
-        """Three other processes try: a child of the command, a process that another command left, and another
+        """Three other processes try to report: a child of the command, a process that another command left, and another
         command."""
         box = self.create()
         self.assertEqual(self.run_reporter(box, "if os.fork() == 0:\n  report(b'forged')\n  os._exit(0)\nos.wait()"),
@@ -787,7 +788,7 @@ while True:
             client.signal(ident, signal.SIGKILL, SCOPE)
 
     def test_connections_made_before_the_command_started_are_ignored(self):
-        """The processes that connected have ended. The command may have the number that such a process had."""
+        """The processes that connected have ended. The command may get the pid that such a process had."""
         box = self.create()
         self.assertEqual(self.run_reporter(box, "report(b'first')")[0], b"first")
         fill = REPORT_LINES + """
@@ -814,8 +815,8 @@ for i in range(200):
             self.assertEqual(client.take(client.attach(ident), REPORT)[2], str(i).encode() * (i + 1))
 
     def test_reports_of_commands_that_end_at_once_arrive(self):
-        """Some commands end while pid 1 reaps others. Then the connections of these commands still wait in the
-        queue."""
+        """Some commands end while pid 1 reaps others. At that time the connections of the ended commands still wait in
+        the queue."""
         client = self.client(self.create())
         lines = REPORT_LINES + "sys.stdin.read(); report(b'state'); os._exit(0)"
         for _ in range(2):
@@ -827,7 +828,8 @@ for i in range(200):
             self.assertEqual([(got.report, got.end) for got in ends], [(5, (0, 0))] * MOST)
 
     def test_a_process_that_takes_the_socket_name_only_prevents_reports(self):
-        """A process that binds the name first prevents reports, but it cannot forge a report."""
+        """If a process binds the socket's name before pid 1 does, no command can report, but the process cannot forge a
+        report."""
         box = self.create()
         client = self.client(box)
         squat = "import socket, time; s = socket.socket(socket.AF_UNIX); s.bind('\\0cordon/report'); print('bound', flush=True); time.sleep(99)"
@@ -845,8 +847,8 @@ class ReusedNumbers(BackgroundTest):
     modes = ("root",)
 
     def test_a_reaped_process_of_the_same_number_cannot_report(self):
-        """A process connects, ends and is reaped, and the next command gets the number of the process. The
-        connection waits in the queue when the command starts, or is made while the command starts."""
+        """A process connects, ends and is reaped, and the next command gets the pid of this process. The connection
+        waits in the queue when the command starts, or is made while the command starts."""
         box = self.create()
         client = self.client(box)
         self.assertEqual(Reports.run_reporter(self, box, "report(b'first')", client=client)[0], b"first")
@@ -867,8 +869,8 @@ for i in range(40):  # so that its number is not among the first
     os.wait()
 """
         pid = int(box.exec("/usr/bin/python3", "-c", script).text)
-        for k in range(50):  # tries again, because launchers of pid 1 take numbers as well
-            # the kernel sets the number for the pid namespace of the writing process
+        for k in range(50):  # try several times, because launchers of pid 1 take pids as well
+            # the kernel sets the last pid in the pid namespace of the process that writes
             got = subprocess.run(["nsenter", "-p", "-t", str(box.pid1().pid), "sh", "-c",
                                   f"echo {pid - 1 - k % 8} > /proc/sys/kernel/ns_last_pid"], capture_output=True, check=False)
             if got.returncode:

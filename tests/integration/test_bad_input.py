@@ -20,7 +20,7 @@ OPTIONS = """
     --tls-intercept-port --tls-bypass --secret --on-secret-violation --conf --net-conf
     --resource-conf --runtime-conf --fs-conf --secret-conf --script-conf --oci-upper-size
 """.split()
-# values that no option may take, unless its grammar is "any text"
+# values that no option accepts, except options that take any text
 HOSTILE = ["", "-1", "\x01\x02", b"\xff\xfe", "x" * 100_000, "99999999999999999999999999",
            "../../../etc/passwd", "%s%n%s%n", "a\nb", "{}", "=", ":", ",", "@", "é"]
 # options that accept some of these values: a list of rules may be empty, and the others take any text
@@ -73,7 +73,7 @@ class EveryOption(CordonTest):
     timeout = 300
 
     def commands(self):
-        """Paths of all commands except those that are tested above."""
+        """Returns the words of all commands except the commands that are tested above."""
         found, group = [], None
         for line in self.cordon("--tree").text.splitlines()[1:]:
             depth, name = (line.index("─") - 1) // 4, re.search(r"── (\S+)", line).group(1)
@@ -83,7 +83,7 @@ class EveryOption(CordonTest):
         return [p for p in found if p[0] not in ("create", "run") and (len(p) == 2 or p[0] not in groups)]
 
     def options(self, path):
-        """Yields (option, takes a value, may be repeated)."""
+        """Yields for each option of a command: its name, whether it takes a value, and whether it may be repeated."""
         text = self.cordon(*path, "-h").text.split("Global options:")[0]
         text = re.sub(r"\n {20,}", " ", text)  # the help of a long option stands on the next line
         for match in re.finditer(r"(?m)^ +(?:-\w, )?(--[a-z0-9-]+)(?: (\S+))?(.*)$", text):
@@ -187,8 +187,8 @@ class OtherCommands(CordonTest):
         self.assertEqual((got.code, got.text), (0, "/usr\n"), got)
 
     def test_digit_users_are_numbers_or_errors(self):
-        """CVE-2026-30892, CVE-2026-46680: if a user is given as digits, it is never taken for a name, and never
-        becomes root by accident."""
+        """CVE-2026-30892, CVE-2026-46680: if a user is given as digits, cordon never takes the digits for a name, and
+        never runs the command as root by accident."""
         box = self.create()
         box.out("echo '4294967296:x:0:0::/root:/bin/sh' >> /etc/passwd; "
                 "echo '99999999999:x:0:0::/root:/bin/sh' >> /etc/passwd")

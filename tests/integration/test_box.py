@@ -24,7 +24,8 @@ MESSAGE_MAX = 16 << 20
 
 
 class Server:
-    """A running cordon-box. The process that the test started is the parent of the process that reads peers."""
+    """A running cordon-box. The process that the test started is the parent of the process that reads what peers
+    send."""
 
     def __init__(self, test, *args, env=None, config=None, stdio=False, **popen):
         extra = dict(env or {})
@@ -48,7 +49,7 @@ class Server:
         return re.search(rb"backend \S+ works|no sandbox can be made|backend '", self.err.data)
 
     def reader(self):
-        """Returns the process that reads peers."""
+        """Returns the process that reads what peers send."""
         return self.test.eventually(lambda: [p for p in all_processes().values() if p.ppid == self.proc.pid
                                              and "--serve" in p.cmdline])[0]
 
@@ -72,7 +73,7 @@ class Server:
         return json.loads(body)["resources"]
 
     def end(self):
-        """Ends a server that still runs. It must end cleanly, whatever the test did."""
+        """Ends a server that still runs. The server must end cleanly, whatever the test did."""
         if self.proc.poll() is None:
             self.stop()
 
@@ -86,7 +87,7 @@ class BoxTest(CordonTest):
     timeout = 180
 
     def keep(self, thing):
-        """Closes the peer when the test ends."""
+        """Closes THING, such as a peer, when the test ends."""
         self.addCleanup(thing.close)
         return thing
 
@@ -271,7 +272,7 @@ class Access(BoxTest):
             self.refused(401, Socket, server.port, "/v1/sessions/a/managed-process/ws", headers)
 
     def test_a_foreign_host_name_is_refused(self):
-        """The host name of an attacker's page can resolve to this machine."""
+        """The host name of an attacker's web page can resolve to this machine, so the server checks the Host header."""
         server = self.server()
         with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as s:
             s.sendall(b"GET /rpc/ws HTTP/1.1\r\nHost: evil.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -340,7 +341,7 @@ class Messages(BoxTest):
     modes = ("user",)
 
     def raw(self, peer, text):
-        """Sends a text and returns the next answer."""
+        """Sends TEXT as one message and returns the next answer."""
         peer.transport.send(text)
         return json.loads(peer.transport.receive())
 
@@ -476,7 +477,7 @@ class Messages(BoxTest):
 
 
 class Actions:
-    """Every action once. The class that inherits this chooses the transport."""
+    """Tests every action once. The class that inherits this class chooses the transport."""
 
     def test_control(self):
         peer = self.peer()
@@ -1038,7 +1039,7 @@ class Processes(BoxTest):
     def test_capacity(self):
         self.peer.call("box_init", {"limits": {"max_managed_processes": 1}})
         self.start("cat")
-        self.start("cat")  # replaces the first process
+        self.start("cat")  # this process replaces the first process
         self.fails("BoxCapacityExceededError: Box managed process capacity reached (1)", self.start, "cat", "q")
 
     def test_the_number_of_ended_processes_is_limited(self):
@@ -1147,6 +1148,6 @@ class Confined(BoxTest):
         self.assertEqual(reader.status("NoNewPrivs"), ["1"])
         if "ASAN_OPTIONS" not in os.environ:  # a build with sanitizers has no filter
             self.assertEqual(reader.status("Seccomp"), ["2"])
-        if MODE == "user":  # processes of the same user cannot look into the process
+        if MODE == "user":  # other processes of the same user cannot look into the process that reads what peers send
             with self.assertRaises(PermissionError):
                 os.listdir(f"/proc/{reader.pid}/fd")

@@ -1,4 +1,4 @@
-"""Tests the grants of cordon-box. If grants are enforced, no sandbox runs without one. LangBot's Cloud mode uses
+"""Tests the grants of cordon-box. If grants are enforced, no sandbox runs without a grant. LangBot's Cloud mode uses
 grants."""
 
 import datetime
@@ -32,7 +32,8 @@ def namespace(workspace):
 
 
 class Gated(Transports):
-    """A server that enforces grants. Only root has control groups here, so only root's server can be ready."""
+    """A server that enforces grants. In these tests only root has control groups, so only root's server can be
+    ready."""
 
     def open_gated(self, policy=None, env=None, local=None, **kwargs):
         config = {"admission": {"required": True, **(policy or {})},
@@ -51,8 +52,8 @@ class Gated(Transports):
             "instance_uuid": instance, "workspace_uuid": workspace, "entitlement_revision": revision})
 
     def other(self, workspace="w-blue", generation=1):
-        """Returns a peer with another context. It uses the same connection, because a server on pipes has only
-        one."""
+        """Returns a peer for another workspace or generation. It uses the connection of the first peer, because a
+        server on pipes has only one connection."""
         peer = Peer(self.peer.transport, INSTANCE, workspace, generation)
         peer.answers, peer.condition, peer.numbers = self.peer.answers, self.peer.condition, self.peer.numbers
         return peer
@@ -90,7 +91,7 @@ class Rules(Gated):
                 self.fails(text, self.grant, peer, **{"revision": 5, "generation": 2, **change})
         longer, shorter = self.grant(peer, revision=5, generation=2, seconds=250)["expires_at"], None
         shorter = self.grant(peer, revision=5, generation=2, seconds=100)["expires_at"]
-        self.assertEqual(shorter, longer)  # the grant in force stays
+        self.assertEqual(shorter, longer)  # the longer grant stays in force
         with self.assertRaises(BoxFault) as caught:
             self.grant(peer, unknown=1)
         self.assertRegex(str(caught.exception), "^BoxValidationError: ")
@@ -173,13 +174,13 @@ class Rules(Gated):
         missing = ["cgroup_v2"] if MODE != "root" else []
         say = "BoxReadinessError: Managed sandbox isolation is not ready (failed checks: {})".format
         peer = self.open_gated(env={"LANGBOT_BOX_ALLOW_UNSAFE_SOFT_STORAGE_LIMITS": "0"})
-        self.grant(peer)  # accepted although the server is not ready
+        self.grant(peer)  # the server accepts a grant although it is not ready
         checks = self.ready()[1]["checks"]
         self.assertTrue({"hard_workspace_quota", "hard_skill_storage_quota"} <=
                         {name for name in STORAGE if not checks[name]})
         self.fails(say(", ".join(name for name in CHECKS if not checks[name])), peer.exec, "a", "true")
         self.running.stop()
-        peer = self.open({"admission": {"required": True}}, env=UNSAFE)  # no default workspace
+        peer = self.open({"admission": {"required": True}}, env=UNSAFE)  # this configuration has no default workspace
         failed = ["workspace_mount", *missing, "namespace_isolation", "mount_isolation", "network_isolation"]
         for _ in range(2):  # the second answer comes from the cache
             self.fails(say(", ".join(failed)), peer.exec, "a", "true")
@@ -241,7 +242,8 @@ class Rules(Gated):
 
 
 class Grants(Gated):
-    modes = ("root",)  # without control groups, which a user does not have here, a server is never ready
+    # a server without control groups is never ready, and an ordinary user has no control groups in these tests
+    modes = ("root",)
 
     def test_a_grant_opens_one_session_of_the_prescribed_form(self):
         self.peer = peer = self.open_gated({"memory_mb": 256, "cpus": 0.5, "pids_limit": 64, "max_timeout_sec": 60,

@@ -1,4 +1,5 @@
-"""Runs cordon-box as pid 1 of a container: once with all settings that it needs, and then without each of them."""
+"""Runs cordon-box as pid 1 of a container: first with all settings that it needs, then again and again with one setting
+missing."""
 
 import os
 import re
@@ -143,7 +144,8 @@ class Lacks(BoxContainer):
         self.names(self.start(masked=True, uid=USER), "proc")
 
     def test_a_home_on_the_overlay_without_fuse(self):
-        """Sandboxes in memory work there, so `cordon doctor` only names what is missing."""
+        """Sandboxes with their layer in memory work in such a home, so `cordon doctor` names the missing setting but
+        does not fail."""
         self.names(self.start(home="/var/lib/cordon-home"), "fuse", doctor=0)
 
     def test_read_only_cgroups(self):
@@ -158,7 +160,7 @@ class Lacks(BoxContainer):
 
 
 class Nested(BoxTest):
-    """Root of a user namespace with many ids and read-only cgroups."""
+    """Tests as root of a user namespace that has many ids and read-only cgroups."""
 
     modes = ("container",)
 

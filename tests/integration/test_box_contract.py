@@ -1,5 +1,5 @@
-"""Single promises of cordon-box that no other test_box file tests: input of commands, the limit of open
-files, what a killed creation leaves, the handshake after which LangBot works."""
+"""Tests promises of cordon-box that no other test_box file tests, such as the input of commands, the limit of open
+files, what a killed creation leaves, and LangBot's handshake."""
 
 import json
 import os
@@ -30,7 +30,8 @@ print("fine")
 
 class Input(BoxTest):
     def test_input_is_the_device_null(self):
-        """uvx opens /dev/null itself. Other programs check which kind of file their input is."""
+        """/dev/null must be the real device, as a command's input and when a program opens it. uvx opens it, and other
+        programs check which kind of file their input is."""
         server = self.server()
         peer = server.legacy()
         got = peer.exec("a", f"python3 -c '{NULL}'")
@@ -66,7 +67,7 @@ class OpenFiles(BoxTest):
 class Leftovers(BoxTest):
     def test_the_next_server_removes_half_made_sandboxes(self):
         place = os.path.join(self.home, "sandboxes")
-        self.server().stop()  # makes the state directory
+        self.server().stop()  # the server creates the state directory
         os.makedirs(place, exist_ok=True)
         half = os.path.join(place, ".new-12345")
         os.mkdir(half, 0o700)
@@ -77,14 +78,15 @@ class Leftovers(BoxTest):
         self.assertEqual(server.legacy().exec("a", "echo here")["stdout"], "here")
 
     def all_killed(self):
-        """Kills supervisors and other orphans. Returns true if none is left."""
+        """Kills supervisors and other orphans. Returns true if no orphan is left."""
         left = self.left_running()
         for p in left:
             os.kill(p.pid, signal.SIGKILL)
         return not left
 
     def test_a_creation_that_is_killed_leaves_nothing_for_the_next_server(self):
-        """Everything of the server is killed at once while it makes sandboxes, so that no process can clean up."""
+        """The test kills all processes of the server at once while the server makes sandboxes, so that no process can
+        clean up."""
         for round_ in range(3):
             server = self.server()
             peer = server.legacy()
@@ -105,7 +107,7 @@ class Leftovers(BoxTest):
 
 
 class Cold(Server):
-    """A server that has not yet tried its backend when the test goes on."""
+    """A server for which the test does not wait until it has tried its backend."""
 
     def looked(self):
         return True
@@ -192,12 +194,14 @@ class Strangers(BoxTest):
     modes = ("user",)
 
     def test_connections_that_say_nothing_are_closed(self):
-        """At most 64 silent connections are kept, each for at most 10 seconds. Peers after their handshake stay."""
+        """At most 64 silent connections are kept, each for at most 10 seconds. The server keeps the connections of
+        peers that have made their handshake."""
         server = self.server()
         peer = server.legacy()
         silent = [socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) for _ in range(65)]
-        self.assertEqual(silent[0].recv(1), b"")  # the oldest makes room for the newest
-        self.assertEqual(select.select(silent[1:], [], [], 0)[0], [])  # the other connections still have time
+        self.assertEqual(silent[0].recv(1), b"")  # the server closed the oldest connection to make room for the newest
+        # the other silent connections are not 10 seconds old, so they are still open
+        self.assertEqual(select.select(silent[1:], [], [], 0)[0], [])
         self.assertEqual(peer.exec("a", "echo here")["stdout"], "here")
         for sock in silent[1:]:
             self.assertNotIn(b" 101 ", sock.recv(4096))
@@ -211,7 +215,7 @@ class Connections(BoxTest):
     most = 1024
 
     def test_at_most_1024_connections_are_open(self):
-        """Further connections are closed without an answer, and existing ones go on."""
+        """The server closes further connections without an answer. Existing connections go on."""
         before = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(before[1], 4096), before[1]))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
@@ -227,13 +231,14 @@ class Connections(BoxTest):
     def answers(self, server):
         try:
             return http_get(server.port, "/healthz")[0] == 200
-        except (OSError, IndexError):  # closed without an answer
+        except (OSError, IndexError):  # the server closed the connection without an answer
             return False
 
 
 class Shutdown(BoxTest):
     def test_no_session_is_made_while_the_sessions_end(self):
-        """box_shutdown ends every session, also persistent ones. A process that ignores SIGTERM makes it last 5 seconds."""
+        """box_shutdown ends every session, also persistent sessions. Because a process ignores SIGTERM, box_shutdown
+        takes 5 seconds."""
         server = self.server()
         peer, number = server.legacy(), unique_number()
         peer.call("box_create_session", {"session_id": "a", "persistent": True})
@@ -255,7 +260,7 @@ class Readiness(BoxTest):
     def broken(self):
         """Returns a server that can make no sandbox, and a function that repairs it."""
         place = os.path.join(self.home, "sandboxes")
-        self.server().stop()  # makes the state directory
+        self.server().stop()  # the server creates the state directory
         shutil.rmtree(place)
         with open(place, "w", encoding="utf-8"):
             pass
@@ -309,7 +314,8 @@ class Quiet(BoxTest):
     modes = ("root",)  # under strace newuidmap has no privilege
 
     def test_no_program_of_ours_connects_to_anything(self):
-        """Nothing asks for a newer version, and nothing is fetched for sandboxes of the host's image."""
+        """No program of ours asks for a newer version of cordon, or fetches something for sandboxes of the host
+        image."""
         if not shutil.which("strace"):
             self.not_run("strace is missing")
         trace = os.path.join(self.dir, "trace")
@@ -325,7 +331,8 @@ class Quiet(BoxTest):
         self.assertEqual(proc.wait(60), 0, proc.stderr.read())
         with open(trace, encoding="utf-8", errors="replace") as f:
             calls = f.read()
-        self.assertIn("connect(", calls)  # our programs connect to our own unix sockets
+        # this shows that strace saw connections: our programs connect to our own unix sockets
+        self.assertIn("connect(", calls)
         self.assertEqual(re.findall(r".*sa_family=AF_INET.*", calls), [])
 
 

@@ -1,4 +1,4 @@
-"""Rules of the contract for an exec of cordon-box that test_box does not test."""
+"""Tests rules of the contract for box_exec that test_box does not test."""
 
 import os
 

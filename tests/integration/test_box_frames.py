@@ -14,7 +14,7 @@ FRAGMENTS_MAX = 4096
 REQUEST = b'{"seq_id":7,"action":"box_get_session","data":{"session_id":"\xc3\xa4"}}'
 ANSWER = "BoxSessionNotFoundError: session ä not found"
 
-# each is (close code, what a peer sends)
+# each value is (the close code, what a peer sends)
 BAD = {
     "continuation of nothing": (1002, lambda s: s.send_frame(MORE, b"{}")),
     "a message inside of a message": (1002, lambda s: (s.send_frame(TEXT, b"{", fin=False), s.send_frame(TEXT, b"}"))),
@@ -62,7 +62,7 @@ class Frames(BoxTest):
         self.eventually(lambda: server.health()["memory_held_bytes"] < 1 << 20)
 
     def test_a_message_may_come_in_any_pieces(self):
-        """Pieces cut a character, empty pieces count too, and control frames may come between pieces."""
+        """A piece may end within a character, a piece may be empty, and control frames may come between pieces."""
         ws = self.server().current().transport.socket
         for at in range(1, len(REQUEST), 7):
             ws.send_frame(TEXT, REQUEST[:at], fin=False)
@@ -96,11 +96,11 @@ class Frames(BoxTest):
     def is_over(self, sock):
         try:
             return sock.recv(1) == b""
-        except ConnectionResetError:  # the server has not read what came after the close
+        except ConnectionResetError:  # the server has not read the bytes that came after the close frame
             return True
 
     def test_a_close_is_answered_once(self):
-        """The answer repeats the code. Frames after a close are not read."""
+        """The answer repeats the code of the close frame. The server does not read frames after a close frame."""
         server = self.server()
         for code in (1000, 1001, 1011, 1014, 3000, 4999):
             ws = server.legacy().transport.socket
@@ -143,7 +143,7 @@ class Upgrades(BoxTest):
         self.assertEqual(server.legacy().call("__ping"), {})
 
     def test_the_headers_of_a_request_are_limited(self):
-        """At most 100 headers and 16 KiB. The request itself has five headers."""
+        """A request may have at most 100 headers and 16 KiB. The request of the test itself has five headers."""
         server = self.server()
         self.assertEqual(self.knock(server, **{f"X_{i}": "y" for i in range(95)}), 101)
         self.assertEqual(self.knock(server, **{f"X_{i}": "y" for i in range(96)}), 431)
@@ -182,7 +182,7 @@ class Relays(BoxTest):
         self.assertEqual(peer.call("box_get_managed_process", {"session_id": "s", "process_id": "p"})["status"], "running")
 
     def test_a_peer_that_answers_no_ping_is_disconnected(self):
-        """The next relay replaces the silent relay. It stays connected, because it answers pings."""
+        """The next relay replaces the silent relay. The next relay stays connected, because it answers pings."""
         server = self.server(env={"CORDON_BOX_PING_MS": "200"})
         self.start(server, "cat")
         silent, next_ = server.relay("s", "p"), server.relay("s", "p")
@@ -198,7 +198,8 @@ class Relays(BoxTest):
         reader = threading.Thread(target=answer)
         reader.start()
         self.assertEqual(silent.read_frame(), (PING, b""))
-        self.assertEqual(silent.sock.recv(1), b"")  # no close frame is sent, because nobody would read it
+        # the server sends no close frame, because the silent peer would not read it
+        self.assertEqual(silent.sock.recv(1), b"")
         self.eventually(lambda: len(pings) >= 5)
         next_.send_text("still here")
         reader.join()
@@ -215,7 +216,7 @@ class Relays(BoxTest):
                 "process_id": process, "command": "sh", "args": ["-c", script]}})
         slow, clock = server.relay("s", "slow"), server.relay("s", "clock")
         self.assertEqual(slow.read_frame()[0], PING)
-        slow.send_text("x" * 300_000)  # more than a pipe holds, so the server does not see the pong after it
+        slow.send_text("x" * 300_000)  # more than a pipe holds, so the server does not read the pong that follows
         slow.send_frame(PONG)
         for _ in range(6):  # the time between two pings is longer than the time that a peer has for its pong
             self.assertEqual(clock.read_frame()[0], PING)

@@ -38,7 +38,8 @@ class Images(ImageMixin, BoxTest):
         peer.call("box_start_managed_process", {"session_id": "a", "spec": {
             "process_id": "p", "command": "/bin/busybox", "args": ["sh", "-c", "grep ann /etc/passwd; exec cat"]}})
         relay = server.relay("a", "p")
-        self.assertEqual(relay.read_message(), "ann:x:1000:1000::/:/bin/sh")  # this machine has no such user
+        # the user comes from the image: this machine has no user ann
+        self.assertEqual(relay.read_message(), "ann:x:1000:1000::/:/bin/sh")
         relay.send_text("through busybox")
         self.assertEqual(relay.read_message(), "through busybox")
 

@@ -16,7 +16,7 @@ NO_ROOTS = ("BoxValidationError: box.local.default_workspace cannot be created b
 
 
 class Transports:
-    """Opens a server with a configuration, and a peer of it, over a WebSocket or over pipes."""
+    """Starts a server with a configuration, and connects a peer to it, over a WebSocket or over pipes."""
 
     stdio = False
 
@@ -141,7 +141,7 @@ class Settings(Transports):
         peer = self.open()
         first = peer.call("box_create_session", {"session_id": "a"})["backend_session_id"]
         peer.exec("a", "echo kept > /workspace/f")
-        peer.call("box_init", {"backend": "docker"})  # the backend in use stays while there are sessions
+        peer.call("box_init", {"backend": "docker"})  # the server does not change the backend while there are sessions
         self.assertEqual(peer.exec("a", "cat /workspace/f")["stdout"], "kept")
         self.assertEqual(peer.call("box_get_session", {"session_id": "a"})["backend_session_id"], first)
         self.assertEqual(peer.call("box_get_backend_info"), {"name": "nsjail", "available": True})
@@ -277,10 +277,10 @@ class Leftovers(Transports, BoxTest):
 
 
 class Tenancy(Transports):
-    """Generations, the pinned instance, and what LangBot's own tests check, over either transport."""
+    """Tests generations, the pinned instance, and what LangBot's own tests check, over each transport."""
 
     def other(self, peer, **context):
-        """Returns the members of a request with another context on the same connection."""
+        """Returns the extra members for a request of PEER that replace parts of its context."""
         return {"context": {**peer.context, **context}}
 
     def test_the_instance_is_pinned(self):

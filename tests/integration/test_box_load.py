@@ -1,7 +1,7 @@
-"""cordon-box under load, with peers that disconnect or send nonsense, and with processes that are killed.
+"""Tests cordon-box under load, with peers that disconnect or send nonsense, and with processes that are killed.
 
-Every server of this file watches its own loop (CORDON_BOX_WATCH_LOOP): when a test ends, no handler may have
-blocked it. Longer runs are in tests/soak/test_soak_box.py."""
+Every server of this file watches its own loop (CORDON_BOX_WATCH_LOOP). When a test ends, no handler may have blocked
+the loop. Longer runs are in tests/soak/test_soak_box.py."""
 
 import fcntl
 import json
@@ -19,7 +19,7 @@ from harness import all_processes, unique_number
 from test_box import INSTANCE, MESSAGE_MAX, BoxTest, Server, placement
 
 MIB = 1 << 20
-IN_FLIGHT = 128  # actions of one connection
+IN_FLIGHT = 128  # the most actions that one connection may have in flight
 
 
 def vanish(sock, hard):
@@ -64,7 +64,8 @@ class Crowds(LoadTest):
     connections = 20
 
     def test_128_actions_are_in_flight_on_each_of_20_connections(self):
-        """All actions wait behind one command of their session, and are cancelled when their peers vanish."""
+        """The actions of a peer wait behind one command of their session. When the peer vanishes, the server cancels
+        them."""
         server, slow = self.server(), unique_number()
         other = server.legacy()
         other.exec("other", "true")
@@ -132,7 +133,7 @@ class Vanishing(LoadTest):
         peer.call("box_create_session", {"session_id": "s"})
         peer.call("box_start_managed_process", {"session_id": "s", "spec": {"process_id": "p", "command": "cat"}})
         relay = "/v1/sessions/s/managed-process/p/ws"
-        self.keep(self.socket(server, relay))  # every later relay waits behind this one
+        self.keep(self.socket(server, relay))  # every later relay waits behind this relay
         loud = "head -c 400000 /dev/zero | tr '\\0' x"
         spec = {"process_id": "q", "command": "sh", "args": ["-c", "trap '' TERM; cat"]}
         states = [
@@ -155,7 +156,7 @@ class Vanishing(LoadTest):
         for hard in (False, True):
             for state in states:
                 vanish(state(), hard)
-            for state in states:  # now the server answers another peer before each disconnect
+            for state in states:  # this time the server answers another peer before each disconnect
                 sock = state()
                 self.assertEqual(peer.call("__ping"), {})
                 vanish(sock, hard)
@@ -203,7 +204,8 @@ class SlowPeers(LoadTest):
             "process_id": "p", "command": "sh", "args": ["-c", "yes abcdefgh | head -c 30000000; echo over >&2"]}})
         relay = server.relay("s", "p")
         self.assertEqual(relay.read_message(), "abcdefgh")
-        for i in range(20):  # if the server did not stop reading, it would take all output meanwhile
+        # if the server did not stop reading, it would take all output of the process during these calls
+        for i in range(20):
             self.assertEqual(peer.exec("s", f"echo {i}")["stdout"], str(i))
         self.assertLess(self.held(server), 4 * MIB)
         info = peer.call("box_get_managed_process", {"session_id": "s", "process_id": "p"})
@@ -235,7 +237,7 @@ class BadInput(LoadTest):
             self.assertEqual(peer.call("__ping"), {}, (start, unit))
         sanitized = 4 if "ASAN_OPTIONS" in os.environ else 1  # a build with sanitizers keeps freed memory for a while
         self.assertLess(self.peak_mib(server) - before, 64 * sanitized, "MiB that bad texts took")
-        wide = head + "[" + "0," * 900_000 + "0]}}"  # the largest number of values
+        wide = head + "[" + "0," * 900_000 + "0]}}"  # a message with the largest number of values
         peer.transport.send(wide)
         self.assertEqual(peer.answer(1)["code"], 0)
         self.assertLess(self.peak_mib(server) - before, 160 * sanitized)
@@ -298,7 +300,7 @@ class BadInput(LoadTest):
         self.assertEqual(relay.read_message(), "x")
 
     def test_an_unreadable_source_is_named(self):
-        """The parent directory lets nobody in, so the server cannot look at the source."""
+        """Nobody may enter the parent directory, so the server cannot look at the source."""
         peer = self.server().legacy()
         closed = os.path.join(self.dir, "closed")
         os.makedirs(os.path.join(closed, "inner"))
@@ -343,14 +345,15 @@ class Ceiling(LoadTest):
         self.peer = self.box.current()
 
     def hoard(self):
-        """Opens peers that send half messages until little memory is left."""
+        """Connects peers that each send half a message, until the server has little memory left."""
         hoarders = []
         while self.held(self.box) < 13 * MIB:
             self.assertLess(len(hoarders), 40)
             ws = self.box.current().transport.socket
             ws.send_frame(TEXT, b'{"a":"' + b"x" * MIB, fin=False)
             ws.send_frame(9, b"")
-            self.assertIn(ws.read_frame()[0], (8, 10))  # the server has read it, or memory is short
+            # a pong (10) shows that the server has read the message; a close (8) shows that memory is short
+            self.assertIn(ws.read_frame()[0], (8, 10))
             hoarders.append(ws)
         return hoarders
 
@@ -367,7 +370,7 @@ class Ceiling(LoadTest):
                             [clipped.rsplit("bytes, ", 1)[1].split()[0]])
         self.assertEqual(kept + dropped, 1000000)
         self.assertGreater(kept, 4096)
-        self.assertEqual(self.peer.exec("b", "echo small")["stdout"], "small")  # small output always fits
+        self.assertEqual(self.peer.exec("b", "echo small")["stdout"], "small")  # a small output is never clipped
         for ws in hoarders:
             ws.close()
         self.eventually(lambda: self.held(self.box) <= before + 4096)
@@ -424,7 +427,7 @@ class Limits(LoadTest):
         self.assertEqual(server.relay("a", "p").read_message(), "200")
 
     def ticks(self, server):
-        """Returns the CPU time of the process that reads peers."""
+        """Returns the CPU time of the process that reads what peers send."""
         with open(f"/proc/{server.reader().pid}/stat") as handle:
             fields = handle.read().rpartition(")")[2].split()
         return int(fields[11]) + int(fields[12])
@@ -439,7 +442,7 @@ class Limits(LoadTest):
         before = self.ticks(server)
         with self.assertRaises(BoxFault):  # no descriptor is left for the pipes of a command
             peer.exec("a", "true")
-        for _ in range(10):  # the server sleeps while connections wait
+        for _ in range(10):  # while connections wait, the server must use no CPU time
             select.select([], [], [], 0.1)
         self.assertLess(self.ticks(server) - before, os.sysconf("SC_CLK_TCK") // 5)
         for sock in more:
@@ -480,8 +483,7 @@ class Killed(LoadTest):
     kills = 4
 
     def test_a_server_is_killed_at_any_instant(self):
-        """All sandboxes of the killed server end within 3 s, before another server starts. Then the next server
-        works."""
+        """All sandboxes of the killed server end within 3 s, before another server starts. The next server works."""
         pick = random.Random(os.getpid())
         for round_ in range(self.kills):
             server, slow = self.server(), unique_number()
@@ -498,7 +500,7 @@ class Killed(LoadTest):
             server.proc.wait(SECONDS)
         peer = self.server().legacy()
         self.assertEqual(peer.exec("s0", "echo here")["stdout"], "here")
-        self.cordon("list")  # removes what a killed hand left behind
+        self.cordon("list")  # this command removes what a killed hand left behind
 
     def test_a_killed_hand_fails_one_request_of_many(self):
         server = self.server()
@@ -508,7 +510,8 @@ class Killed(LoadTest):
         for hand in hands:
             os.kill(hand.pid, signal.SIGSTOP)
         asked = [peer.post("box_create_session", {"session_id": f"s{i}"}) for i in range(3 * len(hands))]
-        self.assertEqual(peer.exec("a", "echo 2")["stdout"], "2")  # the server has handed out the requests
+        # the answer shows that the server has given the requests to hands
+        self.assertEqual(peer.exec("a", "echo 2")["stdout"], "2")
         os.kill(hands[0].pid, signal.SIGKILL)
         for hand in hands[1:]:
             os.kill(hand.pid, signal.SIGCONT)
@@ -520,7 +523,7 @@ class Killed(LoadTest):
 
 
 class NothingWaits(LoadTest):
-    """While a request takes long, other sessions still answer."""
+    """While the request of one session takes long, other sessions still answer."""
 
     files = 10_000
 
@@ -529,7 +532,7 @@ class NothingWaits(LoadTest):
         self.locks = []
 
     def hold_lock(self, name):
-        """Holds the lock of a sandbox with this name, as another command would."""
+        """Holds the lock of the sandbox NAME, as another command would."""
         place = os.path.join(self.home, "sandboxes", name)
         os.makedirs(place)
         handle = open(os.path.join(place, "lock"), "w")
@@ -538,7 +541,7 @@ class NothingWaits(LoadTest):
         self.locks.append(handle)
 
     def supervisors(self, name):
-        """Returns the supervisor of the sandbox in a list, or None until the supervisor's helpers have ended."""
+        """Returns a list with the supervisor of the sandbox, or None while helpers of the supervisor still run."""
         found = [p for p in all_processes().values() if p.comm == "cordon-supervis" and name in p.cmdline]
         return found if len(found) == 1 else None
 
@@ -558,7 +561,7 @@ class NothingWaits(LoadTest):
                  for i in range(len(server.hands()))]  # as many pulls as there are hands
         stuck.append(peer.post("box_delete_session", {"session_id": "locked"}))
         stuck.append(peer.post("box_create_session", {"session_id": "locked"}))
-        if len(server.hands()) > 2:  # otherwise no hand would be left for other requests
+        if len(server.hands()) > 2:  # with fewer hands no hand would be left for other requests
             held = peer.call("box_create_session", {"session_id": "held"})["backend_session_id"]
             peer.call("box_delete_session", {"session_id": "held"})
             self.hold_lock(held)

@@ -14,7 +14,8 @@ from test_service_ways import InProcess, OverPipes, OverWebSocket
 
 LOGGED = {"cordon": {"log_output": True}}
 LOST = "[output lost: the log was slower than the command]"
-LOG_FILES_MAX_BYTES = 4 * ((10 << 20) + (1 << 20))  # four files, each up to one record beyond its limit
+# a log has four files of at most 10 MiB, and the last record of a file may exceed this limit by 1 MiB
+LOG_FILES_MAX_BYTES = 4 * ((10 << 20) + (1 << 20))
 
 
 class LogTest:
@@ -24,7 +25,7 @@ class LogTest:
         return [json.loads(line) for line in got.text.splitlines()]
 
     def printed(self, name, source=None, *options):
-        """Returns the logged bytes."""
+        """Returns the bytes in the log of the sandbox, of one source or of all sources."""
         return b"".join(base64.b64decode(r["d"]) if r["e"] == "b64" else r["d"].encode()
                         for r in self.records(name, *options) if source in (None, r["s"]))
 
@@ -32,7 +33,7 @@ class LogTest:
         self.eventually(lambda: self.printed(name, None, "--tail", "2").endswith(data), 30)
 
     def prints(self, name, run):
-        """Runs a command that prints "after", again and again until the log has this word. Output is dropped until
+        """Calls RUN, which prints "after", again and again until the log has this word. The server drops output until
         the log has caught up."""
         self.eventually(lambda: run() and self.printed(name, None, "--tail", "2").endswith(b"after\n"), 30)
 
@@ -61,7 +62,7 @@ class Logs(LogTest, Transports):
 
     def supervisor(self, name):
         found = {p.pid: p for p in all_processes().values() if p.comm.startswith("cordon-superv") and name in p.cmdline}
-        found = [pid for pid, p in found.items() if p.ppid not in found]  # not the supervisor's own tasks
+        found = [pid for pid, p in found.items() if p.ppid not in found]  # leave out the supervisor's own tasks
         self.assertEqual(len(found), 1, found)
         return found[0]
 
@@ -75,8 +76,8 @@ class Logs(LogTest, Transports):
                 relay = self.relay("p")
                 relay.send_text("line")
                 self.assertEqual(relay.read_message(), "line")
-                # pid 1 writes the output of this detached command into the same log, so when it is
-                # there, nothing else will come
+                # pid 1 writes the output of this detached command into the same log. When the log has this output, no
+                # earlier output can follow.
                 self.assertEqual(self.cordon("exec", "-d", name, "--", "echo", "detached").code, 0)
                 self.logs(name, None, b"detached\n")
                 self.running.stop()
@@ -99,7 +100,7 @@ class Logs(LogTest, Transports):
         peer = self.open(LOGGED)
         name = self.sandbox(peer)
         self.start(peer, "p", "echo ready >&2; exec cat")
-        self.logs(name, "stderr", b"ready\n")  # standard error is read without a relay
+        self.logs(name, "stderr", b"ready\n")  # the server reads standard error even if there is no relay
         relay = self.relay("p")
         for text in ("first", "second ü"):
             relay.send_text(text)
@@ -137,7 +138,8 @@ class Logs(LogTest, Transports):
         self.logs(name, "stderr", "".join(f"e{i}\n" for i in range(1, 501)).encode())
 
     def test_output_beyond_the_answer_is_logged(self):
-        """The answer has the first MiB of each output. A MiB may wait for the supervisor, and the socket holds some more."""
+        """The answer has the first MiB of each output. For the log, a MiB may wait in the server for the supervisor,
+        and some more in the socket."""
         peer = self.open(LOGGED)
         name = self.sandbox(peer)
         got = peer.exec("a", "head -c 1060000 /dev/zero | tr '\\0' x; echo end")
@@ -169,7 +171,8 @@ class Logs(LogTest, Transports):
         try:
             got = peer.exec("a", "head -c 3000000 /dev/zero; echo done >&2")
             self.assertEqual((got["exit_code"], got["stderr"]), (0, "done"))
-            self.start(peer, "p", "exec cat")  # asks the supervisor for more memory
+            # for this process the server asks the supervisor to raise the memory limit
+            self.start(peer, "p", "exec cat")
             relay = self.relay("p")
             relay.send_text("here")
             self.assertEqual(relay.read_message(), "here")
@@ -200,7 +203,7 @@ class Logs(LogTest, Transports):
         name = self.sandbox(peer)
         number = unique_number()
         asked = peer.post("box_exec", {"session_id": "a", "cmd": f"echo begun; sleep {number}", "timeout_sec": 60})
-        self.logs(name, "stdout", b"begun\n")  # while the command runs
+        self.logs(name, "stdout", b"begun\n")  # the output is in the log while the command still runs
         peer.close()
         self.eventually(lambda: not self.sleepers(number))
         self.assertIsNotNone(asked)
@@ -213,14 +216,15 @@ class LogsOverWebSocket(Logs, BoxTest):
 class LogsOverPipes(Logs, BoxTest):
     stdio = True
 
-    test_what_a_command_printed_before_its_end_by_time = None  # without its only peer the server ends
+    # this test closes the peer, and a server on pipes ends without its only peer
+    test_what_a_command_printed_before_its_end_by_time = None
 
 
 # --- the service -----------------------------------------------------------------------------------
 
 
 class ServiceLogs(LogTest):
-    """On each way to a runtime, the caller's configuration decides."""
+    """On each way to a runtime, the caller's configuration decides whether output is logged."""
 
     def name(self, options, session):
         return next(s["backend_session_id"] for s in self.call("service", "sessions", *options)
@@ -255,7 +259,7 @@ class ServiceLogs(LogTest):
 
 class ServiceLogsInProcess(InProcess, ServiceLogs, EndpointTest):
     def test_later_calls_write_into_the_same_log(self):
-        """A session keeps the setting with which it was made."""
+        """A session keeps the setting `log_output` with which it was made."""
         options = self.runtime(cordon={"log_output": True})
         for i in range(3):
             self.tool(f"echo {i}", *options, "--session", "s")
@@ -276,7 +280,8 @@ class ServiceLogsOverWebSocket(OverWebSocket, ServiceLogs, EndpointTest):
 
 class ServiceLogsOverPipes(OverPipes, LogTest, EndpointTest):
     def test_the_log_while_the_command_runs(self):
-        """The session ends with its server, which ends with the call."""
+        """The server ends when the call ends, and the session ends with its server. So the test reads the log before
+        the call ends."""
         number = unique_number()
         call = self.spawn("tool", *self.runtime(cordon={"log_output": True}), "exec",
                           json.dumps({"command": f"echo begun; sleep {number}"}))

@@ -1,5 +1,5 @@
-"""Tests MCP servers in the way in which LangBot runs them. Each is a managed process of a shared session. Our own
-clients, and clients that others wrote, reach the servers through relays."""
+"""Tests MCP servers in the way in which LangBot runs them. Each MCP server is a managed process of a shared session.
+Our own clients, and clients that others wrote, reach the MCP servers through relays."""
 
 import json
 import os
@@ -115,7 +115,7 @@ class Servers(McpTest):
         first.relay.close()
         self.eventually(lambda: not self.info("srv")["attached"])
         again = self.client("srv")
-        again.begin()  # a notification of the first conversation may come before the answer
+        again.begin()  # before the answer, a notification that was meant for the first client may come
         self.assertEqual(again.tool("add", a=1, b=1), "2")
 
     def test_large_messages(self):
@@ -241,8 +241,8 @@ class Processes(McpTest):
         self.fails("BoxSessionNotFoundError: session mcp-shared not found", self.info, "srv")
 
     def test_deleting_a_session_stops_its_processes_together(self):
-        """Two processes ignore SIGTERM. The server waits 5 seconds for both together, not 5 seconds for each: a third process
-        gets its SIGTERM while they still run."""
+        """Two processes ignore SIGTERM. The server waits 5 seconds for both together, not 5 seconds for each: a third
+        process gets its SIGTERM while the two processes still run."""
         shared = os.path.join(self.dir, "shared")
         os.mkdir(shared)
         self.session(host_path=shared)
@@ -267,7 +267,8 @@ class Processes(McpTest):
                             ("trap 'echo termed > /tmp/how; exit' TERM; echo up; while :; do sleep 0.1; done", "termed")):
             with self.subTest(how):
                 self.sh(script)
-                self.assertEqual(self.box.relay("mcp-shared", "p").read_message(), "up")  # now the trap is set
+                # after this message the shell has set its trap
+                self.assertEqual(self.box.relay("mcp-shared", "p").read_message(), "up")
                 self.peer.call("box_stop_managed_process", {"session_id": "mcp-shared", "process_id": "p"})
                 got = self.peer.exec("mcp-shared", "cat /tmp/how; rm /tmp/how", persistent=True, read_only_rootfs=False)
                 self.assertEqual(got["stdout"], how)

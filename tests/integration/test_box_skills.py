@@ -1,4 +1,5 @@
-"""Skills of cordon-box, as LangBot sees them. test_skills and test_skill_zips test the worker itself."""
+"""Tests skills of cordon-box, as LangBot sees them. The files test_skills and test_skill_zips test the worker
+itself."""
 
 import base64
 import hashlib
@@ -113,7 +114,7 @@ class SkillsOfBox(BoxTest):
         worker, = self.workers()
         os.kill(worker.pid, signal.SIGSTOP)
         number, second = peer.post("box_list_skills"), peer.post("box_list_skills")
-        peer.call("__ping")  # the server has both requests now
+        peer.call("__ping")  # the answer to this ping shows that the server has read both requests
         os.kill(worker.pid, signal.SIGKILL)
         self.assertEqual(peer.answer(number)["message"],
                          "BoxError: the skill worker (cordon-skills) ended before it answered")
@@ -126,7 +127,7 @@ class SkillsOfBox(BoxTest):
         worker, = self.workers()
         os.kill(worker.pid, signal.SIGSTOP)
         number = peer.post("box_create_skill", {"skill": {"name": "one"}})
-        peer.call("__ping")  # the server has the request now
+        peer.call("__ping")  # the answer to this ping shows that the server has read the request
         os.kill(worker.pid, signal.SIGKILL)
         self.assertEqual(peer.answer(number)["message"],
                          "BoxValidationError: the skill worker (cordon-skills) ended before it answered")

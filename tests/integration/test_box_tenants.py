@@ -18,7 +18,8 @@ class Replays(BoxTest):
     modes = ("user",)
 
     def test_an_old_generation_stays_out_on_every_connection(self):
-        """An old generation is refused on a new connection, with every action, and after the newest has disconnected."""
+        """The server refuses an old generation on a new connection, with every action, and after the peer of the newest
+        generation has disconnected."""
         server = self.server()
         old, new = server.current(generation=3), server.current(generation=7)
         old.exec("a", "true")
@@ -80,12 +81,13 @@ class Replays(BoxTest):
         self.assertEqual(len(peer.call("box_get_sessions")["sessions"]), 1)
 
     def test_an_exec_of_a_replaced_generation_answers_nothing_else(self):
-        """No peer gets the result of an old exec, whether it runs or waits when the newer generation comes."""
+        """No peer gets the result of an exec of the old generation, whether this exec runs or waits when the newer
+        generation comes."""
         server, slow = self.server(), unique_number()
         old = server.current(generation=1)
         old.exec("a", "true")
         asked = [old.post("box_exec", {"session_id": "a", "cmd": f"echo secret; sleep {slow}", "timeout_sec": 1000})
-                 for _ in range(3)]  # one runs, two wait
+                 for _ in range(3)]  # one exec runs, two execs wait
         self.eventually(lambda: self.sleepers(slow))
         server.current(generation=2).call("box_status")
         self.assertEqual([old.answer(n)["message"] for n in asked], [STALE] * 3)
@@ -103,7 +105,8 @@ class Relays(BoxTest):
         return server, peer
 
     def test_replayed_and_forged_headers(self):
-        """The headers must name the tenant whose session is in the path, in its newest generation."""
+        """The path names a session. The headers must name the tenant of this session and the tenant's newest
+        generation."""
         server, _ = self.serve(10)
         server.current("w-red", 10).exec("a", "true")
         own = placement("w-blue", 10) + "-a"
@@ -123,7 +126,8 @@ class Relays(BoxTest):
                 self.refused(401, server.relay, session, headers=sent)
 
     def test_a_relay_raises_no_generation(self):
-        """Only an RPC raises the generation. Otherwise a refused handshake could end the sessions of its Workspace."""
+        """Only an RPC raises the generation of a Workspace. If a relay did so, a handshake that is refused could end
+        the sessions of the Workspace."""
         server, peer = self.serve(1)
         self.refused(401, server.relay, placement("w-blue", 5) + "-a", headers=headers(generation=5))
         self.assertEqual(len(peer.call("box_get_sessions")["sessions"]), 1)

@@ -1,4 +1,4 @@
-"""Configuration files, config.json and the variables that name them."""
+"""Tests configuration files, config.json and the variables that name these files."""
 
 import json
 import os
@@ -17,7 +17,7 @@ class ConfTest(CordonTest):
 
     def config(self, **members):
         os.makedirs(self.home, mode=0o700, exist_ok=True)
-        self.cordon("list")  # turns the directory into a home
+        self.cordon("list")  # this command makes the home
         return self.write("home/config.json", json.dumps(members))
 
     def refused(self, *opts, said, env=None, image=("host",)):
@@ -113,8 +113,8 @@ network: none
         self.refused("--conf", self.write("huge.yaml", "# " + "x" * (2 << 20)), said="huge.yaml")
 
     def test_a_caller_that_ignores_sigchld(self):
-        """Some servers ignore SIGCHLD, and their children inherit that. The client still learns how the parser
-        ended."""
+        """Some servers ignore SIGCHLD, and programs that they start inherit this. The client must still learn how the
+        parser process ended."""
         path = self.write("a.yaml", "image: host\n")
         for words, code in ((("--conf", path), 0), (("--conf", path + ".none"), 1)):
             got = self.finish(self.spawn(

@@ -33,7 +33,7 @@ class CopyTest(CordonTest):
         return got
 
     def tree(self, top):
-        """{relative path: (kind, mode, content)} of everything below TOP."""
+        """Returns {relative path: (kind, mode, content)} for everything below TOP."""
         found = {}
         for where, dirs, files in os.walk(top):
             for name in dirs + files:
@@ -241,7 +241,7 @@ class Messages(CopyTest):
 
 
 class Unreadable(CopyTest):
-    modes = ("user", "bare")  # root reads everything
+    modes = ("user", "bare")  # root can read every file
 
     def test_unreadable_entries_are_named_and_the_rest_copied(self):
         self.write("src/f", b"1")
@@ -302,7 +302,7 @@ class Hostile(CopyTest):
         self.copy(f"{box.name}:/root/l", "out", code=1)
         self.copy(f"{box.name}:/root/up", "out", code=1)
         self.assertEqual(os.listdir(self.path("out")), [])
-        # a link that is already at the destination is not followed
+        # copy must not follow a link that is already at the destination
         box.out("rm /root/l; mkdir /root/l; echo x > /root/l/file")
         os.symlink("../victim", self.path("out/l"))
         got = self.copy(f"{box.name}:/root/l", "out", code=1)
@@ -370,7 +370,7 @@ class Hostile(CopyTest):
         self.assertFalse(os.path.exists(os.path.join(root, "pwned")))
 
     def test_paths_inside_are_resolved_inside_the_sandbox(self):
-        """Links and dots in a path of the sandbox are resolved inside it."""
+        """Links, `.` and `..` in a path of the sandbox are resolved inside the sandbox."""
         self.outside()
         self.write("f", b"in")
         box = self.create()
@@ -515,7 +515,7 @@ class FollowLink(CopyTest):
 
 
 class Streams(CopyTest):
-    """`copy -` is a tar archive, or one file."""
+    """With `-` instead of a path, `copy` reads or writes a tar archive or one file."""
 
     def archive(self, entries, form=tarfile.PAX_FORMAT):
         out = io.BytesIO()

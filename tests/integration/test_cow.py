@@ -1,4 +1,5 @@
-"""Directory images copy-on-write: `DIRECTORY,cow`, or --root-disk with a directory. The directory never changes."""
+"""Tests directories that are images with copy-on-write: `DIRECTORY,cow`, or --root-disk with a directory. The directory
+never changes."""
 
 import hashlib
 import os
@@ -62,7 +63,7 @@ class CowTest(CordonTest):
             handle.write(text)
 
     def freeze(self):
-        """Notes the directory as it is now. It must not change from now on."""
+        """Remembers the directory as it is now. The directory must not change from now on."""
         self.before = whole(self.root)
 
     def same(self):
@@ -123,7 +124,8 @@ class Cow(CowTest):
         self.assertEqual(self.run_cow("cat /srv/file"), "lower\n")
 
     def test_no_way_leads_to_the_directory(self):
-        """Reopened descriptors, links, nodes, mounts and modes stay in the sandbox's own layer."""
+        """Writes through reopened descriptors, links, nodes and mounts, and changes of modes, stay in the sandbox's own
+        layer."""
         self.run_cow("""
             exec 3< /srv/file 4< /opt
             echo fd >> /proc/self/fd/3; echo fd > /proc/self/fd/4/new; rm /proc/self/fd/4/script
@@ -190,7 +192,7 @@ class Words(CowTest):
         self.assertEqual(got.code, 1, got)
         self.assertIn("used in place", got.errtext)
         self.assertEqual(box.remove("-f").code, 0)
-        self.freeze()  # mount points came and went
+        self.freeze()  # freeze again: the sandbox above made and removed mount points in the directory
 
     def test_called_as_msb(self):
         got = self.cordon("run", "-q", self.cow, "--", "sh", "-c", "rm -r /srv; echo in", program=MSB)
@@ -211,7 +213,7 @@ class Words(CowTest):
         self.assertEqual(self.run_cow("cat /srv/file"), "lower\n")
         self.assertEqual(self.run_cow("cat /srv/file; echo x > /srv/in", image=other + "/"), "other\n")
         self.assertTrue(os.path.exists(os.path.join(other, "srv/in")))
-        self.eventually(lambda: not os.path.exists(os.path.join(other, ".msb")))  # a mount point
+        self.eventually(lambda: not os.path.exists(os.path.join(other, ".msb")))  # .msb is a mount point
         frozen = whole(other)
         self.assertEqual(self.run_cow("cat /srv/in; rm -r /srv", image=other + "/,cow"), "x\n")
         self.assertEqual(whole(other), frozen)
@@ -221,7 +223,7 @@ class Words(CowTest):
         shutil.move(self.root, self.root + ".away")
         self.refused(self.cow, said=f"'{self.root}'")
         shutil.move(self.root + ".away", self.root)
-        self.freeze()  # a rename changes the ctime of the directory
+        self.freeze()  # freeze again: the moves above changed the ctime of the directory
 
     def test_an_existing_sandbox_with_another_use_of_the_directory(self):
         box = self.create(image=self.cow)
@@ -289,7 +291,7 @@ class Refused(CowTest):
 
 
 class Hostile(CowTest):
-    """The directory has links that lead out, or somebody changes it while a sandbox runs."""
+    """The directory has links that lead out of it, or somebody changes the directory while a sandbox runs."""
 
     def test_links_of_the_directory(self):
         decoy = os.path.join(self.dir, "decoy")
@@ -317,7 +319,8 @@ class Hostile(CowTest):
         self.freeze()
 
     def test_a_replaced_directory(self):
-        """A running sandbox keeps its directory. A later start refuses another directory at that path."""
+        """If another directory takes the path, a running sandbox keeps its own directory. A later start refuses the new
+        directory."""
         box = self.create(image=self.cow)
         box.out("echo kept > /srv/kept")
         away = self.root + ".away"
@@ -355,7 +358,8 @@ class Hostile(CowTest):
         self.assertFalse(os.path.exists("/x"))
 
     def test_attributes_of_an_overlay(self):
-        """Some extended attributes could make an overlay lead to another place. Here they only hide files."""
+        """Some extended attributes could make an overlay lead to another place. In a directory image they can only hide
+        files."""
         secret = os.path.join(self.dir, "secret")
         os.mkdir(secret)
         with open(os.path.join(secret, "key"), "w") as handle:
@@ -414,13 +418,14 @@ class RootDisk(CowTest):
                 box = self.create(image=self.root, env={"MSB_CONFIG_PATH": config})
                 self.assertEqual(box.inspect()["root"], "directory")
                 box.remove("-f")
-        self.freeze()  # mount points came and went
+        self.freeze()  # freeze again: the sandbox above made and removed mount points in the directory
         box = self.create(image=self.cow, env={"MSB_CONFIG_PATH": config})
         self.assertEqual(box.inspect()["config"]["image"]["Bind"]["root_disk"], {"kind": "tmpfs", "size_mib": 8})
 
 
 class Users(CowTest):
-    """A directory has one form. The caller's files belong to the user who works inside."""
+    """Layers also exist in a form with rotated owners. A directory has no such form, and the caller's files belong to
+    the user who works inside."""
 
     modes = ("root", "user")
 
@@ -438,7 +443,8 @@ class Users(CowTest):
 
 
 class Sockets(CowTest):
-    """A socket in the directory is out of reach, because an overlay has a file of its own for it."""
+    """A command cannot connect to a socket in the directory, because the overlay shows a file of its own in place of
+    the socket."""
 
     modes = EVERY_MODE
 
@@ -449,23 +455,24 @@ class Sockets(CowTest):
         self.install_program(self.root, "/usr/bin/perl")
         with socket.socket(socket.AF_UNIX) as listener:
             here = os.getcwd()
-            os.chdir(os.path.join(self.root, "srv"))  # the path of a socket is short
+            os.chdir(os.path.join(self.root, "srv"))  # the kernel limits the length of a socket's path
             try:
                 listener.bind("s")
             finally:
                 os.chdir(here)
             listener.listen()
-            if not SERVED:  # the same command does connect in place; root cannot share a directory on an overlay
+            # without copy-on-write the same command connects; in the served modes root cannot share the directory
+            if not SERVED:
                 self.assertEqual(self.run_cow(connect, image=self.root), "connected")
-                self.eventually(lambda: not os.path.exists(os.path.join(self.root, ".msb")))  # a mount point
+                self.eventually(lambda: not os.path.exists(os.path.join(self.root, ".msb")))  # .msb is a mount point
             self.freeze()
             self.assertEqual(self.run_cow(connect), "Connection refused")
-            if not SERVED:  # fuse-overlayfs, which reads root's layers, cannot remove a socket
+            if not SERVED:  # fuse-overlayfs cannot remove a socket
                 self.run_cow("rm /srv/s; echo mine > /srv/s")
 
 
 class Served(ServedSetUp, CowTest):
-    """fuse-overlayfs unites the directory and the sandbox's layer."""
+    """Tests with fuse-overlayfs, which unites the directory and the sandbox's layer."""
 
     modes = ("served", "served-user")
 

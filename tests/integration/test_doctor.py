@@ -40,8 +40,8 @@ class Doctor(CordonTest):
             self.assertEqual(line[1] == "✓", held[key].startswith(("cgroup", "user namespace")), text)
 
     def test_doctor_reports_no_failure_where_create_works(self):
-        """A caller with one id, or root of a container, needs no mapped mounts. doctor does not report them as
-        missing."""
+        """A caller with one id, or root of a container, needs no idmapped mounts. So doctor does not report that they
+        are missing."""
         self.create()
         got = self.cordon("doctor")
         self.assertNotIn("✗", got.errtext)
@@ -81,7 +81,8 @@ class OneId(CordonTest):
 
 
 class Leftovers(CordonTest):
-    """If the home of a killed supervisor was deleted, no later command removes its groups."""
+    """If the home of a killed supervisor was deleted, no later command removes the supervisor's control groups. doctor
+    names them."""
 
     modes = ("root",)
 
@@ -113,7 +114,7 @@ class Leftovers(CordonTest):
             inside.kill()
             inside.wait()
         command, = self.eventually(lambda: self.advice(path))
-        # the test removes no leftovers of other runs
+        # the test must not remove leftovers of other test runs
         command = re.sub(rf"-path '\*/cordon-(?!{path[-16:]})\w+\*'", "-false", command)
         subprocess.run(["sh", "-c", command], check=True)
         self.assertFalse(os.path.exists(path))
@@ -150,7 +151,7 @@ class Broken(CordonTest):
 
 
 class Locked(CordonTest):
-    modes = ("user", "bare")  # root writes everywhere
+    modes = ("user", "bare")  # root can write everywhere
 
     def test_a_home_in_a_directory_without_permission_is_a_failure(self):
         parent = os.path.join(self.dir, "locked")

@@ -1,4 +1,4 @@
-"""A command gets the variables of the documented list and no others."""
+"""Tests that a command gets the environment variables of the documented list and no others."""
 
 import os
 

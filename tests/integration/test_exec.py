@@ -12,17 +12,17 @@ import threading
 from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, ONE_ID, CordonTest, Reader, below,
                      unique_number, waiting_in)
 
-SYS_READ, SYS_POLL = 0, 7  # x86-64
+SYS_READ, SYS_POLL = 0, 7  # numbers of system calls on x86-64
 
 
 def system_call(pid):
-    """The number and the arguments of the system call in which the process sleeps."""
+    """Returns the number and the arguments of the system call in which the process sleeps."""
     with open(f"/proc/{pid}/syscall") as handle:
         return [int(word, 0) for word in handle.read().split() if word != "running"]
 
 
 class Status(CordonTest):
-    """The exit status is the command's own."""
+    """The exit status of `exec` is the exit status of the command."""
 
     modes = ALL_MODES
 
@@ -150,8 +150,8 @@ class Streams(CordonTest):
         self.assertEqual(proc.wait(5), 0)
 
     def test_a_client_does_not_block_on_a_stdin_that_others_read_too(self):
-        """Two clients share a stdin. Both may see the same byte, and only one of them gets it. If the other client
-        blocked in read(), it would not learn that its command ended."""
+        """Several clients share a stdin. poll() may announce the same byte to all of them, but only one client gets it.
+        If another client blocked in read(), it would not learn that its command ended."""
         box = self.create()
         theirs, writer = os.pipe()
         procs = [box.popen("sh", "-c", f"echo up; sleep {unique_number()}", stdin=theirs)
@@ -194,7 +194,7 @@ class Streams(CordonTest):
         self.assertEqual(proc.wait(5), 0)
 
     def test_stderr_joined_to_stdout_keeps_the_order_of_writes(self):
-        """`2>&1` at the caller gives the command one pipe."""
+        """If the caller uses `2>&1`, the command gets one pipe for both streams."""
         box = self.create()
         script = "i=0; while [ $i -lt 500 ]; do echo o$i; echo e$i >&2; i=$((i+1)); done"
         proc = box.popen("sh", "-c", script, stderr=subprocess.STDOUT)
@@ -284,7 +284,7 @@ class BackPressure(CordonTest):
                          stderr=subprocess.PIPE)
         proc.stdout.read(1 << 16)
         first = self.eventually(lambda: self.rss(box, proc))
-        # a full pipe must stop the command before a buffer of ours is full
+        # a full pipe must stop the command, so that our programs need not buffer its output
         writer = self.eventually(lambda: [p for p in box.host_processes() if p.comm == "head"])[0]
         self.eventually(lambda: blocked(writer.pid), within=10, message="writer never blocks")
         self.assertLess(self.rss(box, proc), first + 8 * 1024)
@@ -315,8 +315,8 @@ class BackPressure(CordonTest):
         proc.wait()
 
     def check_unread(self, ours, theirs, size, read_before=0):
-        """The command writes SIZE bytes. The test reads READ_BEFORE of them, then none until the
-        command has taken all its input and its stderr has arrived, then the rest."""
+        """The command writes SIZE bytes. The test reads READ_BEFORE of these bytes, and then waits until the command
+        has taken all its input and its stderr has arrived. Then the test reads the rest."""
         command = f"head -c {size} /dev/zero & echo ready >&2; cat >/dev/null; echo done >&2; wait"
         with open(ours, "rb", buffering=0) as output:
             proc = self.create().popen("sh", "-c", command, stdin=subprocess.PIPE, stdout=theirs)
@@ -422,8 +422,8 @@ class End(CordonTest):
             self.assertEqual(got.errtext, "".join(f"{i}\n" for i in range(1, 11)))
 
     def test_output_written_before_the_end_is_not_lost_to_a_slow_reader(self):
-        """The client passes on everything that the pipe held when the command ended, even if that
-        takes longer than the second for which it reads the output of background children."""
+        """The client passes on everything that the pipe held when the command ended. It does so even if this takes
+        longer than one second, the time for which it reads output of background children."""
         box, number, size = self.create(), unique_number(), 900_000
         init = box.pid1()
         script = (f"import fcntl, os, subprocess; subprocess.Popen(['sleep', '{number}']); "
@@ -431,7 +431,7 @@ class End(CordonTest):
         proc = box.popen("python3", "-c", script)
         self.eventually(lambda: [p for p in self.sleepers(number) if p.ppid == init.pid])
         got, full = b"", 1 << 16
-        for _ in range(3):  # after three reads the client knows that the command ended
+        for _ in range(3):  # after three reads the client has learned that the command ended
             # more bytes than FULL can wait, because the client enlarges the pipes when it stops logging a flood
             self.eventually(lambda: waiting_in(proc.stdout.fileno()) >= full)
             got += os.read(proc.stdout.fileno(), full)
@@ -506,7 +506,7 @@ class ClientDeath(CordonTest):
         self.dies_with(signal.SIGHUP, 129)
 
     def test_a_signal_that_the_client_ignores_stays_ignored(self):
-        """nohup and shells without job control start programs with ignored signals."""
+        """nohup, and shells without job control, start programs with some signals ignored."""
         box = self.create()
         for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
             proc = box.popen("sh", "-c", "echo up; read word; echo $word", stdin=subprocess.PIPE,
@@ -707,7 +707,7 @@ class User(CordonTest):
             self.not_run("one id only: no other user inside")
         box = self.create()
         self.assertEqual(box.out("id -u", opts=("-u", "root")), "0")
-        for uid in (4001, 4002, 4003):  # the file keeps its length, and perhaps its time
+        for uid in (4001, 4002, 4003):  # the changed file has the same length and perhaps the same time as before
             box.out("sed -i /^late:/d /etc/passwd; "
                     f"echo late:x:{uid}:{uid}::/home/late:/bin/sh >> /etc/passwd")
             self.assertEqual(box.out("id -u", opts=("-u", "late")), str(uid))
@@ -790,7 +790,7 @@ class Descriptors(CordonTest):
         self.assertEqual(ids, [pid, pid, pid], got)
 
     def test_signal_state_is_clean(self):
-        """No blocked and no ignored signal reaches the command."""
+        """The command starts with no blocked and no ignored signals, even if the client has some."""
         box = self.create()
         got = self.cordon("exec", box.name, "--", "grep", "^Sig[BI]", "/proc/self/status",
                           preexec_fn=lambda: (signal.signal(signal.SIGPIPE, signal.SIG_IGN),
@@ -809,7 +809,7 @@ class Connection:
 
     HELLO, EXEC, EXIT, PING, PONG = 1, 2, 4, 12, 13
     VERSION, OLDEST, FLAGS, ARG = 1, 2, 3, 4
-    LAST = 16  # a flag in FLAGS
+    LAST = 16  # a bit of the field FLAGS
 
     def __init__(self, box):
         name = hashlib.sha256(box.name.encode()).hexdigest()[:16]
@@ -848,7 +848,7 @@ class Connection:
         return outside[0]
 
     def hear(self, wanted):
-        """Reads frames up to the first one of type WANTED."""
+        """Reads frames up to the first frame of type WANTED."""
         kind = None
         while kind != wanted:
             size, kind = struct.unpack("<IB", self.socket.recv(12, socket.MSG_WAITALL)[:5])
@@ -888,8 +888,8 @@ class Connections(CordonTest):
         self.assertEqual(box.out("echo fine"), "fine")
 
     def test_pid_1_does_not_hang_up_while_a_background_process_is_left(self):
-        """If a command leaves a background process, the client passes its pipes to pid 1 over the
-        connection, so pid 1 must not close the connection."""
+        """If a command leaves a background process, the client passes the pipes of the command to pid 1 over the
+        connection. So pid 1 must not close the connection before that."""
         box = self.create()
         connection = self.connect(box)
         connection.run("sh", "-c", "sleep 1000 & :", flags=Connection.LAST)
@@ -936,7 +936,8 @@ class Parallel(CordonTest):
     def test_more_execs_than_descriptors_take_turns(self):
         box = self.box()
         with self.claiming(box):
-            # the kernel counts descriptors in flight per user, so other tests can use up the limit
+            # the kernel limits how many descriptors all processes of a user have in flight, so other tests can use up
+            # this limit
             self.eventually(lambda: self.cordon("--nofile=64", CORDON, "create", "-q", "-n", box.name, "host",
                                                 program="prlimit").code == 0)
         procs = [box.popen("sh", "-c", f"sleep 0.1; echo {i}") for i in range(24)]

@@ -1,5 +1,4 @@
-"""The flat form of images: all layers in one file system. Each
-sandbox has its own copy."""
+"""Tests the flat form of images: all layers in one file system. Each sandbox has its own copy of this file system."""
 
 import json
 import os
@@ -16,7 +15,7 @@ FULL = "No space left on device"
 
 
 class FlatTest(ImageMixin, CordonTest):
-    modes = ("root",)  # needs loop devices
+    modes = ("root",)  # only root can use loop devices
     timeout = 120
 
     def flat_files(self):
@@ -32,7 +31,8 @@ class FlatTest(ImageMixin, CordonTest):
         return got
 
     def load_busybox(self, *more, name="bb", config=()):
-        """The test itself writes an image without a configuration, because umoci is slow."""
+        """Loads an image of busybox. If CONFIG is empty, this function writes the archive itself, because umoci is
+        slow."""
         if config:
             return super().load_busybox(*more, name=name, config=config)
         self.ok("load", "--input", self.archive_of([busybox_layer(self.path(name + "-b.tar")), *more], name))
@@ -79,7 +79,7 @@ class Form(FlatTest):
     """The contents of a flat form, and how the store keeps it."""
 
     def test_the_tree_is_what_umoci_unpacks(self):
-        """Compares with the tree that `umoci unpack` makes."""
+        """Compares the flat form with the tree that `umoci unpack` makes."""
         theirs = self.load_tricky()
         before = {root: describe(root) for root in self.layer_roots("t:1")}
         self.flatten("t:1")
@@ -205,7 +205,7 @@ class Form(FlatTest):
         ref = self.load_big(32)
         for victim in ("it", "its worker"):
             got = None
-            while not got or got.code == 0:  # the command ended before the kill
+            while not got or got.code == 0:  # try again if the command ended before the kill
                 if got:
                     os.unlink(os.path.join(self.home, "cache/flat", self.flat_files()[0]))
                 proc, worker = self.caught(ref)
@@ -220,7 +220,7 @@ class Form(FlatTest):
     def test_a_full_disk_while_flattening(self):
         cache = os.path.join(self.home, "cache")
         os.makedirs(cache, exist_ok=True)
-        for mib in (14, 19):  # the first size fails at the start, the second near the end
+        for mib in (14, 19):  # with 14 MiB the flattening fails at its start, with 19 MiB near its end
             run("mount", "-t", "tmpfs", "-o", f"size={mib}m,mode=700", "tmpfs", cache)
             try:
                 ref = self.load_big(6)
@@ -285,7 +285,7 @@ class Boxes(FlatTest):
         self.assertEqual(disk, {"kind": "flat", "size_mib": 4096, "fstype": "ext4", "clone": "copy"})
         self.assertRegex(self.cordon("inspect", box.name).text, r"(?m)^  Root disk: +4 GiB, flat$")
         self.assertRegex(box.out("df -m / | tail -n 1"), r" 3\d{3} ")
-        self.assertEqual(self.cordon("image", "remove", ref).code, 1)  # in use
+        self.assertEqual(self.cordon("image", "remove", ref).code, 1)  # a sandbox uses the image
 
     def test_a_full_flat_disk_is_only_an_error_inside(self):
         box = self.create("--root-disk", "flat:64M", image=self.load_busybox())
@@ -297,7 +297,7 @@ class Boxes(FlatTest):
         used = subprocess.run(["du", "-sm", os.path.join(self.home, "sandboxes", box.name)],
                               capture_output=True, check=True, text=True).stdout
         self.assertLessEqual(int(used.split()[0]), 66)
-        # a start that finds no room for its own files says so and names a way out
+        # if a start finds no room for its own files, its error says so and names a remedy
         box.out("mv /etc /gone; dd if=/dev/zero of=/root/more bs=1k 2>/dev/null || true")
         self.assertEqual(box.stop().code, 0)
         got = box.start()
@@ -378,7 +378,7 @@ class Boxes(FlatTest):
         self.assertEqual(self.cordon("copy", f"{box.name}:/srv/f", self.path("back")).code, 0)
 
     def test_hostile_trees(self):
-        """Mount points are links in the image. The targets of the links do not change."""
+        """In the image, the paths of mount points are links. The targets of these links must not change."""
         decoy = self.path("decoy")
         os.mkdir(decoy)
         with open(os.path.join(decoy, "file"), "w") as handle:
@@ -414,7 +414,8 @@ class Boxes(FlatTest):
         self.assertIn(got.code, (0, 1), got)
 
     def test_a_create_killed_at_any_instant_can_be_removed(self):
-        """A supervisor killed while it copies the disk leaves nothing that `remove` cannot delete."""
+        """If a supervisor is killed while it copies the disk, `remove` can delete everything that the supervisor
+        leaves."""
         ref = self.load_busybox(Layer(self.path("l.tar")).add("f", os.urandom(24 << 20)).close())
         self.flatten(ref)
         for delay in (0, 0.002, 0.005, 0.01, 0.02, 0.04):
@@ -447,7 +448,7 @@ class Boxes(FlatTest):
         box = self.create(image=self.load_busybox())
         self.fill(box)
         self.assertLess(int(box.out("stat -c %s /root/fill")), 80 << 20)
-        other = self.create()  # `host` has no flat form
+        other = self.create()  # the image `host` has no flat form
         self.assertEqual(other.inspect()["config"]["image"]["Host"]["root_disk"]["kind"], "managed")
 
 
@@ -458,7 +459,7 @@ class Sharing(FlatTest):
         if missing("mkfs.btrfs"):
             self.not_run("there is no mkfs.btrfs here")
         self.disk = tempfile.mkdtemp(prefix="b", dir=BASE)
-        self.addCleanup(self.unmount)  # after everything else is cleaned up
+        self.addCleanup(self.unmount)  # registered first, so that it runs after all other cleanups
         image, mount = os.path.join(self.disk, "image"), os.path.join(self.disk, "mnt")
         with open(image, "wb") as handle:
             handle.truncate(512 << 20)

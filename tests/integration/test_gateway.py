@@ -1,7 +1,7 @@
 """Tests what cordon-gateway promises. A network namespace takes the place of the sandbox.
 
-The tests make all network namespaces (see netlab.py). Servers that must not be reached really exist, so the tests
-can fail."""
+The tests make all network namespaces (see netlab.py). Servers that the sandbox must not reach really exist, so a test
+fails if the gateway lets a connection through."""
 
 import contextlib
 import errno
@@ -62,7 +62,8 @@ class GatewayTest(unittest.TestCase):
             return b"".join(iter(lambda: s.recv(65536), b""))
 
     def refused(self, address, port, expected=(errno.ECONNREFUSED,)):
-        """Asserts that the connection is refused by a packet: a timeout has no errno and fails the test."""
+        """Asserts that a packet refuses the connection. If no packet comes, the connection times out; a timeout has no
+        errno and so fails the test."""
         with self.assertRaises(OSError) as caught:
             self.lab.connect(address, port, timeout=10).close()
         self.assertIn(caught.exception.errno, expected, caught.exception)
@@ -111,7 +112,8 @@ class Reach(GatewayTest):
         self.assertEqual(self.get(netlab.HOST6, 80), b"hello\n")
 
     def test_an_address_that_the_host_gets_later_is_refused(self):
-        """The gateway asks the kernel for every connection and keeps no earlier answer."""
+        """For every connection, the gateway asks the kernel whether the address is the host's own. It keeps no earlier
+        answer."""
         self.server(PUBLIC2, 80)
         self.start()
         self.assertEqual(self.get(PUBLIC2, 80), b"hello\n")
@@ -258,7 +260,8 @@ class Data(GatewayTest):
             for option, value in ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 2)):
                 s.setsockopt(socket.IPPROTO_TCP, option, value)
             sent = self.lab.counters()["tx_packets"]
-            # After two unanswered probes (TCP_KEEPCNT) the kernel would close the connection. It sends four, so they are answered.
+            # After two unanswered probes (TCP_KEEPCNT) the kernel would close the connection. It sends four probes, so
+            # the gateway must have answered.
             eventually(lambda: self.lab.counters()["tx_packets"] >= sent + 4, within=20)
             s.sendall(b"still")
             self.assertEqual(s.recv(10), b"still")
@@ -276,8 +279,8 @@ class Data(GatewayTest):
             self.assertEqual(s.recv(100), b"%d" % i)
 
     def test_thousands_of_connections_one_after_the_other(self):
-        """Makes many more connections in a minute than --max-connections allows at once. The server closes first, so
-        that TIME_WAIT is on its side."""
+        """Makes many more connections in a minute than --max-connections allows at once. The server closes each
+        connection first, so that the server's side gets the state TIME_WAIT."""
         script = ("import socket,sys\n"
                   f"for i in range({self.CONNECTIONS}):\n"
                   f"    s=socket.create_connection(('{PUBLIC}',1000),5)\n"
@@ -457,7 +460,7 @@ class Names(GatewayTest):
         tried = self.dns.ignored
         self.assertGreater(tried, 0)
         self.assertEqual(self.lab.resolve("www.example.com"), (0, [PUBLIC2], False))
-        # the gateway now knows that this resolver is dead
+        # the gateway knows that the first resolver is dead, and did not ask it again
         self.assertEqual((self.dns.ignored, len(second.asked)), (tried, 2))
 
     def test_no_resolver_answers(self):
@@ -526,7 +529,8 @@ def client_hello(name):
 
 
 class ShownTest(GatewayTest):
-    """A server that keeps what it gets. Its address has two names, and one of them is allowed."""
+    """Has a server that keeps the bytes that it gets. The server's address has two names, and a rule allows only one of
+    the names."""
 
     def setUp(self):
         super().setUp()
@@ -541,13 +545,13 @@ class ShownTest(GatewayTest):
 
     @staticmethod
     def not_reset(s):
-        """Returns true, or the error if the connection was reset."""
+        """Returns true. Raises an error if the connection was reset."""
         with contextlib.suppress(BlockingIOError):
             s.recv(1, socket.MSG_PEEK)
         return True
 
     def try_bytes(self, chunks, pause=0.02):
-        """Returns true if the server got all bytes, false if the connection was reset."""
+        """Sends CHUNKS one by one. Returns true if the server got all bytes, false if the connection was reset."""
         self.received.clear()
         want = b"".join(chunks)
         with self.lab.connect(PUBLIC, 443) as s:
@@ -576,7 +580,8 @@ class Shown(ShownTest):
         self.assertFalse(self.try_bytes([evil[:100], evil[100:]]))
         self.assertFalse(self.try_bytes([evil[i:i + 50] for i in range(0, len(evil), 50)], 0.001))
         self.assertNotIn(evil, b"".join(self.received))
-        self.assertTrue(self.try_bytes([b"SSH-2.0-x\r\n"]))  # a connection without a name is refused only with strict
+        # the gateway refuses a connection without a name only if the policy is strict
+        self.assertTrue(self.try_bytes([b"SSH-2.0-x\r\n"]))
         self.assertTrue(any("(evil.example)" in text for text in self.lab.refusals()))
 
     def test_odd_spellings_of_an_sni_name_are_refused(self):
@@ -741,7 +746,7 @@ class Seen(GatewayTest):
         self.assertEqual(self.get(PRIVATE, 80), b"hello\n")
         reply = self.lab.ask(type="policy", network={"policy": {"default_egress": "perhaps", "default_ingress": "deny"}})
         self.assertEqual(reply["type"], "error")
-        self.assertEqual(self.get(PRIVATE, 80), b"hello\n")  # the old policy stays
+        self.assertEqual(self.get(PRIVATE, 80), b"hello\n")  # the old policy stays in force
 
     def test_names_resolved_before_a_change_still_count(self):
         self.resolver({"good.example": [PUBLIC]})
@@ -856,7 +861,8 @@ class Walls(GatewayTest):
         self.addCleanup(s.close)
         s.setblocking(False)
         self.assertEqual(s.connect_ex((PUBLIC, 80)), errno.EINPROGRESS)
-        self.assertTrue(select.select([self.lab.link], [], [], 2)[0])  # the supervisor waits for this frame
+        # in a real sandbox, this frame makes the supervisor start the gateway
+        self.assertTrue(select.select([self.lab.link], [], [], 2)[0])
         time.sleep(0.3)
         self.start()
         s.settimeout(0.5)
@@ -941,12 +947,12 @@ class Attacks(GatewayTest):
     def still_works(self):
         """Asserts that the gateway still works after the attack."""
         with contextlib.suppress(TimeoutError):
-            while self.witness.recv(2000):  # discards packets of the attack that the policy allowed
+            while self.witness.recv(2000):  # discard packets of the attack that the policy allowed
                 pass
         self.lab.inside.ip(f"address replace {GUEST}/30 dev eth0\nroute replace default via {GATEWAY} dev eth0\n"
                            f"neighbour replace {GATEWAY} lladdr {GATEWAY_MAC} nud permanent dev eth0\n")
         with self.lab.inside.socket(kind=socket.SOCK_DGRAM) as s:
-            # if the link is still full, it drops the question, so the test asks again
+            # while the link is full it drops packets, so the test sends the datagram again until it arrives
             eventually(lambda: self.arrives(s, b"fine") or self.lab.process.poll() is not None, within=20)
         self.assertIsNone(self.lab.process.poll())
 
@@ -995,7 +1001,7 @@ class Attacks(GatewayTest):
             self.raw.send(ethernet(ipv4(udp(b"x" * size))))
             self.raw.send(ethernet(ipv4(tcp(1, 0, SYN, options=b"\x01" * 40) + b"x" * min(size, 65000), proto=6)))
             self.raw.send(ethernet(b"x" * size, kind=0x0806))
-        for claimed in (20, 60, 1500, 65535):  # the header claims another length than the frame has
+        for claimed in (20, 60, 1500, 65535):  # the length in the header is not the length of the frame
             packet = ipv4(udp(b"x" * 2000))
             head = packet[:2] + struct.pack(">H", claimed) + packet[4:10] + b"\0\0" + packet[12:20]
             self.raw.send(ethernet(head[:10] + struct.pack(">H", checksum(head)) + head[12:] + packet[20:]))
@@ -1045,11 +1051,12 @@ class Attacks(GatewayTest):
         self.still_works()
 
     def drop_kernel_resets(self):
-        """The inner kernel answers segments of unknown connections with RST. Drops these RSTs."""
+        """The kernel in the namespace `inside` answers segments of unknown connections with RST. Removes the address of
+        this namespace, so that no RST is sent."""
         self.lab.inside.ip(f"address del {GUEST}/30 dev eth0\n")
 
     def test_a_retransmitted_hello_with_other_bytes(self):
-        """The gateway must judge the bytes that the server gets."""
+        """The gateway must judge exactly the bytes that it passes to the server."""
         self.resolver({"good.example": [PUBLIC]})
         received = []
 
@@ -1081,10 +1088,10 @@ class Attacks(GatewayTest):
             send(evil[40:], at=40)
             time.sleep(0.1)
             self.assertNotIn(b"evil", b"".join(received), first)
-            send(good)           # the connection lives, and the server gets the bytes that the gateway checked
+            send(good)           # the connection still lives, and the server gets the bytes that the gateway has judged
             send(good[50:], at=50)
             eventually(lambda: "spoil" in first or b"".join(received) == good)
-        # out of order: the tail first, then another head
+        # segments out of order: first the tail of one hello, then the head of the other
         seq, ack = self.handshake(sport=6004)
         sport = 6004
         received.clear()
@@ -1151,7 +1158,7 @@ class Attacks(GatewayTest):
             frame = bytearray(rnd.choice(seeds))
             for _ in range(rnd.randrange(4)):
                 frame[rnd.randrange(12, len(frame))] = rnd.randrange(256)
-            # with a correct header checksum the frame is parsed further
+            # give most frames a correct header checksum, so that the gateway parses more of the frame
             if rnd.random() < 0.8 and frame[12:14] == b"\x08\x00":
                 frame[24:26] = b"\0\0"
                 frame[24:26] = struct.pack(">H", checksum(bytes(frame[14:34])))

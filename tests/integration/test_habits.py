@@ -265,7 +265,8 @@ class NothingToRun(CordonTest):
 
 
 class Completion(CordonTest):
-    """Returns what bash offers at the end of LINE. The line is split in the same way as readline splits it."""
+    """Tests what bash offers as completion of the last word. offers() gets the words of a line as readline splits
+    it."""
 
     modes = ("root", "user")
 

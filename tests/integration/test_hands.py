@@ -1,4 +1,5 @@
-"""A server that uses client/hands, client/line and client/job: server.c lets hands make the sandboxes, and runs commands in them.
+"""Tests client/hands, client/line and client/job with the server in server.c. Hands of this server make the sandboxes,
+and the server runs commands in them.
 
 The server reports every handler of its loop that blocked, and every test fails on such a report.
 """
@@ -33,7 +34,8 @@ class Server:
         return self.out.data.decode().splitlines()
 
     def expect(self, *wanted, within=30):
-        """Waits for every line of WANTED. A line that ends with "…" matches by its beginning."""
+        """Waits until the server has printed every line of WANTED. If a line of WANTED ends with "…", only the part
+        before "…" must match."""
         def missing():
             lines = self.lines()
             return [w for w in wanted if not any(line == w or (w.endswith("…") and line.startswith(w[:-1]))
@@ -42,7 +44,7 @@ class Server:
         self.test.eventually(lambda: not missing(), within, lambda: f"no {missing()} in {self.lines()} {self.err.data}")
 
     def answer(self, line, within=30):
-        """Sends a line while no other request is open. Returns the answer."""
+        """Sends an order while no other order is open. Returns the answer."""
         before = len(self.lines())
         self.say(line)
         self.test.eventually(lambda: len(self.lines()) > before, within, lambda: f"no answer: {self.err.data}")
@@ -52,7 +54,7 @@ class Server:
         self.test.assertEqual(self.answer(line), answer)
 
     def processes(self, name):
-        """The children of the foreman with this name."""
+        """Returns the children of the foreman that have this name."""
         return [p for p in all_processes().values() if p.ppid == self.proc.pid and p.state != "Z"
                 and name in (p.comm, *p.cmdline)]
 
@@ -110,7 +112,7 @@ class ServerTest(CordonTest):
         return handle
 
     def hand_at(self, server, lock):
-        """Returns the hand that waits for a lock."""
+        """Returns the hand that waits for LOCK."""
         def holds(p):
             try:
                 return any(os.path.samestat(os.stat(f"/proc/{p.pid}/fd/{fd}"), os.fstat(lock.fileno()))
@@ -122,7 +124,7 @@ class ServerTest(CordonTest):
 
 
 class Limits(ServerTest):
-    """A server changes the limits of a sandbox that runs, over its leash."""
+    """The server changes the limits of a running sandbox over the sandbox's leash."""
 
     modes = ("root", "user", "delegated", "session")
 
@@ -205,7 +207,8 @@ class Requests(ServerTest):
         self.assertEqual(self.records(), [])
 
     def test_a_sweep_deletes_files_of_other_ids(self):
-        """A user's sandbox leaves files of other ids of the range. They stay until the server sweeps."""
+        """The sandbox of a user leaves files that belong to other ids of the user's range. These files stay until the
+        server sweeps."""
         server = self.server()
         server.ask("create a", "created a")
         got = self.cordon("exec", "a", "--", "sh", "-c", "mkdir -m 700 /var/tmp/d && touch /var/tmp/d/f && chown -R 7:7 "
@@ -295,7 +298,7 @@ class Requests(ServerTest):
         server.end()
 
     def test_what_a_hijacked_server_asks_for(self):
-        """The bounds that the foreman has set hold, whatever a request contains."""
+        """A hand keeps to the bounds that the foreman has set, whatever a request contains."""
         secret, tree = self.directory("safe", "secret"), self.directory("root")
         free = self.directory("free")
         self.assertEqual(self.cordon("create", "-q", "-n", "mine", "host").code, 0)
@@ -353,7 +356,8 @@ class Deadlines(ServerTest):
         before = {h.pid for h in server.all_hands()}
         server.say("start s within:500", "create a")
         server.expect("failed start s timeout it took too long and was given up", "created a")
-        self.eventually(lambda: len(before - {h.pid for h in server.hands()}) == 1)  # the hand was killed
+        # the foreman killed the hand that was too slow
+        self.eventually(lambda: len(before - {h.pid for h in server.hands()}) == 1)
         lock.close()
         server.ask("start s", "started s")
         server.end()
@@ -395,7 +399,7 @@ class Killed(ServerTest):
         server.end()
 
     def test_hands_killed_at_any_instant(self):
-        """Each kill fails at most one request, and finished sandboxes stay usable."""
+        """Because of each kill at most one request fails. Finished sandboxes stay usable."""
         chance, server = random.Random(unique_number()), self.server()
         names, kills = [f"b{i}" for i in range(24)], 6
         self.eventually(server.hands)
@@ -429,7 +433,8 @@ class Killed(ServerTest):
         self.eventually(self.nothing_runs, within=3, message=self.left_running)
 
     def test_half_made_sandboxes_end(self):
-        """The hand is stopped while it makes a sandbox. The kernel still kills the hand when the foreman dies."""
+        """The test stops a hand while this hand makes a sandbox. The kernel kills the hand when the foreman dies,
+        although the hand is stopped."""
         server = self.server()
         for hand in server.all_hands():
             os.kill(hand.pid, signal.SIGSTOP)
@@ -440,7 +445,7 @@ class Killed(ServerTest):
 
 
 class Crowd(ServerTest):
-    """20 sandboxes with five commands each. The soak suite has 100 sandboxes."""
+    """Tests 20 sandboxes with five commands each. The soak suite runs the same tests with 100 sandboxes."""
 
     boxes_at_once, commands_each, kills = 20, 5, 6
 
@@ -466,8 +471,8 @@ class Crowd(ServerTest):
         server.end()
 
     def test_killed_at_any_instant(self):
-        """Server or foreman is killed while sandboxes are made and used. Nothing is left, and the next server
-        works."""
+        """The test kills the server or the foreman while sandboxes are made and used. Nothing is left, and the next
+        server works."""
         chance = random.Random(self.mark)
         for i in range(self.kills):
             server = self.started()

@@ -1,4 +1,4 @@
-"""Topics of `cordon help`. The command line itself is in vectors.txt."""
+"""Tests the topics of `cordon help`. Tests of the command line itself are in vectors.txt."""
 
 import re
 import shlex

@@ -1,7 +1,7 @@
 """The calls that the Hermes agent makes, with its own arguments, through `msb`.
 
-The scripts are our own. First a login shell writes its exported state to a snapshot file. Then each turn is one
-`exec`: it sources the snapshot, runs the command, saves the state again and prints the working directory between
+The scripts are our own. First a login shell writes its exported state to a snapshot file. Each later turn is one
+`exec`, which sources the snapshot, runs the command, saves the state again and prints the working directory between
 markers."""
 
 import os
@@ -134,7 +134,7 @@ class Hermes(CordonTest):
 
 
 class OnImages(ImageMixin, CordonTest):
-    """The same turns on images that other tools made."""
+    """Makes the same turns in sandboxes of images that other tools made."""
 
     def load(self, *more):
         layout = Layout(self.path("layout"))

@@ -1,5 +1,5 @@
-"""Tests machines that forbid something. Either the sandbox works, or cordon fails and names the setting to change.
-It never falls back silently to less isolation."""
+"""Tests machines that forbid something that cordon uses. Either the sandbox works, or cordon fails and names the
+setting to change. It never falls back silently to less isolation."""
 
 import os
 import subprocess
@@ -11,7 +11,8 @@ class Forbidden(CordonTest):
     """Runs in a container of its own, where the test may break the system."""
 
     modes = ("container",)
-    # the shell is pid 1 of its namespace, and its end would kill a supervisor that is still cleaning up
+    # The shell is pid 1 of its pid namespace. If it ended at once, the kernel would kill a supervisor that is still
+    # cleaning up, so the shell waits.
     LET_FINISH = ('"$@"; r=$?; i=0; while pgrep -x cordon-supervis >/dev/null && [ $i -lt 100 ]; '
                   "do sleep 0.02; i=$((i+1)); done; exit $r")
 
@@ -39,14 +40,14 @@ class Forbidden(CordonTest):
         self.refused("echo 0 > /proc/sys/user/max_user_namespaces", "user.max_user_namespaces")
 
     def test_a_covered_proc_is_reported(self):
-        """Container engines cover parts of /proc. The kernel then refuses to mount a new /proc."""
+        """Container engines cover parts of /proc. If a part is covered, the kernel refuses to mount a new /proc."""
         self.refused("mount --bind /dev/null /proc/keys", "/proc", "unmask=ALL")
 
     def test_no_cgroups_at_all(self):
         done = self.broken("umount -l /sys/fs/cgroup 2>/dev/null; true", "run", "-q", "host", "--",
                            "echo", "works")
         self.assertEqual((done.returncode, done.stdout), (0, "works\n"), done)
-        self.cordon("list")  # sweeps up: the end of the namespace may have killed the supervisor
+        self.cordon("list")  # this command sweeps, because the end of the namespace may have killed the supervisor
 
     def test_no_new_privileges_is_reported(self):
         done = subprocess.run(["setpriv", "--no-new-privs", CORDON, "doctor"],
@@ -87,7 +88,8 @@ class Ordinary(CordonTest):
 
 
 class Unmappable(CordonTest):
-    """Programs of root on a file system without idmapped mounts, such as the overlay of a container."""
+    """Tests with programs of the host that belong to root and lie on a file system without idmapped mounts, such as the
+    overlay of a container."""
 
     modes = ("root",)
 

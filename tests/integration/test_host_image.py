@@ -1,4 +1,5 @@
-"""The image `host`: programs of the host find their configuration in /etc, and nothing else of /etc is there."""
+"""Tests the image `host`: programs of the host find their configuration in /etc, and /etc has nothing else of the
+host."""
 
 import os
 import shutil
@@ -56,8 +57,8 @@ X
         self.assertRegex(got.text, "^(.\\[1m)?Apache Maven")
 
     def test_every_public_link_of_usr_leads_to_a_file(self):
-        """Some links in /usr lead into /etc. Each must lead to the same file as on the host, if every user may read
-        it there."""
+        """Some links in /usr lead into /etc. If every user of the host may read the file behind such a link, the link
+        must lead to this file in the sandbox, too."""
         kept_out = ("/etc/environment", "/etc/ssl/private")
         links = []
         for directory, subdirectories, files in os.walk("/usr"):
@@ -181,7 +182,7 @@ class Configuration(CordonTest):
         self.assertIn("root:x:0:0:", found)
 
     def test_files_with_passwords_are_left_out(self):
-        """Every user of the host can read these passwords, but a command in a sandbox is nobody's user."""
+        """Every user of the host can read these passwords, but a command in a sandbox is no user of the host."""
         for path, text in (("wgetrc", "timeout = 5\nhttp_proxy = http://me:word@proxy:3128/\n"),
                            ("maven/settings.xml", "<settings><server><password>word</password></server></settings>\n"),
                            ("gradle/gradle.properties", "systemProp.http.proxyPassword=word\n"),

@@ -1,4 +1,4 @@
-"""--trust-host-cas: the sandbox trusts the CAs of the host in addition to those of its image."""
+"""Tests --trust-host-cas: the sandbox trusts the CAs of the host in addition to the CAs of its image."""
 
 import os
 

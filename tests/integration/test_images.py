@@ -1,4 +1,4 @@
-"""Loading and saving archives, unpacking, and the store.
+"""Tests how cordon loads and saves archives, how it unpacks layers, and the store.
 
 Layers are hostile input: the tests write tars that no honest tool makes, and check that the targets of the attacks
 are untouched.
@@ -189,7 +189,8 @@ class Archives(ImageMixin, CordonTest):
         self.refused("load", "--input", wrong, says="but the image says")
 
     def test_layers_that_are_links_to_other_layers(self):
-        """Old engines write a repeated layer as a link to the first."""
+        """If an image has one layer twice, old engines write the second copy into the archive as a link to the
+        first."""
         layer = Layer(self.path("l.tar")).add("f", b"x").close()
         blob = open(layer, "rb").read()
         config = json.dumps({"rootfs": {"diff_ids": ["sha256:" + sha256(blob)] * 2}}).encode()
@@ -204,7 +205,7 @@ class Archives(ImageMixin, CordonTest):
 
 
 class Unpacking(ImageMixin, CordonTest):
-    modes = ("root", "user", "bare")  # the mode userns has one id, as bare has
+    modes = ("root", "user", "bare")  # `userns` is left out: it has one id, as `bare` has
 
     def load_layer(self, layer, name="made", **kwargs):
         self.ok("load", "--input", self.archive_of(layer, name), **kwargs)
@@ -283,7 +284,7 @@ class Unpacking(ImageMixin, CordonTest):
             self.refused("load", "--input", self.archive_of(layer), says="whiteout of nothing")
 
     def test_overlay_attributes_in_a_layer_are_dropped(self):
-        """Extended attributes and devices that overlayfs interprets are never taken from a layer."""
+        """cordon never takes extended attributes and devices from a layer if overlayfs gives them a meaning."""
         layer = Layer(self.path("l.tar"))
         for kind in ("opaque", "redirect", "metacopy", "origin", "whiteout"):
             layer.dir(kind, pax={f"SCHILY.xattr.user.overlay.{kind}": "y",
@@ -312,7 +313,7 @@ class Unpacking(ImageMixin, CordonTest):
         self.refused("load", says="", stdin=outer)
 
     def test_too_many_entries(self):
-        """A layer of one million and one entries that are cheap to unpack."""
+        """Loads a layer with one entry more than allowed. The entries are cheap to unpack."""
         heads = b"".join(self.bookkeeping_head(i) for i in range(1 << 10))
         packed = io.BytesIO()
         with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=1, mtime=0) as out:
@@ -323,7 +324,7 @@ class Unpacking(ImageMixin, CordonTest):
                                   diff_ids=["sha256:" + "0" * 64])
         self.refused("load", "--input", archive, says="more than 1048576 entries", timeout=120)
 
-    test_too_many_entries.modes = ("root",)  # half a gigabyte of headers
+    test_too_many_entries.modes = ("root",)  # the layer has half a gigabyte of headers, so one mode must suffice
 
     @staticmethod
     def bookkeeping_head(i):
@@ -340,7 +341,7 @@ class Unpacking(ImageMixin, CordonTest):
         with open("/dev/zero", "rb") as zeros:
             layer.tar.addfile(info, zeros)
         archive = self.archive_of(layer.close(), "large")
-        limit = 24 << 20  # not with a sanitizer, whose own memory exceeds any limit
+        limit = 24 << 20  # this limit is not used with a sanitizer, because a sanitizer itself needs more memory
         bounded = [] if "ASAN_OPTIONS" in os.environ else [f"--data={limit}"]
         got = self.cordon(*bounded, self.image("list").argv[0], "--home", self.home, "load", "--quiet",
                           "--input", archive, program=shutil.which("prlimit"))
@@ -374,7 +375,7 @@ class Unpacking(ImageMixin, CordonTest):
                 self.refused("load", "--input", archive, says="layer sha256:")
 
     def test_the_worker_is_confined(self):
-        """Looks from outside at the worker's filter, capabilities and no_new_privs while it works."""
+        """While the worker works, the test looks from outside at the worker's filter, capabilities and no_new_privs."""
         filtered = "2" if "ASAN_OPTIONS" not in os.environ else "0"  # a build with sanitizers has no filter
         read, write = os.pipe()
         proc = self.spawn("--home", self.home, "load", stdin=read,
@@ -500,7 +501,7 @@ class Store(ImageMixin, CordonTest):
         self.assertEqual((got.code, got.errtext), (1, ""))
         self.ok("remove", "--force", "x:1")
         self.assertEqual(self.references(), [])
-        # the sandbox can still start: its image is found by digest
+        # the layer stays, so the sandbox can still start: cordon finds its image by the digest
         self.assertEqual(len(os.listdir(os.path.join(self.home, "cache/layers"))), 1)
 
     def test_prune(self):
@@ -565,7 +566,8 @@ class Store(ImageMixin, CordonTest):
         self.assertEqual(os.listdir(os.path.join(self.home, "cache/tmp")), [])
 
     def killed_load(self, stage, size):
-        """Kills a load of SIZE bytes when a file of STAGE appears. Returns False if the load was faster."""
+        """Kills a load of SIZE bytes when a file with STAGE in its name appears. Returns False if the load ended before
+        the kill."""
         layer = Layer(self.path(f"l{size}.tar")).add("f", os.urandom(size)).close()
         archive = self.archive_of(layer, "big")
         program = self.image("list").argv[0]
@@ -586,13 +588,13 @@ class Store(ImageMixin, CordonTest):
         return True
 
     def test_a_killed_load_leaves_nothing(self):
-        """A small layer may be loaded before the kill arrives. Then the test tries a larger layer."""
+        """A small layer may be loaded before the kill arrives. In this case the test tries a larger layer."""
         for stage in ("load-", ".layer"):
             self.assertTrue(any(self.killed_load(stage, size << 20) for size in (20, 60, 180, 540)))
 
 
 class OnlyRoot(ImageMixin, CordonTest):
-    modes = ("root",)  # needs mounts, and umoci must set owners
+    modes = ("root",)  # the tests mount file systems, and umoci must set owners
 
     def test_stacked_layers_are_what_umoci_unpacks(self):
         """The tree of our layers, stacked by the kernel, is what `umoci unpack` makes."""
@@ -643,7 +645,7 @@ class OnlyRoot(ImageMixin, CordonTest):
 
 
 class OnlyUsers(ImageMixin, CordonTest):
-    modes = ("user", "bare")  # root may write everywhere
+    modes = ("user", "bare")  # root can write everywhere
 
     def test_read_only_store(self):
         os.makedirs(os.path.join(self.home, "cache"), exist_ok=True)
@@ -657,7 +659,7 @@ class OnlyUsers(ImageMixin, CordonTest):
 class Creating(ImageMixin, CordonTest):
     """Sandboxes from images: layers, configuration, and hostile images."""
 
-    modes = ("root", "user", "bare")  # the mode userns has one id, as bare has
+    modes = ("root", "user", "bare")  # `userns` is left out: it has one id, as `bare` has
 
     def test_image_configuration(self):
         ref = self.load_busybox(config=("--config.env", "A=from image", "--config.env",
@@ -731,7 +733,8 @@ class Creating(ImageMixin, CordonTest):
         ref = self.load_busybox(config=("--config.user", "ann"))
         self.assertEqual(self.create(image=ref).out("id -u; id -g"), "1000\n1000")
 
-    test_the_user_of_the_image_runs_commands.modes = ("root", "user")  # with one id there is no other user
+    # in modes with one id a sandbox has no other user
+    test_the_user_of_the_image_runs_commands.modes = ("root", "user")
 
     def test_files_keep_the_owners_of_the_image(self):
         layer = Layer(self.path("o.tar"))
@@ -761,7 +764,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(other.out("cat /d/kept; cat /o/new"), "keptnew")
 
     def test_whiteouts_of_missing_files_are_harmless(self):
-        """Whiteouts of missing files hide nothing, are invisible and do not prevent other files."""
+        """A whiteout of a missing file hides nothing and is invisible. A new file can get the same name."""
         one = Layer(self.path("1.tar")).dir("d").add("d/.wh.ghost").add("d/f", b"1").dir("o")
         one.add("o/a", b"1").dir("lowest/deep").add("lowest/deep/.wh.x").add(".wh.nothing").close()
         two = Layer(self.path("2.tar")).dir("o").add("o/.wh..wh..opq").add("o/.wh.a").add("o/b", b"2")
@@ -916,7 +919,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(self.references(), [ref])
 
     def test_hostile_trees(self):
-        """Mount points are links in the image. The targets of the links do not change."""
+        """In the image, the paths of mount points are links. The targets of these links must not change."""
         decoy = self.path("decoy")
         os.mkdir(decoy)
         with open(os.path.join(decoy, "file"), "w") as handle:
@@ -952,7 +955,8 @@ class Creating(ImageMixin, CordonTest):
             self.assertEqual(handle.read(), "untouched")
 
     def test_a_passwd_link_is_followed_inside_the_sandbox(self):
-        """Users are looked up in the sandbox, and the link is followed there."""
+        """cordon looks users up in the passwd file of the sandbox. If this file is a link, the link is followed inside
+        the sandbox."""
         layer = Layer(self.path("p.tar")).symlink("etc/passwd", "/../../../lib/users")
         layer.dir("lib").add("lib/users", b"root:x:0:0::/root:/bin/sh\nbob:x:0:0::/home/bob:/bin/sh\n")
         box = self.create("--user", "bob", image=self.load_busybox(layer.close()))
@@ -970,7 +974,7 @@ class Creating(ImageMixin, CordonTest):
                 got = self.cordon("create", "--quiet", ref)
                 self.assertEqual(got.code, 1, got)
                 self.assertIn(says, got.errtext)
-        for user in ("0x0", "1e3", "0.0"):  # these are names, and the image has no such user
+        for user in ("0x0", "1e3", "0.0"):  # cordon takes these words for names, and the image has no such users
             with self.subTest(user):
                 ref = self.load_busybox(name=f"u{abs(hash(user)) % 10000}", config=("--config.user", user))
                 got = self.cordon("run", "--quiet", ref, "--", "true")

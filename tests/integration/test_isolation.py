@@ -77,7 +77,7 @@ class Processes(CordonTest):
         self.assertNotEqual(box.sh("echo x > /proc/1/comm").code, 0)
 
     def test_every_process_is_an_unprivileged_uid_outside(self):
-        """This holds for pid 1, too, when root started the sandbox."""
+        """If root started the sandbox, pid 1 is unprivileged outside, too."""
         if MODE != "root":
             self.not_run("started by root only")
         box, number = self.create(), unique_number()
@@ -97,7 +97,8 @@ class Processes(CordonTest):
         self.assertFalse(set(payload.uids) & set(box.pid1().uids))
 
     def test_commands_run_in_a_user_namespace_below_pid_1s(self):
-        """Other namespaces belong to the user namespace of pid 1, so commands do not own them."""
+        """The other namespaces of a sandbox belong to the user namespace of pid 1, so commands do not own these
+        namespaces."""
         if MODE != "root":
             self.not_run("namespaces of others can be compared by root only")
         box, number = self.create(), unique_number()
@@ -136,7 +137,7 @@ class Processes(CordonTest):
 class Capabilities(CordonTest):
     modes = ALL_MODES
 
-    # chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service sys_chroot
+    # the capabilities chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service sys_chroot
     # audit_write setfcap
     DEFAULT = sum(1 << n for n in (0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 29, 31))
 
@@ -236,7 +237,7 @@ class UidMaps(CordonTest):
         if ONE_ID:
             self.assertEqual(ids, 1)
         else:
-            self.assertGreaterEqual(ids, 65535)  # `nobody`, 65534, is among them
+            self.assertGreaterEqual(ids, 65535)  # these ids include `nobody`, which is 65534
 
     def test_inspect_shows_a_single_id(self):
         if not ONE_ID:

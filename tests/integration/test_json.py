@@ -1,5 +1,5 @@
-"""Tests the output for programs (--format json). Numbers, booleans, lists and times have real types, and are never
-texts for people."""
+"""Tests the output for programs (--format json). Numbers, booleans, lists and times have JSON types or one fixed
+format, and are never texts for people."""
 
 import contextlib
 import re
@@ -8,13 +8,13 @@ import socket
 from harness import MSB, CordonTest
 from image_fixtures import ImageMixin
 
-# a number, a size, a truth value, nothing, a list, or a port, written as a text
+# matches a number, a size, a truth value, a word for nothing, a list or a port that is written as a text
 TEXT_FOR_PEOPLE = re.compile(r"[+-]?\d+(\.\d+)?( ?[KMGT]i?B| ?%)?|(?i:true|false|yes|no|null|none|-|unknown)|.*, .*"
                              r"|.*->.*|\d+/(tcp|udp)|\".*\"", re.DOTALL)
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00")
-# texts that are what the user wrote, or words of ours that only look like the above
+# matches the paths of texts that may look like TEXT_FOR_PEOPLE: what the user wrote, or words of ours
 TEXTS = re.compile(r".*\.(env|labels)\b.*|.*\.command\[\]|.*\.(cmd|entrypoint|image_env)\[\]"
-                   r"|.*\.inode"  # an inode number may be larger than the whole numbers of some JSON readers
+                   r"|.*\.inode"  # written as text, because some JSON readers cannot hold so large a whole number
                    r"|.*\.limits\.\w+")
 COMMAND = ("--config.cmd", "sh", "--config.cmd", "-c", "--config.cmd", "sleep 9")
 

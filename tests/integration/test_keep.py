@@ -19,7 +19,7 @@ class KeepTest(CordonTest):
         return int(got.text)
 
     def commands(self, box):
-        """Returns what ps lists, by number."""
+        """Returns what `ps` lists, as a dict by the number of the command."""
         got = self.cordon("ps", box.name, "--format", "json")
         self.assertEqual(got.code, 0, got)
         return {c["id"]: c for c in got.json()}
@@ -298,7 +298,8 @@ class ClientsThatDie(KeepTest):
         self.outlives(box, ident, close_window)
 
     def test_a_closed_window_without_sighup(self):
-        """Under nohup or in another session than the terminal, a client gets no SIGHUP. Only its read shows the end."""
+        """Under nohup, or in another session than the terminal, a client gets no SIGHUP. It learns only from read()
+        that the window was closed."""
         box = self.create()
         ident = self.background(box, "sh", "-c", self.SCRIPT, opts=("-t",))
         master, slave = os.openpty()
@@ -362,7 +363,7 @@ class Removal(CordonTest):
         count = unique_number()
         self.unnamed("sleep", str(count))
         self.create()
-        for _ in range(2):  # the second time there is nothing to remove
+        for _ in range(2):  # in the second round there is nothing to remove
             got = self.script('"$CORDON" rm -f $("$CORDON" ls -q); echo through')
             self.assertEqual((got.returncode, got.stdout), (0, "through\n"), got)
             self.assertEqual(self.names(), [])

@@ -1,4 +1,4 @@
-"""The life of a sandbox: create, run, start, stop, look, timers."""
+"""Tests the life of a sandbox: create, run, start, stop, list and inspect, timers."""
 
 import hashlib
 import json
@@ -284,9 +284,9 @@ class StartStop(CordonTest):
         self.assertEqual(box.out("cat /root/asked"), "asked")
 
     def test_a_variable_sets_the_default_grace(self):
-        """The variable has an effect on the command that stops the sandbox, and on the command that started it. The
-        option overrides the variable."""
-        two = ("-t", "2")  # this is also the default
+        """The variable has an effect if it is set for the command that stops the sandbox, or for the command that
+        started the sandbox. The option overrides the variable."""
+        two = ("-t", "2")  # two seconds are also the default
         for started, stopped, opts, asked in ((None, None, (), True), (None, "0", (), False),
                                               ("0", None, (), False), ("0", None, two, True),
                                               (None, "0", two, True)):
@@ -476,7 +476,8 @@ class ListStatusInspect(CordonTest):
         got = self.cordon("remove", "--label", "no=body")
         self.assertEqual((got.code, got.errtext),
                          (0, "warn: no sandboxes matched the given labels\n"), got)
-        got = self.cordon("stop", a.name, "--label", "tier=1")  # the name also matches the label, and is stopped once
+        # the sandbox is named and also has the label, but is stopped only once
+        got = self.cordon("stop", a.name, "--label", "tier=1")
         self.assertEqual((got.code, got.errtext), (0, f"   ✓ Stopped      {a.name}\n"), got)
 
     def test_status(self):
@@ -612,7 +613,7 @@ class Timers(CordonTest):
     def test_idle_timeout(self):
         box = self.create("--idle-timeout", "2s")
         number = unique_number()
-        box.out(f"sleep {number} > /dev/null 2>&1 &")  # background work does not count
+        box.out(f"sleep {number} > /dev/null 2>&1 &")  # background processes do not count as activity
         self.eventually(lambda: box.status() == "Stopped", within=8)
 
     def test_a_quiet_running_exec_counts_as_activity(self):

@@ -1,5 +1,5 @@
-"""Tests the limits of memory, processes and CPUs: which of them are enforced, and what cordon says if it cannot
-enforce one."""
+"""Tests the limits of memory, processes and CPUs: which limits are enforced, and what cordon says if it cannot enforce
+a limit."""
 
 import os
 import resource
@@ -9,7 +9,7 @@ import subprocess
 from harness import (COMMAND_SECONDS, CORDON, MODE, USUAL_MODES, CordonTest, cgroup_mounts,
                      limits_of)
 
-EAT = ("/usr/bin/python3", "-c", "x = bytearray(400 << 20)")  # 400 MiB of touched memory
+EAT = ("/usr/bin/python3", "-c", "x = bytearray(400 << 20)")  # uses 400 MiB of memory
 
 
 def cgroups_usable():
@@ -18,7 +18,7 @@ def cgroups_usable():
 
 
 class Enforced(CordonTest):
-    """Modes in which cgroups are usable."""
+    """Tests in the modes in which cgroups are usable."""
 
     modes = (*USUAL_MODES, "delegated", "session")
 
@@ -43,7 +43,8 @@ class Enforced(CordonTest):
         self.assertEqual(box.out("echo alive"), "alive")
 
     def test_the_kernel_does_not_kill_pid_1_for_memory(self):
-        """Files in memory belong to no process, so the kernel chooses a victim among processes that are all small."""
+        """Files in memory belong to no process. So when memory is full, all processes are small, and the kernel could
+        choose any of them to kill."""
         box = self.create("-m", "64M", "--tmpfs", "/t:1G")
         before = box.supervisor().pid
         for i in range(3):
@@ -145,7 +146,7 @@ class Enforced(CordonTest):
 
 
 class Seen(CordonTest):
-    """Programs that ask for their limits find them: the sandbox has a read-only mount of its own cgroups."""
+    """The sandbox has a read-only mount of its own cgroups, so programs in it can find their limits."""
 
     modes = (*USUAL_MODES, "delegated", "session")
     FIND = "find /sys/fs/cgroup -mindepth 1"
@@ -176,7 +177,7 @@ class Seen(CordonTest):
 
     def test_later_commands_and_a_second_start_see_them_too(self):
         box = self.create("-m", "96M")
-        for _ in range(4):  # the third command comes from a launcher
+        for _ in range(4):  # a launcher starts the third and later commands
             self.assertEqual(self.memory(box), 96 << 20)
         box.stop()
         box.start()
@@ -258,7 +259,7 @@ class Seen(CordonTest):
 
 
 class Unprivileged(CordonTest):
-    """An ordinary login's cgroup is not delegated."""
+    """Tests as a user in a login session. The cgroup of an ordinary login is not delegated to the user."""
 
     modes = ("user", "bare", "userns")
 
@@ -356,9 +357,9 @@ class Unprivileged(CordonTest):
         self.assertIn("systemd-run --user --scope -p Delegate=yes", got.errtext, got)
 
     def test_a_caller_with_lower_limits_than_the_defaults(self):
-        """Machines with many users set such limits."""
+        """Machines with many users set low limits for each user."""
         few = 1000  # limit of all processes of this user
-        sanitized = "ASAN_OPTIONS" in os.environ  # sanitizers reserve more than any data limit
+        sanitized = "ASAN_OPTIONS" in os.environ  # sanitizers reserve more memory than any data limit allows
 
         def limit():
             resource.setrlimit(resource.RLIMIT_NPROC, (few, few))

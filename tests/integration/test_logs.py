@@ -72,7 +72,7 @@ class Shown(LogsTest):
 
     def test_supervisor_messages_are_system_records(self):
         box = self.create()
-        # the supervisor makes the directory after its answer
+        # the supervisor makes the directory after it has answered `create`
         self.eventually(lambda: os.path.isdir(self.log_dir(box)))
         with open(os.path.join(self.log_dir(box), "runtime.log"), "a") as handle:
             handle.write("something odd\n")
@@ -123,7 +123,8 @@ class Shown(LogsTest):
         lines = self.logs(box).text.splitlines()
         self.assertRegex(lines[0], r"^--- boot failed: .*---$")
         self.assertEqual(lines[1:], ["ran"])
-        os.rename(source + ".away", source)  # the same directory again: another directory is refused
+        # put the same directory back, because the start would refuse another directory
+        os.rename(source + ".away", source)
         self.assertEqual(box.start().code, 0)
         self.assertEqual(self.logs(box).text, "ran\n")
 
@@ -325,7 +326,7 @@ class Follow(LogsTest):
         self.assertEqual(proc.wait(5), 0)
 
     def test_rotation_loses_nothing(self):
-        """The file is renamed while a command writes to it and a client follows it."""
+        """The full log file is renamed while a command writes to it and a client follows it."""
         box = self.create()
         box.sh("echo first")
         record = json.dumps({"d": "x" * 1000, "e": None, "id": 1, "s": "system",
@@ -336,7 +337,7 @@ class Follow(LogsTest):
         self.eventually(lambda: b"slow 1" in seen.data)
         with open(os.path.join(self.log_dir(box), "exec.log"), "a") as handle:
             handle.write(record * (10_500_000 // len(record)))
-        box.sh("echo quick 1")  # the file is full now
+        box.sh("echo quick 1")  # the file is full, so the writer of this output renames it
         self.assertIn("exec.log.1", os.listdir(self.log_dir(box)))
         slow.stdin.write(b"\n")
         slow.stdin.flush()

@@ -1,4 +1,4 @@
-"""Error messages, and diagnostics at higher log levels."""
+"""Tests error messages, and diagnostics at higher log levels."""
 
 import fcntl
 import json
@@ -11,7 +11,8 @@ from harness import CORDON, CordonTest
 
 
 class FailedStarts(CordonTest):
-    """`error: failed to start "NAME"`, then `→ STAGE: CAUSE`, and the log to read if it still exists."""
+    """A failed start prints `error: failed to start "NAME"`, then `→ STAGE: CAUSE`, and which log to read if this log
+    still exists."""
 
     def assert_block(self, got, name, *lines):
         self.assertEqual((got.code, got.out), (1, b""), got)
@@ -184,7 +185,7 @@ class Diagnostics(CordonTest):
         self.assertLess(got.index("supervisor: running"), got.index("--- sandbox stopped ---"))
 
     def test_default_level_comes_from_the_configuration(self):
-        self.assertEqual(self.names(), [])  # makes the home
+        self.assertEqual(self.names(), [])  # this command creates the home
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"log_level": "loud"}, handle)
         got = self.cordon("create", "host")
@@ -200,7 +201,7 @@ class Diagnostics(CordonTest):
 
 class Sampling(CordonTest):
     def test_sampling_can_be_switched_off(self):
-        self.assertEqual(self.names(), [])  # makes the home
+        self.assertEqual(self.names(), [])  # this command creates the home
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"sandbox_defaults": {"disable_metrics_sample": True}}, handle)
         box = self.create()
@@ -211,7 +212,8 @@ class Sampling(CordonTest):
 
 
 class Output(CordonTest):
-    """If a name cannot be printed, the command fails. If the reader has closed the pipe, the command succeeds."""
+    """If a command cannot print the name of what it made, it fails. If the reader of its stdout has closed the pipe,
+    the command succeeds."""
 
     CALLS = (("create", "-q", "host"), ("run", "-q", "-d", "host", "--", "true"),
              ("volume", "create", "v"))
@@ -225,7 +227,8 @@ class Output(CordonTest):
                                  (1, "error: write to stdout: No space left on device\n"))
 
     def test_a_generated_name_that_cannot_be_printed_leaves_no_sandbox(self):
-        """The create fails and makes nothing. If a name is given, create prints nothing and succeeds."""
+        """If `create` cannot print the name that it generated, it fails and leaves no sandbox. If a name is given,
+        `create` prints nothing and succeeds."""
         with open("/dev/full", "wb") as full:
             self.assertEqual(self.finish(self.spawn("create", "-q", "host", stdout=full)).errtext,
                              "error: write to stdout: No space left on device\n")

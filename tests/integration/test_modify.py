@@ -1,4 +1,4 @@
-"""`modify` changes sandboxes, and `install` makes commands that run in sandboxes."""
+"""Tests `modify`, which changes sandboxes, and `install`, which makes commands that run in sandboxes."""
 
 import json
 import os
@@ -48,7 +48,7 @@ class Modify(ModifyTest):
         self.assertIn("max_memory", got.errtext)
         self.assertIn("--restart", got.errtext)
         self.assertIn("--next-start", got.errtext)
-        self.assertEqual(box.inspect()["config"]["env"], [])  # either all changes are made or none
+        self.assertEqual(box.inspect()["config"]["env"], [])  # `modify` makes either all changes or none
         self.modify(box, "--max-memory", "2G", "-e", "A=1", "--next-start")
         self.assertEqual(box.out("echo $A"), "")
         self.assertEqual(box.stop().code, 0)
@@ -82,7 +82,7 @@ class Modify(ModifyTest):
                                r"  env.A: +1 -> 2\n  env.B: +1 -> -$")
         status = self.cordon("status", box.name, "--format", "json").json()
         self.assertEqual(status["memory_mib"], 512)
-        # an immediate change is not pending and does not apply pending changes
+        # a change that takes effect at once is not pending, and it does not apply the pending changes
         self.modify(box, "-e", "C=3", "--label", "l=1")
         self.assertEqual(box.out("echo $A,$B,$C"), "1,1,3")
         seen = box.inspect()

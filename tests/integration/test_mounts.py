@@ -140,7 +140,8 @@ class Directories(MountTest):
         self.assertEqual(box.out("cat /brand/new/deep/target/in.txt"), "from host")
 
     def test_host_symlinks_in_a_volume_stay_inside(self):
-        """Inside, a link in the shared directory leads to a path below the sandbox's own root."""
+        """In the sandbox, a link in the shared directory leads to a path below the sandbox's own root, not to a file of
+        the host."""
         src = self.source()
         outside = os.path.join(self.dir, "outside")
         with open(outside, "w") as handle:
@@ -152,7 +153,7 @@ class Directories(MountTest):
             self.assertNotIn("host secret", box.sh(f"cat /w/{link}").text)
 
     def test_a_directory_of_another_user_can_be_shared(self):
-        """The directory is sticky, world-writable and belongs to another user."""
+        """The test shares /tmp, which is sticky, world-writable and belongs to another user."""
         if MODE == "root":
             self.not_run("root owns what it shares here")
         box = self.create("-v", "/tmp:/w:ro")
@@ -202,7 +203,7 @@ def tree(top):
 
 
 class Below(MountTest):
-    """Mounts below other mounts whose sources lack the mount points."""
+    """Tests mounts whose mount points lie in another mount, but do not exist in the source of that mount."""
 
     modes = ALL_MODES
 
@@ -268,8 +269,8 @@ class Below(MountTest):
         self.assertTrue(self.unchanged(), tree(self.outer))
 
     def test_mount_points_are_made_as_the_owner_of_the_directory(self):
-        """The supervisor of root's sandbox makes mount points with the ids of the directory's owner, so it has only
-        the owner's permissions."""
+        """If root starts the sandbox, the supervisor makes mount points with the ids of the directory's owner. So the
+        supervisor has only the owner's permissions."""
         if os.geteuid() != 0 or MODE == "userns":
             return
         os.makedirs(os.path.join(self.outer, "roots"))
@@ -366,7 +367,7 @@ class Below(MountTest):
         self.assertTrue(self.unchanged())
 
     def test_links_in_the_outer_volume_are_not_followed(self):
-        """Another sandbox made these links. It may write to the source."""
+        """Another sandbox that can write to the source could have made these links."""
         victim = self.source("victim")
         for name, to in (("up", "../victim"), ("abs", victim), ("etc", "/etc"), ("gone", "/no/such"),
                          ("loop", "loop"), ("top", "/")):
@@ -387,7 +388,7 @@ class Below(MountTest):
 
 
 class Many(MountTest):
-    """The largest number of mounts."""
+    """Tests the largest number of mounts."""
 
     modes = ALL_MODES
     timeout = 120
@@ -473,7 +474,7 @@ class Files(MountTest):
 
 
 class Links(MountTest):
-    """Targets are resolved inside the sandbox's root."""
+    """If the target of a mount has links in its path, the links are resolved inside the sandbox's root."""
 
     def root(self):
         root = self.make_root()
@@ -596,7 +597,7 @@ class StandardMounts(CordonTest):
 
     def test_sys_is_nearly_empty_and_read_only(self):
         box = self.create()
-        # /sys/fs shows the sandbox's own control groups, if it has any
+        # /sys/fs exists only if the sandbox has control groups of its own
         self.assertIn(box.out("ls /sys").split(), (["devices"], ["devices", "fs"]))
         self.assertEqual(box.out("ls /sys/devices; ls /sys/devices/system | sort"), "system\ncpu\nnode")
         self.assertNotEqual(box.sh("mkdir /sys/x").code, 0)

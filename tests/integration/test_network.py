@@ -1,5 +1,5 @@
-"""Sandboxes with a network: `cordon` itself runs on a host that is a network namespace of the test
-(see netlab.py), so no packet can reach a real network. Servers that must not be reached really exist.
+"""Tests sandboxes with a network. `cordon` itself runs on a host that is a network namespace of the test (see
+netlab.py), so no packet can reach a real network. Servers that a sandbox must not reach really exist.
 
 The tests run once as root, with a tap device, and once as an ordinary user, with a veth.
 """
@@ -157,7 +157,8 @@ class Reach(NetworkTest):
         resolver = self.resolver(good_example_com=[PUBLIC], bad_example_com=[PUBLIC2])
         box = self.create("--dns-nameserver", RESOLVER, "--net-default", "deny", "--net-rule",
                           "allow@good.example.com:tcp:443")
-        self.assertEqual(self.connect(box, PUBLIC, 443), "ConnectionRefusedError")  # no name has led here yet
+        # no name has been resolved to this address yet
+        self.assertEqual(self.connect(box, PUBLIC, 443), "ConnectionRefusedError")
         self.assertEqual(self.connect(box, "good.example.com", 443), "got hello")
         self.assertEqual(self.connect(box, "bad.example.com", 443), "gaierror")
         self.assertEqual({name for name, _, _ in resolver.asked}, {"good.example.com"})
@@ -192,7 +193,7 @@ class Reach(NetworkTest):
         box = self.create()
         script = ("import socket\nfor host, port in (('%s', 80), ('%s', 5432), ('%s', 5432)):\n"
                   "  try: socket.create_connection((host, port), 10)\n  except OSError: pass" % (METADATA, PRIVATE, PRIVATE))
-        for _ in range(2):  # a repeated refusal is reported again
+        for _ in range(2):  # the second command reports the same refusals again
             got = box.exec("/usr/bin/python3", "-c", script)
             self.assertEqual((got.code, got.out), (0, b""), got)
             self.assertEqual(got.errtext,
@@ -207,7 +208,7 @@ class Reach(NetworkTest):
         self.assertNotIn("modify", got.errtext)
 
     def test_a_host_that_cannot_be_reached_is_reported_in_seconds(self):
-        gone = PUBLIC.rsplit(".", 1)[0] + ".250"  # an address of the world's network that no host has
+        gone = PUBLIC.rsplit(".", 1)[0] + ".250"  # an address in the network of the namespace `world` that no host has
         self.assertEqual(self.connect(self.create(), gone, 80), "OSError")
         script = f"import socket\ntry: socket.create_connection(('{gone}', 80))\nexcept OSError as e: print(e.errno)"
         got = self.create().exec("/usr/bin/python3", "-c", script)
@@ -313,7 +314,8 @@ class Change(NetworkTest):
 
     def test_ports_change_at_the_next_start(self):
         box = self.create("-p", "127.0.0.1:18080:80")
-        self.assertNotEqual(box.cordon("modify", box.name, "-p", "127.0.0.1:18081:80").code, 0)  # needs --restart
+        # a change of ports needs --restart
+        self.assertNotEqual(box.cordon("modify", box.name, "-p", "127.0.0.1:18081:80").code, 0)
         self.modify(box, "-p", "127.0.0.1:18081:80", "-p", "127.0.0.1:18090:90", "--restart")
         self.assertEqual(self.ports(box), [("127.0.0.1", 18081, 80), ("127.0.0.1", 18090, 90)])
         self.serve(box, 80)
@@ -353,7 +355,7 @@ class Gateway(NetworkTest):
     def test_an_idle_sandbox_has_no_gateway(self):
         box = self.create()
         box.out("ip address show eth0; cat /etc/resolv.conf")
-        time.sleep(10)  # the test checks that nothing happens, so there is no event to wait for
+        time.sleep(10)  # the test checks that no gateway starts, so there is no event to wait for
         self.assertEqual(self.gateways(box), [])
         self.connect(box, PUBLIC, 80)
         self.assertEqual(len(self.gateways(box)), 1)
