@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Finds calls that src/ must not make, and descriptors that are not close-on-exec from the start.
 
-If a call is right nevertheless, its line or the line above says so: `/* allowed: the reason */`.
+If such a call is right nevertheless, a comment in its line or in the line above says why: `/* allowed: the reason */`.
 """
 import pathlib
 import re
@@ -24,24 +24,24 @@ BANNED = {
 FORKS = {"fork", "vfork", "clone", "sys_clone3", "raw_clone_on_stack", "raw_old_clone_on_stack",
          "posix_spawn", "daemon"}
 MAY_FORK = {
-    "src/base/spawn.c",      # programs of the host
-    "src/base/holder.c",     # a task in a user namespace whose ids are being mapped
-    "src/base/lock.c",       # a task that waits for a file lock
-    "src/guest/deputy.c",    # the deputy, which does system calls for commands
-    "src/guest/exec.c",      # commands in the sandbox
-    "src/guest/launcher.c",  # the launchers of commands
-    "src/host/trial.c",      # probes, which try an operation where it does no harm
-    "src/process/ids.c",     # work done as root of a user namespace
-    "src/process/netns.c",   # a task that makes a network namespace
-    "src/process/birth.c",   # pid 1, fuse-overlayfs
-    "src/supervisor/surveyor.c",  # the surveyor, which counts the size of the writable layer
+    "src/base/spawn.c",      # starts programs of the host
+    "src/base/holder.c",     # makes a task in a user namespace whose ids are being mapped
+    "src/base/lock.c",       # makes a task that waits for a file lock
+    "src/guest/deputy.c",    # makes the deputy, which does system calls for commands
+    "src/guest/exec.c",      # starts commands in the sandbox
+    "src/guest/launcher.c",  # makes the launchers of commands
+    "src/host/trial.c",      # makes probes, which try an operation where it does no harm
+    "src/process/ids.c",     # makes a process that works as root of a user namespace
+    "src/process/netns.c",   # makes a task that makes a network namespace
+    "src/process/birth.c",   # starts pid 1 and fuse-overlayfs
+    "src/supervisor/surveyor.c",  # makes the surveyor, which counts the size of the writable layer
 }
-# Signal handlers, timers that send signals and the terminal's mode belong to the whole process. A file that a server
-# links must not change them, so only programs and the files of MAY_OWN_PROCESS may use these calls.
+# Signal handlers, timers that send signals and the terminal's mode belong to the whole process. A file that is
+# linked into a server must not change them. So only programs and the files of MAY_OWN_PROCESS may use these calls.
 WHOLE_PROCESS = {"sigaction", "signal", "setitimer", "alarm", "tcsetattr", "cfmakeraw"}
 MAY_OWN_PROCESS = {
-    "src/cli/console.c",  # the terminal and the signals of the command line
-    "src/host/trial.c",   # in a child process that tries one operation
+    "src/cli/console.c",  # sets the terminal and the signals of the command line
+    "src/host/trial.c",   # uses them only in a child process, which tries one operation
 }
 NEEDS = {
     "open": "O_CLOEXEC", "openat": "O_CLOEXEC", "open64": "O_CLOEXEC", "pipe2": "O_CLOEXEC",
@@ -52,7 +52,7 @@ NEEDS = {
     "sys_fsmount": "FSMOUNT_CLOEXEC", "sys_open_tree": "OPEN_TREE_CLOEXEC",
     "posix_openpt": "O_CLOEXEC",
 }
-# these files define the sys_… and raw_… functions above; the callers of these functions pass the
+# these files define the sys_… and raw_… functions above and need no flags: the callers of these functions pass the
 # flags
 WRAPPERS = (root / "src/base/compat.h", root / "src/base/raw.h")
 STANDARD = re.compile(r",\s*(?:[012]|STD(?:IN|OUT|ERR)_FILENO)\s*\)$")

@@ -1,28 +1,29 @@
 #!/usr/bin/env python3
 """Checks that every include obeys the table of rooms in meson.build: a room includes only rooms below it.
 
-docs/architecture.md prints the same table, and both must be equal. The list of words on that page
-must stay short enough to be learnt. Files in src/bin may include any room. An include names its room, so that a reader of the file sees which rooms it uses.
+docs/architecture.md prints the same table, and both must be equal. The list of words on that page must stay short
+enough to be learnt. Files in src/bin may include any room. An include names its room, so that a reader sees which
+rooms a file uses.
 
-A file that includes a header also gets what that header includes. So a file must not include a header that brings
-in a room which the file may not include. DOORS names the headers for which this is allowed, and what each may
-bring. BEHIND lists rooms that only some files of another room may include, so that the code of an engine stays in
-that engine's files. The check first runs on a small tree with known faults, because a check that finds nothing
-would look like a clean tree."""
+A file that includes a header also gets what that header includes. So a file must not include a header that includes a
+header of a closed room, which the file itself may not include. DOORS names the headers that may do this, and which
+headers each of them may include. BEHIND lists rooms that only some files of another room may include, so that the code
+of an engine stays in that engine's files. The check first runs on a small tree with known faults, because a check that
+finds nothing would look like a clean tree."""
 import ast
 import pathlib
 import re
 import sys
 import tempfile
 
-# Headers that may bring in other headers, although their includers may not include the rooms of
-# these, and why.
+# HEADER: OTHERS, and why. HEADER may include OTHERS, although files that include HEADER may not include the rooms of
+# OTHERS.
 DOORS = {
-    # Front ends load and show records. Only client/ and the rooms below it change records. Copies
-    # of these structs in client/ would be a layer that does nothing.
+    # Front ends load and show records, but only client/ and the rooms below it change records. So client/ shows the
+    # structs of state/, because copies of them in client/ would be of no use.
     "client/sandbox.h": {"state/execlog.h", "state/home.h", "state/places.h", "state/record.h"},
-    "client/volumes.h": {"state/volume.h"},  # the same for volumes
-    # A front end that reads the output of a command on the loop also writes its log.
+    "client/volumes.h": {"state/volume.h"},  # for the same reason: front ends show volumes
+    # A front end that reads the output of a command also writes this output to the log.
     "client/tap.h": {"state/execlog.h", "state/home.h"},
 }
 
@@ -30,7 +31,7 @@ WORDS_MAX = 40  # a reader can learn this many words of the project; for one mor
 
 # (A, B): PREFIX. In room A only files whose names begin with PREFIX may include room B.
 BEHIND = {
-    ("supervisor", "process"): "supervisor/engine_process",  # the process engine
+    ("supervisor", "process"): "supervisor/engine_process",  # the files of the process engine
 }
 
 
@@ -47,8 +48,8 @@ def room_of(name):
 
 
 def brought(src, rooms, room, header, seen):
-    """Yields (header, what it brings) if HEADER, which ROOM may include, includes a header of a room that is closed
-    to ROOM."""
+    """ROOM may include HEADER. Yields (header, what it includes) for each header of a room closed to ROOM that HEADER
+    includes, directly or through other headers."""
     seen.add(header)
     if not (src / header).exists():
         return  # the build makes this header
@@ -56,12 +57,12 @@ def brought(src, rooms, room, header, seen):
         if room_of(name) == room or room_of(name) in rooms[room]:
             if name not in seen:
                 yield from brought(src, rooms, room, name, seen)
-        elif room_of(name) in rooms:  # if not, the check of the header itself reports the error
+        elif room_of(name) in rooms:  # an include that names no room is reported elsewhere, by judge()
             yield header, name
 
 
 def reach(src, header, seen):
-    """Yields HEADER and every header that it brings in."""
+    """Returns SEEN with HEADER and every header that HEADER includes, directly or through others."""
     if header not in seen and (src / header).exists():
         seen.add(header)
         for _, name in includes(src / header):
@@ -70,8 +71,8 @@ def reach(src, header, seen):
 
 
 def judge_behind(src, name, where, target, behind):
-    """Yields errors if the file NAME gets, by including TARGET, headers of rooms that only other files of its room
-    may use."""
+    """The file NAME includes TARGET. Yields an error for each header that this brings in although only other files
+    of NAME's room may use it."""
     for header in sorted(reach(src, target, set())):
         only = behind.get((room_of(name), room_of(header)))
         if only and not name.startswith(only):
@@ -79,7 +80,7 @@ def judge_behind(src, name, where, target, behind):
 
 
 def judge(src, rooms, doors, behind):
-    """Returns what is wrong in the tree SRC. A door that no file needs is wrong, too."""
+    """Returns what is wrong in the tree SRC. An entry of DOORS that no file needs is wrong, too."""
     bad, used = [], set()
     for path in sorted(src.rglob("*.[ch]")):
         name = str(path.relative_to(src))

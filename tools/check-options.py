@@ -114,7 +114,7 @@ def parser_knows_the_tables():
                 ["-" + o["letter"]] if o["letter"] else [])
             for form in forms:
                 if o["bare"]:
-                    continue  # both ways are right
+                    continue  # this option may have a value or none, so no form is an error
                 if o["kind"] == "flag":
                     r, want = run(CORDON, *path, form + "=x"), "--%s takes no value" % o["name"]
                 else:
@@ -186,7 +186,7 @@ def fish_completes_the_tables():
 
 
 def blocks(script, pattern):
-    """Returns the part of the script about each command, by the path of the command."""
+    """Returns {path of a command: the part of the script about this command}."""
     found = list(re.finditer(pattern, script, re.M))
     ends = [m.start() for m in found[1:]] + [len(script)]
     return {m.group(1): script[m.end():end] for m, end in zip(found, ends)}
@@ -194,7 +194,7 @@ def blocks(script, pattern):
 
 def is_closed(script, quoted):
     """Returns true if every bracket outside of comments and of QUOTED is closed. This check is for shells that may
-    not be installed. If a shell is installed, running the script is a better check."""
+    not be installed. If a shell is installed, it is better to run the script in this shell."""
     pairs, open_ones = {")": "(", "]": "[", "}": "{"}, []
     for sign in re.sub(quoted + r"|(?<![\w$&])#[^\n]*", "", script):
         if sign in pairs.values():
@@ -202,7 +202,7 @@ def is_closed(script, quoted):
         elif sign in pairs and (not open_ones or open_ones.pop() != pairs[sign]):
             return False
         elif sign in "'\"":
-            return False  # a string that does not end
+            return False  # a quotation mark that nothing closes
     return not open_ones
 
 

@@ -6,12 +6,12 @@ import subprocess
 import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
-# split, so that this file does not match itself
+# each pattern is split into two strings, so that this file does not match itself
 LOCAL = re.compile(rb"/wor" rb"k/|/tmp/w" rb"t|/root/\." rb"pyenv|/home/\w+/\w")
 listed = subprocess.run(["git", "-C", root, "ls-files", "-z"], stdout=subprocess.PIPE,
                         stderr=subprocess.DEVNULL).stdout.decode()
 paths = [root / name for name in listed.split("\0") if name]
-if not paths:  # unpacked from an archive
+if not paths:  # this tree was unpacked from an archive, so git lists nothing
     paths = [p for p in root.rglob("*") if "build" not in p.relative_to(root).parts]
 bad = []
 for path in sorted(paths):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks that every test that docs/security.md names exists.
+"""docs/security.md names tests. This script checks that each of them exists.
 
 A name is in backquotes: `test_file.Class.test_case`, `test_file.Class.*`, or with `*` for a part of a word. A short
-name begins with its class or with `test_`. It gets its first parts from the name before it in the same paragraph,
-list item or table row. If the section says "Short names continue `NAME`", the first name of a row gets them from
-NAME. `unit/NAME` and `fuzz/NAME` are tests/unit/NAME.c and tests/fuzz/NAME.c."""
+name begins with a class or with `test_`. A short name gets its missing first parts from the name before it in the same
+paragraph, list item or table row. If the section says "Short names continue `NAME`", the first name of a row gets its
+first parts from NAME. `unit/NAME` and `fuzz/NAME` are tests/unit/NAME.c and tests/fuzz/NAME.c."""
 import ast
 import fnmatch
 import pathlib

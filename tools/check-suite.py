@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the suite counts correctly: cases, runs and modes, unsteady tests, and the figures in README.md.
 
-A copy of tests/integration/run.py runs tests that are made here. Some of them fail the first time only. A
+A copy of tests/integration/run.py runs the tests in TESTS. Some of these fail the first time only. A
 copy of README.md is compared with invented closing lines of `./dev test`.
 """
 import os
@@ -61,7 +61,8 @@ def expect(what, got, wanted):
 
 
 def counts(readme, closing, strict="1"):
-    """Runs tools/readme-counts.py on a tree with these two texts. Returns its status and the written README.md."""
+    """Runs tools/readme-counts.py on a tree whose README.md is README and whose closing lines are CLOSING. Returns its
+    status and the README.md that it wrote."""
     with tempfile.TemporaryDirectory() as name:
         tree = pathlib.Path(name)
         (tree / "build/log").mkdir(parents=True)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that some objects call only what their list allows.
+"""Checks that some object files call only the functions that their list allows.
 
-tools/symbols/ROOM_FILE.txt names, one per line, the functions that src/ROOM/FILE.c may call in other files. Code that runs between
-clone and exec may only make system calls. Another call, such as snprintf, could deadlock there. '#' begins a comment.
+tools/symbols/ROOM_FILE.txt names, one per line, the functions that src/ROOM/FILE.c may call in other files. Code that
+runs between clone and exec may only make system calls. Any other call, such as snprintf, could deadlock in this code.
+'#' begins a comment.
 """
 import pathlib
 import subprocess

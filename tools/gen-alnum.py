@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the table of letters and digits that src/base/unicode.c searches. It has the characters that Python's
-str.isalnum() accepts.
+"""Writes the table of letters and digits that src/base/unicode.c searches. The table has the characters that
+Python's str.isalnum() accepts.
 
 usage: gen-alnum.py alnum_table.h
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Compiles a tools/*.table into a classic BPF program, and into a plain list for the test of the program.
 
-When a filter is attached the kernel runs it once for every system call number, to remember which
-numbers are always allowed. So the shape of the filter decides how long the start of a command takes. The shape is a
-balanced tree over intervals of numbers. It tests the architecture first and has one shared return per answer.
+When a filter is attached, the kernel runs the filter once for every system call number, to remember which
+numbers are always allowed. So the shape of the filter decides how long the start of a command takes. The filter
+tests the architecture first. Then comes a balanced tree over intervals of numbers. All calls with the same answer share
+one return instruction.
 """
 import argparse
 import errno
@@ -13,13 +14,13 @@ import sys
 
 HEADERS = ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/unistd_64.h")
 ARCH_X86_64 = 0xC000003E
-OFFSET_NR, OFFSET_ARCH, OFFSET_ARGS = 0, 4, 16  # in struct seccomp_data, where the low word comes first
+OFFSET_NR, OFFSET_ARCH, OFFSET_ARGS = 0, 4, 16  # in struct seccomp_data; of each argument, the low word comes first
 RET_ALLOW, RET_ERRNO, RET_KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 RET_USER_NOTIF = 0x7FC00000
 LD_W_ABS, ALU_AND, JA, JEQ, JGE, JSET, RET = 0x20, 0x54, 0x05, 0x15, 0x35, 0x45, 0x06
 DEFAULT = "ENOSYS"
 LEFT_OUT = "left out"
-JUMP_MAX = 255  # a conditional jump has eight bits
+JUMP_MAX = 255  # the distance of a conditional jump has eight bits
 
 
 class TableError(Exception):
@@ -71,7 +72,7 @@ def parse_term(text, where):
 
 
 def parse_clause(words, where):
-    """ANSWER [if SWITCH] TERM…"""
+    """Parses the words of one clause: ANSWER [if SWITCH] TERM…"""
     answer, terms, switch = words[0], words[1:], None
     answer_value(answer)
     if terms[:1] == ["if"]:
@@ -159,7 +160,7 @@ class Program:
     """Instructions with symbolic jumps, which only go forward."""
 
     def __init__(self):
-        self.code = []  # (opcode, k, true label, false label); JA: k is the label
+        self.code = []  # (opcode, k, label if true, label if false); for JA, k is the label
         self.at = {}
         self.switches = []  # (index of a JA that skips a clause, switch that turns the clause on)
 
@@ -187,7 +188,8 @@ class Program:
 
 
 def emit_tree(p, leaves):
-    """Emits the tree. The accumulator holds the number of the call. A leaf has no code: its parent jumps to the label."""
+    """Emits the tree. When it runs, the accumulator holds the number of the call. A leaf has no code, because its
+    parent jumps to the leaf's label."""
     half = len(leaves) // 2
     left, right = leaves[:half], leaves[half:]
     left_label = left[0][1] if len(left) == 1 else p.fresh() + "l"
@@ -204,8 +206,8 @@ def emit_rule(p, rule):
     for answer, switch, terms in rule.clauses:
         miss = p.fresh() + "next"
         if switch:
-            # An unconditional jump skips the clause, so the kernel can still see that a call is always allowed.
-            # If the switch is on, guest/seccomp.c changes the jump to lead to the clause.
+            # An unconditional jump skips the clause while the switch is off. So the kernel can still see that a call is
+            # always allowed. If the switch is on, guest/seccomp.c changes the jump so that it leads to the clause.
             p.switches.append((len(p.code), switch))
             p.emit(JA, miss)
         for i, (arg, mask, values) in enumerate(terms):
@@ -260,7 +262,7 @@ def write_filter(path, code, switches, symbol, include):
 
 
 def write_expect(path, table):
-    """Writes name, number and answer of every call in the table. If the call has a rule, the written answer is 0."""
+    """Writes name, number and answer of every call in the table. For a call with a rule, the written answer is 0."""
     lines = ["/* made by tools/gen-seccomp.py from tools/seccomp.table, for tests/unit/guest_seccomp.c */",
              '#include "guest/seccomp.h"', "", "const struct seccomp_expect seccomp_expect[] = {"]
     for name, number in sorted(table.numbers.items(), key=lambda item: item[1]):

@@ -3,12 +3,12 @@
 
     tools/gen-terminal.py SCRIPT [--svg FILE]
 
-SCRIPT has one shell command in each line. A line that begins with '@' is run but not shown. '#' begins a comment.
-All commands run in one new directory with a new CORDON_HOME; both are deleted afterwards, with all sandboxes. The
-directory is shown as ~. Without --svg the script prints the text that README.md has. It uses the programs of
+SCRIPT has one shell command in each line. A line that begins with '@' is run but not shown. '#' begins a comment. All
+commands run in one new directory with a new CORDON_HOME; the script deletes both afterwards, with all sandboxes. The
+directory is shown as ~. Without --svg the script prints text, which README.md shows. The commands use the programs of
 build/stage, so run ./dev first.
 
-docs/terminal.svg is `tools/gen-terminal.py docs/terminal.txt --svg docs/terminal.svg`.
+This command makes docs/terminal.svg: `tools/gen-terminal.py docs/terminal.txt --svg docs/terminal.svg`.
 """
 import argparse
 import fcntl
@@ -33,7 +33,7 @@ root = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Screen:
-    """A terminal that only grows downwards. It knows text, colours, carriage return, cursor up and erase."""
+    """A terminal without a last row. It understands text, colours, carriage return, cursor up and erase."""
 
     PIECE = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|\x1b.|[\r\n\b]|[^\x1b\r\n\b]", re.S)
 
@@ -72,7 +72,7 @@ class Screen:
             self.column += 1
 
     def runs(self):
-        """For each line a list of (text, colour)."""
+        """Yields a list of (text, colour) for each line."""
         for line in self.lines:
             joined = []
             for text, colour in line:
@@ -84,7 +84,7 @@ class Screen:
 
 
 def run(command, directory, env):
-    """Runs COMMAND on a terminal of its own and returns what it printed."""
+    """Runs COMMAND on a new terminal and returns what COMMAND printed."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
 
@@ -101,7 +101,7 @@ def run(command, directory, env):
         if ready:
             try:
                 chunk = os.read(master, 1 << 16)
-            except OSError:  # every descriptor of the other side is closed
+            except OSError:  # no process has the terminal open any more
                 break
             seen += chunk
         elif proc.poll() is not None:

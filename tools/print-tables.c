@@ -1,4 +1,5 @@
-/* Prints the command tables as JSON, for gen-man.py and check-options.py. Not installed. */
+/* Prints the command tables as JSON, for gen-man.py and check-options.py. This program is not
+ * installed. */
 #include "base/json.h"
 #include "cli/commands.h"
 #include "base/say.h"

@@ -3,9 +3,9 @@
 
     tools/readme-counts.py [--write]
 
-`./dev test` without arguments writes its closing lines to build/log/closing and calls this script. README.md may
-differ from these lines by TOLERANCE. CORDON_TEST_STRICT=1 makes a larger difference a failure. A machine with
-other privilege modes runs other tests, so its counts are not compared. --write copies the lines to README.md.
+`./dev test` without arguments writes its closing lines to build/log/closing and calls this script. The counts in
+README.md may differ from these lines by TOLERANCE. CORDON_TEST_STRICT=1 makes a larger difference a failure. A machine
+with other privilege modes runs other tests, so its counts are not compared. --write copies the lines to README.md.
 """
 import os
 import pathlib

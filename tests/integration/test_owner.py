@@ -1,5 +1,5 @@
-"""Files of a shared directory have one owner inside of the sandbox, the user who works there, and one owner
-outside, the owner of the directory."""
+"""Inside the sandbox, the files of a shared directory belong to the user who works inside. Outside, they belong to the
+owner of the directory."""
 
 import glob
 import os
@@ -127,7 +127,7 @@ class Owner(OwnerTest):
         """The kernel maps one id inside to the owner outside. In root's sandbox other ids have no id outside."""
         box = self.create(*self.volume(), image=self.users_image())
         got = box.sh("echo x > /w/new", opts=("-u", "root"))
-        if MODE != "root":  # in a user's sandbox other ids have ids on the host, but not the caller's
+        if MODE != "root":  # root inside has another id on the host than the caller
             self.assertEqual(got.code, 0, got)
             self.assertNotEqual(self.outside("new")[0], os.getuid())
             self.assertEqual(box.out("stat -c %u:%g /w/new; rm /w/new", opts=("-u", "root")), "0:0")
@@ -225,7 +225,7 @@ class MountOptions(OwnerTest):
 
 
 class NoRange(OwnerTest):
-    """Without a range of ids there is no other user, and create says so."""
+    """A sandbox without a range of ids has no other user than root, and create says so."""
 
     modes = ("bare", "userns")
 
@@ -246,7 +246,8 @@ class NoRange(OwnerTest):
 
 
 class Forms(OwnerTest):
-    """An ordinary user's sandbox needs a copy of each layer in which the files have other owners."""
+    """An ordinary user's sandbox needs a copy of each layer. In this copy, called a form, the files have other
+    owners."""
 
     modes = ("user", "container")
 
@@ -300,7 +301,7 @@ class Forms(OwnerTest):
         image = self.users_image()
         box = self.create(*self.volume(), image=image)
         got = self.cordon("image", "rm", image)
-        self.assertEqual(got.code, 1, got)  # in use
+        self.assertEqual(got.code, 1, got)  # a sandbox uses the image
         self.assertEqual(self.forms(), ["owner-1000-1000"])
         box.remove("-f")
         got = self.cordon("image", "rm", image)
@@ -342,7 +343,7 @@ class Forms(OwnerTest):
         self.assertEqual(box.out("stat -c %a:%u /bin/rooted /bin/anns"), "4755:0\n4755:1000")
 
     def test_no_set_user_id_bits_in_a_shared_directory(self):
-        """Outside of the sandbox, files of the user inside belong to the caller. So a program with these bits would
+        """Outside of the sandbox, files of the user inside belong to the caller. So a program with set-id bits would
         run with the caller's rights."""
         box = self.create(*self.volume(), image=self.users_image())
         for opts in ((), ("-u", "root")):
@@ -404,7 +405,7 @@ class Modify(OwnerTest):
 
 
 class Programs(OwnerTest):
-    """Programs that care about owners, as an ordinary user of the image `host`."""
+    """An ordinary user in the image `host` runs programs that care about owners."""
 
     def tool(self, name):
         if not os.path.exists("/usr/bin/" + name):

@@ -1,4 +1,4 @@
-"""Parts of the state directory that live elsewhere: `paths` of config.json."""
+"""Tests `paths` of config.json, which moves parts of the state directory to other directories."""
 
 import json
 import os
@@ -200,8 +200,9 @@ class Refused(PlacesTest):
         self.assertEqual(self.leads("sandboxes"), self.place("two"))
 
     def test_a_client_killed_while_it_moves_a_part(self):
-        """Before the exchange, the temporary name belongs to the new link. After it, this name belongs to the old
-        directory."""
+        """The client makes a link with a temporary name, and then exchanges this link and the directory. If the client
+        is killed before the exchange, it leaves the link at the temporary name. If it is killed afterwards, it leaves
+        the old directory there."""
         for left in ("link", "directory"):
             with self.subTest(left=left):
                 home, place = os.path.join(self.dir, left), self.place(left)
@@ -229,7 +230,7 @@ class Refused(PlacesTest):
             self.assertEqual(got.code, 1, got)
             self.assertIn("is not there", got.errtext)
         self.assertEqual(os.listdir(self.place()), ["away"])
-        os.mkdir(self.place("boxes"))  # like a mount point without its mount
+        os.mkdir(self.place("boxes"))  # an empty directory, like a mount point on which nothing is mounted
         self.assertIn("is not the directory that it was", self.cordon("create", "host").errtext)
         os.rmdir(self.place("boxes"))
         os.rename(self.place("away"), self.place("boxes"))

@@ -123,7 +123,7 @@ class Use(ProjectTest):
         self.refused(self.here("create", "--conf", conf), "unknown key 'env_file'")
 
     def test_names_in_the_file_are_not_expanded(self):
-        """The file cannot read the variables of the person who uses it."""
+        """A project file cannot read the environment variables of the person who uses it."""
         self.write("e.env", "B=${SECRET_OUTSIDE}\n")
         self.allowed(PLAIN + "env_file: e.env\nenv: {A: '${SECRET_OUTSIDE}'}\n")
         got = self.sh("echo \"$A $B\"", env={"SECRET_OUTSIDE": "leaked"})
@@ -157,7 +157,7 @@ class Shell(ProjectTest):
 
 
 class Permission(ProjectTest):
-    """A file has no effect before a person has allowed what it means."""
+    """A project file has no effect until a person has allowed what it asks for."""
 
     def test_nothing_happens_before_it_is_allowed(self):
         self.write("cordon.yaml", PLAIN)
@@ -252,7 +252,8 @@ class Permission(ProjectTest):
         self.assertIn("the certificate authorities of this machine\n", said)
 
     def test_the_question_names_what_a_mount_can_do_beyond_its_path(self):
-        """A command can then give files to root of the host, or let the kernel read a file system of a stranger."""
+        """With stat-virt=off a command can give files to root of the host. A disk image makes the kernel read a
+        stranger's file system."""
         for name in ("a", "b"):
             os.mkdir(os.path.join(self.project, name))
         self.write("disk.img", "")
@@ -359,7 +360,7 @@ class OnTerminal(ProjectTest):
 
 
 class Refused(ProjectTest):
-    """Files that somebody else could change."""
+    """Refused project files: somebody else could change them."""
 
     modes = ("root", "user")
 
@@ -521,7 +522,7 @@ sys.exit(1)' $f && exit 10
         self.assertEqual(self.read("cordon.yaml"), "image: .\nnetwork: none\n")
 
     def test_the_record_cannot_be_written_from_inside(self):
-        """The home lies in the project, which is a writable volume."""
+        """The home lies in the project, and the project is a writable volume."""
         self.home = os.path.join(self.project, "home")
         self.allowed()
         got = self.sh("ls -A home; mkdir -p home/projects; mv home away; exit 0")
@@ -529,7 +530,8 @@ sys.exit(1)' $f && exit 10
         self.assertTrue(os.path.isdir(os.path.join(self.home, "projects")))
 
     def test_an_allowed_file_changes_while_the_sandbox_runs(self):
-        """A sandbox keeps what its create has read. A later change of the file has no effect until a person allows it."""
+        """A sandbox keeps what its create has read. A later change of the file has no effect until a person allows
+        it."""
         self.allowed()
         box = self.box()
         with self.claiming(box):

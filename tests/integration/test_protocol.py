@@ -46,7 +46,7 @@ class Line:
         self.sock.sendall(struct.pack("<IBBHI", len(body), SIGNAL, flags, 0, stream) + body)
 
     def take(self, kind, stream):
-        """Returns the body of the first frame of that kind."""
+        """Returns the body of the next frame of type KIND on STREAM."""
         while True:
             for found, body, of in self.seen:
                 if found == kind and of == stream:
@@ -243,7 +243,8 @@ class WholeScope(WireTest):
     modes = ALL_MODES
 
     def test_no_process_is_left_when_the_exit_is_reported(self):
-        """The processes: one in the background, one in a new session, and one whose parent has ended."""
+        """The command leaves three processes: one in the background, one in a new session, and one whose parent has
+        ended."""
         number = unique_number()
         line = Line(self, self.create())
         line.start(1, f"sleep {number} & setsid sleep {number} & (sleep {number} &); echo ready; exit 3",
@@ -252,7 +253,8 @@ class WholeScope(WireTest):
         self.assertEqual(self.sleepers(number), [])
 
     def test_no_process_is_left_at_a_terminal_and_the_exit_is_reported_once(self):
-        """The terminal hangs up while pid 1 kills the rest. Pid 1 reports the exit once, after the rest has ended."""
+        """The terminal hangs up while pid 1 kills the processes that the command left. Pid 1 reports the exit once,
+        after all of them have ended."""
         number = unique_number()
         line = Line(self, self.create())
         line.start_at_a_terminal(1, f"for i in $(seq 100); do setsid sleep {number} & done; echo ready; exit 3", WHOLE)
@@ -322,9 +324,9 @@ class AnyOrder(WireTest):
             body = field(NUMBER, ident)
         if kind == SIGNAL and rng.random() < 0.5:
             body = field(NUMBER, rng.choice((1, 9, 15, 64))) + field(self.ID, ident)
-        if kind == self.LOOK:  # number, flags, offset, most
+        if kind == self.LOOK:  # number of the command, flags, offset, most bytes
             body = field(1, ident) + field(2, rng.randrange(32)) + field(3, rng.choice((0, 5, 1 << 40))) + field(4, 1000)
-        if kind == self.FEED:  # number, end, data
+        if kind == self.FEED:  # number of the command, end of the input, data
             body = field(1, ident) + field(9, rng.randrange(2)) + field(5, b"x" * rng.choice((0, 1, 65536)))
         if kind == self.STDIN:
             body = b"typed\n" * rng.randrange(3)

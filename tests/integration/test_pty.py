@@ -121,7 +121,7 @@ class Terminals(CordonTest):
         if not shutil.which("strace"):
             self.not_run("strace is missing")
         box, when, status = self.create(), 0, None
-        while status != 0:  # 0: the program made fewer than WHEN calls and got no signal
+        while status != 0:  # status 0: the program made fewer than WHEN calls, so it got no signal
             when += 1
             term = Terminal(self, ["strace", "-qq", "-o", "/dev/null", "-e", "trace=ioctl", "-e",
                                    f"inject=ioctl:signal=TERM:when={when}", CORDON, "exec", box.name,
@@ -164,7 +164,7 @@ class Terminals(CordonTest):
         box = self.create()
         term = box.terminal("sh", "-c", "stty raw -echo; echo up; head -c 256 | od -An -v -tu1")
         term.expect("up")
-        # send all bytes except the detach key, and one byte twice instead
+        # all bytes except the detach key; 0xff comes twice, so that there are 256
         values = bytes(v for v in range(256) if v != 0x1d) + b"\xff"
         term.send(values)
         got = term.expect(r"(?:\s+\d+){256}").group(0).split()
@@ -250,7 +250,7 @@ class SlowReader(CordonTest):
 
     def test_pid_1_sleeps_while_output_of_an_ended_command_is_unread(self):
         box = self.create()
-        proc = box.popen("yes", opts=("-t",))  # nobody reads its output
+        proc = box.popen("yes", opts=("-t",))  # nobody reads the output of yes
         writer = self.eventually(lambda: [p for p in box.host_processes() if p.comm == "yes"])[0]
         before = None
 

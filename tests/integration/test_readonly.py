@@ -36,7 +36,7 @@ class ReadOnly(RootTest):
         self.assertEqual(self.can_write(box, "/", "/root", "/etc", "/var", "/usr", "/.msb", *PLACES),
                          list(PLACES))
         kinds = box.out("stat -f -c %T / /job /tmp /home /var/tmp /run").split()
-        self.assertEqual(set(kinds), {kinds[0]})  # none of them is a file system in memory
+        self.assertEqual(set(kinds), {kinds[0]})  # all are on the layer's file system, and none is in memory
         self.assertEqual(box.out("stat -c '%a %u %g' /job /tmp /var/tmp"),
                          "755 0 0\n1777 0 0\n1777 0 0")
         box.out("echo kept | tee /job/f /tmp/f /home/f > /dev/null")

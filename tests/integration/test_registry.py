@@ -356,7 +356,7 @@ class Misbehaving(ImageMixin, CordonTest):
     def test_a_silent_registry_is_given_up(self):
         with socket.socket() as silent:
             silent.bind(("127.0.0.1", 0))
-            silent.listen()  # accepts, and never answers
+            silent.listen()  # the kernel accepts connections, and nobody answers
             host = f"localhost:{silent.getsockname()[1]}"
             self.refused("pull", "--insecure", f"{host}/x", says=f"'{host}' does not answer", timeout=60)
 

@@ -16,7 +16,7 @@ def tree(top):
             path = os.path.join(where, name)
             try:
                 info = os.lstat(path)
-            except FileNotFoundError:  # mount points of ours may disappear while this looks
+            except FileNotFoundError:  # a mount point of a sandbox may disappear after os.walk() has listed it
                 continue
             size = info.st_size if not stat.S_ISDIR(info.st_mode) else None
             found[os.path.relpath(path, top)] = (info.st_mode, info.st_uid, info.st_gid, size)

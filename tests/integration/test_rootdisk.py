@@ -37,7 +37,8 @@ def make_ext4(path, mib, *opts):
 
 class SizeTest(CordonTest):
     def held(self, box):
-        """What limits the root. The supervisor of `run -d` may write it a moment after the client has ended."""
+        """Returns what limits the size of the root. With `run -d`, the supervisor may write this a moment after the
+        client has ended."""
         self.eventually(lambda: box.inspect()["limits"]["root_disk"])
         return box.inspect()["limits"]["root_disk"]
 
@@ -174,7 +175,8 @@ class OnDisk(SizeTest):
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(self.cordon("modify", box.name, "--root-disk", "64M").code, 0)
         layer = os.path.join(self.home, "sandboxes", box.name, "layers", "0")
-        os.truncate(os.path.join(layer, "disk.raw"), 64 << 20)  # a killed growth leaves the file like this
+        # a supervisor that is killed while it grows the disk leaves these two files
+        os.truncate(os.path.join(layer, "disk.raw"), 64 << 20)
         open(os.path.join(layer, "disk.growing"), "w").close()
         self.assertEqual(box.start().code, 0)
         box.out("head -c 40M /dev/zero > /root/more")
@@ -290,7 +292,7 @@ class Ephemeral(SizeTest):
         self.assertIn(held, ("watched", "loop image"))
         got = box.sh("while :; do head -c 8M /dev/zero >> /root/fill || exit 3; done")
         self.assertEqual(got.code, 137 if held == "watched" else 3, got)
-        self.cordon("stop", "-q", box.name)  # a watched sandbox may have ended with its command
+        self.cordon("stop", "-q", box.name)  # a watched sandbox may already have ended, together with its command
         self.cordon("list")
         self.eventually(lambda: not self.left())
 
@@ -575,7 +577,7 @@ class ProjectQuota(SizeTest):
 
     def setUp(self):
         self.disk = tempfile.mkdtemp(prefix="q", dir=BASE)
-        self.addCleanup(self.unmount)  # after everything else is cleaned up
+        self.addCleanup(self.unmount)  # cleanups run in reverse order, so this one runs last
         super().setUp()
         image, mount = os.path.join(self.disk, "image"), os.path.join(self.disk, "mnt")
         make_ext4(image, 256, "-O", "project,quota", "-E", "quotatype=prjquota")
@@ -588,7 +590,7 @@ class ProjectQuota(SizeTest):
     def unmount(self):
         mount = os.path.join(self.disk, "mnt")
         if os.path.ismount(mount):
-            self.dir = self.disk  # commands start here, because the first directory of the test is gone
+            self.dir = self.disk  # cordon runs in this directory, because the test's first directory is deleted
             for name in self.cordon("volume", "list", "-q").text.split():
                 self.cordon("volume", "remove", name)
             left = projects(mount)
@@ -728,7 +730,7 @@ for path in ("/root", "/root/f", "/w", "/w/f"):
 
 
 class NoProjectQuota(SizeTest):
-    """Root on a file system without project quotas."""
+    """Sandboxes of root on a file system without project quotas."""
 
     modes = ("root",)
 

@@ -31,7 +31,7 @@ class Pane:
         self.tmux("send-keys", *keys)
 
     def run(self, line):
-        """Types a command line, on an empty screen."""
+        """Clears the screen and types a command line."""
         self.keys("clear", "Enter")
         self.test.eventually(lambda: self.screen().strip() == "outer>")
         self.keys("-l", line)
@@ -41,7 +41,7 @@ class Pane:
         return self.tmux("capture-pane", "-p")
 
     def flags(self):
-        """Returns five digits: alternate screen, cursor keys, keypad, mouse, visible cursor."""
+        """Returns five digits, 0 or 1: alternate screen, cursor keys, keypad, mouse, visible cursor."""
         return self.tmux("display-message", "-p", "#{alternate_on}#{keypad_cursor_flag}#{keypad_flag}"
                          "#{mouse_any_flag}#{cursor_flag}").strip()
 
@@ -85,8 +85,8 @@ class ScreenTest(CordonTest):
         box.out("for i in $(seq 100); do echo line-$i-; done > /root/text")
 
     def comes_back(self, box, ident, text, flags):
-        """Attaches, leaves and attaches again from another terminal. Each time the screen appears without a key. TEXT is
-        in the last row but one, so the program has drawn at the full size and takes keys."""
+        """Attaches, leaves and attaches again from another terminal. Each time the screen appears without a key. TEXT
+        is in the last row but one, so the program has drawn at the full size and takes keys."""
         first = Pane(self)
         for _ in range(2):
             first.run(f'"$CORDON" attach {box.name} {ident}')

@@ -180,7 +180,7 @@ class Patches(FilesTest):
             self.cordon("remove", "-f", "half")
 
     def settled(self):
-        """Returns true if the sandbox is gone or complete."""
+        """Returns true if the sandbox is gone or has all its files."""
         if "half" not in self.names():
             return True
         got = self.cordon("exec", "half", "--", "sh", "-c", "ls /many | wc -l")

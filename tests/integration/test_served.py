@@ -126,8 +126,8 @@ class ServedRoots(ServedSetUp):
         for server in self.servers(box):
             with self.subTest(server.cmdline):
                 writes = "upperdir" in " ".join(server.cmdline)
-                # the writer has chown, dac_override, dac_read_search, fowner, fsetid and setfcap, and the reader has
-                # dac_read_search
+                # capabilities: the writer has chown, dac_override, dac_read_search, fowner, fsetid and setfcap, and the
+                # reader has dac_read_search only
                 self.assertEqual(int(server.status("CapEff")[0], 16), 0x8000001f if writes else 0x4)
                 self.assertEqual(int(server.status("CapPrm")[0], 16), 0x8000001f if writes else 0x4)
                 self.assertEqual(server.status("NoNewPrivs"), ["1"])
@@ -236,7 +236,8 @@ class KeptOverlay(ServedSetUp, CordonTest):
         for _ in range(2):
             self.assertEqual(box.start().code, 0)
             self.assertEqual(self.root_of(box), "fuse-overlayfs")
-            self.assertEqual(len(self.servers(box)), 1)  # no second server, because ids can be mapped here
+            # the ids of these layers can be mapped, so there is no second server
+            self.assertEqual(len(self.servers(box)), 1)
             self.assertEqual(box.out(look), before)
             self.assertEqual(box.stop().code, 0)
 

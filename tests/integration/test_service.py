@@ -326,7 +326,7 @@ class Quotas(ServiceTest):
     def test_small_files_count_by_their_size(self):
         for i in range(9):
             with open(os.path.join(self.work, str(i)), "wb") as handle:
-                handle.write(b"x" * 116000)  # together a little less than the limit, but more with the rest of each block
+                handle.write(b"x" * 116000)  # all files are smaller than the limit, but their blocks are larger
         self.assertTrue(self.tool("true", *self.options)["ok"])
 
     def test_the_number_of_entries_is_limited(self):
@@ -367,7 +367,8 @@ class NoUpdates(ServiceTest):
         for words in (("version",), ("list",), ("service", "status"), ("service", "errors"),
                       ("tool", "exec", '{"command": "true"}')):
             log = os.path.join(self.dir, "trace")
+            # strace waits until the sandbox has ended, so the idle time of the sandbox is short
             got = self.finish(self.spawn("-f", "-qq", "-o", log, "-e", "trace=connect,sendto,sendmsg", CORDON, *words,
-                                         program="strace", env={"CORDON_BOX_TTL_SEC": "1"}))  # strace waits for the sandbox
+                                         program="strace", env={"CORDON_BOX_TTL_SEC": "1"}))
             with self.subTest(words), open(log, encoding="utf-8") as handle:
                 self.assertEqual((got.code, [line for line in handle if "sa_family=AF_INET" in line]), (0, []), got)

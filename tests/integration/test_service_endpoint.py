@@ -513,7 +513,7 @@ class Ending(EndpointTest):
         call.communicate()
 
         def is_gone():
-            self.reap()  # the test inherits the child
+            self.reap()  # the test inherits the stub, whose parent was killed
             return self.log()[0]["pid"] not in all_processes()
         self.eventually(is_gone)
 
@@ -524,7 +524,7 @@ class Ending(EndpointTest):
 
 
 class Misbehaving(EndpointTest):
-    """Whatever the server does, the call fails with a class, and a command is sent at most once."""
+    """Whatever the server does, the error of the call has a class, and a command is sent at most once."""
     modes = ("user",)
     timeout = 120
     SERVICE = {"connect_timeout_sec": 1, "exec_timeout_sec": 1}

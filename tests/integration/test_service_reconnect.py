@@ -96,11 +96,11 @@ class RestartingStub(ReconnectTest):
         root = self.directory("root")
         package = self.directory("root", "skills", "csv")
         skills = {"skills": [{"name": "csv", "package_root": package}]}
-        # without a loss the command sees the skill
+        # if the connection is not lost, the command sees the skill
         options = self.write(self.stub("socket", box_list_skills=skills), service={"shares_filesystem": True},
                              local={"host_root": root})
         self.assertEqual(len(self.resolve({"command": "x"}, *options)["extra_mounts"]), 1)
-        # the first connection shows the skill and ends before the command; the second has no skills any more
+        # the first connection lists the skill and ends before the command; the second connection lists no skills
         runtime = self.stub("socket", once=True, box_list_skills={"data": skills, "close": 1001})
         options = self.write(runtime, service={**DELAY, "shares_filesystem": True}, local={"host_root": root})
         self.assertEqual(self.tool("x", *options)["stdout"], "from the stub")
@@ -128,7 +128,7 @@ class NobodyThere(ReconnectTest):
         got = self.cordon("tool", *options, "exec", '{"command": "x"}')
         self.assertEqual((got.code, len(self.notices(got.err))), (1, 1), got)
         self.assertIn("Connection refused", json.loads(got.text)["error"])
-        self.assertEqual(self.call("service", "errors"), [])  # a call without a runtime is no failure of the call
+        self.assertEqual(self.call("service", "errors"), [])  # a missing runtime is not listed as a failure
 
     def test_nothing_is_tried_if_no_attempt_fits_the_time(self):
         options = self.write(self.runtime, service={"connect_timeout_sec": 1})  # the first delay is 3 seconds

@@ -44,7 +44,7 @@ class Authority:
 
 
 class Proxy(threading.Thread):
-    """Ends TLS and passes the bytes on to a plain port, one connection after the other."""
+    """Accepts TLS connections, one after the other, and passes their decrypted bytes on to a plain port."""
 
     def __init__(self, test, context, port):
         super().__init__(daemon=True)
@@ -114,7 +114,7 @@ class Trusted(TlsTest):
                 options = self.write({"endpoint": f"{url}:{self.proxy.port}/ignored"})
                 got = self.call("tool", *options, "exec", '{"command": "echo hi; echo kept > /tmp/x"}', env=self.trusting)
                 self.assertEqual(got["stdout"], "hi")
-                self.assertEqual(self.proxy.names.pop(), name)  # an address is no name
+                self.assertEqual(self.proxy.names.pop(), name)  # for an address, a client sends no server name
         sessions = self.call("service", "sessions", *options, env=self.trusting)
         self.assertEqual(len(sessions), 1)
 
@@ -143,7 +143,7 @@ class Strangers(TlsTest):
         self.stub_port = int(self.stub("socket")["endpoint"].split(":")[2].split("/")[0])
 
     def refused(self, context, env, url="wss://localhost"):
-        """Returns the error of a call, whose token the server must not see."""
+        """Makes a call whose token the server must not see. Returns the error of the call."""
         proxy = Proxy(self, context, self.stub_port)
         env = {**env, "LANGBOT_BOX_CONTROL_TOKEN": TOKEN}
         error = self.error({"endpoint": f"{url}:{proxy.port}"}, env, instance_id=INSTANCE)
@@ -183,7 +183,7 @@ class Strangers(TlsTest):
         context.minimum_version = ssl.TLSVersion.TLSv1
         context.maximum_version = ssl.TLSVersion.TLSv1_1
         context.set_ciphers("ALL:@SECLEVEL=0")
-        weak = os.path.join(self.dir, "openssl.cnf")  # this machine would allow it
+        weak = os.path.join(self.dir, "openssl.cnf")  # this configuration allows old versions
         with open(weak, "w", encoding="utf-8") as handle:
             handle.write("openssl_conf = a\n[a]\nssl_conf = b\n[b]\nsystem_default = c\n[c]\n"
                          "MinProtocol = TLSv1\nCipherString = ALL:@SECLEVEL=0\n")
@@ -209,7 +209,8 @@ class NoTls(TlsTest):
     """Servers that do not finish the handshake."""
 
     def answer(self, *chunks):
-        """A server that reads the greeting, sends CHUNKS and keeps the connection open. Returns its section."""
+        """Starts a server that reads the greeting, sends CHUNKS and keeps the connection open. Returns the section
+        `runtime` that leads to this server."""
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
 

@@ -158,7 +158,7 @@ class Candidates(ZipTest):
         self.assertEqual(self.sources(Archive({"b/SKILL.md": SKILL, "a/x/SKILL.md": SKILL, "a/x/y/SKILL.md": SKILL,
                                                "1/2/3/SKILL.md": SKILL})), ["a/x", "b"])
         self.assertEqual(self.sources(Archive({"SKILL.md": SKILL, "a/SKILL.md": SKILL})), [""])
-        # if one directory holds everything, the search begins there
+        # if one directory holds everything, the search begins in that directory
         self.assertEqual(self.sources(Archive({"top/a/b/SKILL.md": SKILL})), ["a/b"])
         self.assertEqual(self.sources(Archive({"top/": b"", "top/skill.md": b"x"})), [""])
         self.both_refuse("No SKILL.md found in kit.zip or its subdirectories (max depth: 2)",

@@ -254,7 +254,7 @@ class Races(CordonTest):
         self.assertIn(0, [g.code for g in got])
         self.assertEqual(len(self.guests()), 1)
         self.assertEqual(box.exec("true").code, 0)
-        # two replaced records can be there at once; the next command erases the one that nobody erases
+        # two commands can leave two replaced records; if no command erases one of them, the next command does
         self.eventually(lambda: self.names() == [box.name]
                         and os.listdir(os.path.join(self.home, "sandboxes")) == [box.name])
 
@@ -322,8 +322,8 @@ class Races(CordonTest):
 
 
     def blocked_in(self, proc, number):
-        """Waits until a task of the process sleeps in that system call, while the process waits for the task. Returns
-        true if neither wakes up for a while."""
+        """Waits until a task of the process PROC sleeps in the system call NUMBER, while PROC waits for the task.
+        Returns true if neither of them wakes up for a while."""
         def looks():
             calls = []
             for p in below([proc.pid]):
@@ -455,8 +455,8 @@ class Homes(CordonTest):
         self.assertEqual(box.remove("-f").code, 0)
 
     def test_colliding_uid_ranges_are_given_back_in_any_order(self):
-        """Two names have the same slot in the table, so the second sandbox gets the next slot. It lives longer than
-        the first."""
+        """Two names have the same slot in the table, so the second sandbox gets the next slot. The second
+        sandbox lives longer than the first."""
         if MODE != "root":
             self.not_run("only root hands out uid ranges")
         seen = {}
@@ -472,7 +472,8 @@ class Homes(CordonTest):
         self.eventually(lambda: not self.uid_claims(), message=self.uid_claims)
 
     def test_uid_ranges_where_var_is_read_only(self):
-        """The ranges come from another table, and no other sandbox of the machine can get the same range."""
+        """If /var is read-only, the ranges come from another table. Still no other sandbox of the machine can get the
+        same range."""
         if MODE != "root":
             self.not_run("only root hands out uid ranges")
         self.create().remove("-f")  # makes the directory of the table
@@ -512,7 +513,7 @@ class Homes(CordonTest):
         got = self.create().sh(noise, preexec_fn=limited)
         self.assertEqual((got.code, len(got.out)), (0, 3000000), got.errtext)
         if MODE == "root":
-            return  # a slot in the table of uid ranges may be beyond the limit
+            return  # root writes a slot of the table of uid ranges, which may lie beyond the limit
         other = self.box()
         got = self.cordon("run", "-q", "-d", "-n", other.name, "host", "--", "sh", "-c",
                           f"{noise}; exec sleep {number}", preexec_fn=limited)

@@ -771,7 +771,7 @@ class SkillsInside(Skills):
                                               service={"shares_filesystem": False}))
 
     def test_a_skill_does_not_lead_to_another(self):
-        pass  # a shell in the sandbox sees all skills anyway
+        pass  # no test: a shell in the sandbox sees all skills anyway
 
 
 class SkillsOverWebSocket(FileTest):
@@ -1053,12 +1053,12 @@ class LyingServer(EndpointTest):
                                                      "old_string not found in file."))
 
     def test_one_byte_at_a_time(self):
-        one = f"1000000:{self.encoded(b'x')}"  # a byte of a file of a million bytes
+        one = f"1000000:{self.encoded(b'x')}"  # the answer: the file has a million bytes, and here is one of them
         code, got = self.answer("edit", one, service={"exec_timeout_sec": 1}, path="x", old_string="a", new_string="b")
         self.assertEqual((code, got["error_type"], got["error"]), (1, "BoxError", "The sandbox took too long."))
         calls = self.actions().count("box_exec")
         self.assertGreater(calls, 1)
-        # the search has a time of its own, and searches what it has
+        # 13 means that the path is a file: grep reads the file for a limited time, and searches what it has read
         code, got = self.answer("grep", one, service={"exec_timeout_sec": 1}, exit_code=13, pattern="x", path="x")
         self.assertEqual(code, 1, got)
 

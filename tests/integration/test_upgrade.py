@@ -1,5 +1,5 @@
-"""A sandbox started by an older or newer build stays usable. The programs are replaced while it runs, or its peer
-speaks another version of the protocol (cordon-protocol(7))."""
+"""A sandbox started by an older or newer build stays usable. The programs are replaced while the sandbox runs, or
+its peer speaks another version of the protocol (cordon-protocol(7))."""
 
 import fcntl
 import hashlib
@@ -246,7 +246,7 @@ class Proxy(threading.Thread):
 class Agents(WireTest):
     """The client is of this build, pid 1 of another build."""
 
-    DATA = (5, 6, 42)  # bodies that are bytes, not fields
+    DATA = (5, 6, 42)  # types of frames whose bodies are bytes, not fields
 
     def newer(self, kind, body, stream):
         """A pid 1 of a later version, which sends unknown types and fields."""
@@ -314,7 +314,7 @@ class HostilePid1(WireTest):
         """Runs a command while CHANGE falsifies what pid 1 says. Returns (result, records of the
         log)."""
         box = self.create()
-        # after these commands a launcher starts the next one, whose number may then come late
+        # after three commands, a launcher starts the next command, whose number may come late
         for _ in range(3):
             self.assertEqual(box.out("true"), "")
         Proxy(self, box, change)

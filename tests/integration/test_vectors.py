@@ -64,7 +64,8 @@ class Vectors(CordonTest):
     timeout = 120
 
     def records(self):
-        """Returns the names of all sandboxes, in any state. Does not ask the program under test."""
+        """Returns the names of all sandboxes, in any state. Reads the home itself, because the program under test may
+        err."""
         place = os.path.join(self.home, "sandboxes")
         return set(os.listdir(place)) if os.path.isdir(place) else set()
 

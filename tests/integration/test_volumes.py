@@ -110,7 +110,7 @@ class Directories(VolumeTest):
         got = self.volume("remove", "work", code=1)
         self.assertIn(f"in use by sandbox(es): {box.name}", got.errtext)
         self.assertEqual(box.stop().code, 0)
-        self.volume("remove", "work", code=1)  # a stopped sandbox still uses it
+        self.volume("remove", "work", code=1)  # a stopped sandbox still uses the volume
         self.assertEqual(box.remove().code, 0)
         self.volume("remove", "work")
         self.assertEqual(self.names(), [])
@@ -127,7 +127,7 @@ class Directories(VolumeTest):
 
     def test_files_of_other_ids_go_with_the_volume(self):
         if ONE_ID:
-            return  # there are no other ids
+            return  # the sandbox has no other ids
         box = self.create("-v", "work:/job")
         box.sh("mkdir -m 700 /job/d; echo 1 > /job/d/f; chown -R 1000:1000 /job/d")
         self.assertEqual(box.remove("-f").code, 0)

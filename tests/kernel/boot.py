@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Boots Debian's packaged kernel in QEMU with version 2 cgroups only, and runs black-box tests in this machine.
+"""Boots Debian's packaged kernel in QEMU with version 2 cgroups only, and runs black-box tests in the machine that QEMU
+emulates.
 
     tests/kernel/boot.py [--prefix DIR] [--mode MODE]… [--all] [--shell SCRIPT] [PATTERN…]
 
 The build machine may have another kernel, version 1 cgroups or no cgroups. The machine in QEMU is like a Debian 12
-server: Linux 6.1, version 2 cgroups only, root on a plain file system, ext4 for state. boot.py needs no KVM
-(without it QEMU emulates the CPU, some ten times slower) and no root. It needs no network once the packages are
-there. Without a PATTERN it runs the tests of the list SMOKE. With --all it runs every test.
+server: Linux 6.1, version 2 cgroups only, root on a plain file system, ext4 for state. boot.py needs no root
+and no KVM. Without KVM, QEMU emulates the CPU, some ten times slower. boot.py needs the network only until it has
+fetched the packages. Without a PATTERN it runs the tests of the list SMOKE. With --all it runs every test.
 
 The machine boots twice. The second time systemd is pid 1, for the mode "session" and for test_session (the list
 SESSION).
@@ -78,19 +79,19 @@ SMOKE = (
     "test_escape.Walls.test_writes_to_proc", "test_escape.Walls.test_socket", "test_escape.OurProcesses",
     "test_dos.Floods.test_fork_bomb",
     "test_rootdisk.ProjectQuota",
-    "test_siege.GatewayMemory",  # needs a child group of the limited group, which only version 2 has
+    "test_siege.GatewayMemory",  # needs a child of the limited group, and only version 2 has such groups
     "test_siege.CallersPriority",  # needs every capability, which a build machine may lack
-    "test_siege.Hijacked",  # only this machine has a delegated group
+    "test_siege.Hijacked",  # needs a delegated group, which a build machine may lack
 )
 SMOKE_MODES = ("root", "user", "delegated")
-# Under systemd: as a user with a systemd user instance, and as a user without one.
+# Tests of the boot with systemd. They run as a user with a systemd user instance, and as a user without one.
 SESSION = (
     "test_session.", "test_kernel.Machine.test_doctor", "test_kernel.Limits.test_limits_are",
     "test_limits.Enforced.test_memory_kills", "test_limits.Enforced.test_pids",
     "test_limits.Enforced.test_cpus",
 )
-SESSION_TESTS = "test_session"  # tests that need this boot in every mode
-WITHOUT_OVERLAY = "test_without_overlay"  # tests that run last, after the module was unloaded
+SESSION_TESTS = "test_session"  # tests that need the boot with systemd in every mode
+WITHOUT_OVERLAY = "test_without_overlay"  # tests that run last, after boot.py has unloaded the module overlay
 
 INITRD = """#!/bin/sh
 export PATH=/bin
@@ -134,7 +135,7 @@ echo "kernel: $(uname -r), up after $(cut -d ' ' -f 1 /proc/uptime) s"
 exec sh /kernel/end /kernel/tests/command
 """
 
-# Both boots end with this: it prints the output and the status of the tests and powers the machine off.
+# Both boots end with this script: it runs the tests, prints their status and powers the machine off.
 END = """#!/bin/sh
 sh "$1"
 status=$?
@@ -458,7 +459,7 @@ def session_command(options):
     patterns = options.patterns or SESSION
     lines = first_lines()
     for mode in modes:
-        # the other boot runs the same tests for users without a systemd instance
+        # for users without a systemd instance, the boot without systemd runs the other tests
         chosen = patterns if mode == "session" else [p for p in patterns if p.startswith(SESSION_TESTS)]
         if chosen:
             lines.append(shlex.join([*run_words([mode]), *chosen]) + " || status=$?")

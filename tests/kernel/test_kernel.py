@@ -115,8 +115,8 @@ class Delegated(KernelTest):
     modes = ("delegated",)
 
     def test_the_caller_moves_into_a_child_group_once(self):
-        """A group with members cannot enable controllers for its children. Its members, also the caller, move into a
-        child group."""
+        """A group with members cannot enable controllers for its children. So its members, also
+        the caller, move into a child group."""
         first = self.create("-m", "64M")
         self.assertRegex(own_group(), r"\.scope/cordon-callers$")
         second = self.create("-m", "64M")  # the first create has moved us to another group
@@ -127,7 +127,7 @@ class Delegated(KernelTest):
                                  os.path.basename(self.group(second))]))
 
     def test_no_group_is_writable_by_others(self):
-        """Pid 1 may make cgroups because of its group id. No other process may."""
+        """Pid 1 can make cgroups, because the directories belong to its group id. No other process can."""
         box = self.create()
         box.exec("true")
         for where, _, names in os.walk(self.group(box)):
@@ -208,10 +208,10 @@ class Container(KernelTest):
                          dict.fromkeys(("memory", "cpus", "pids"), "cgroup v2"))
         code, _, err = self.ours("exec", "box", "--", "/usr/bin/python3", "-c", "x = bytearray(400 << 20)")
         self.assertEqual(code, 137, err)
-        # later processes cannot join the top group, so they join the group of the container's first process
+        # later processes of the container cannot join the top group, so they join the group of its first process
         self.assertEqual(self.inside("cat", "/proc/self/cgroup"), (0, "0::/cordon-callers\n", ""))
         self.assertEqual(self.inside("cat", "/proc/1/cgroup"), (0, "0::/cordon-callers\n", ""))
-        # a second sandbox is started from that group
+        # a second sandbox is started from the group cordon-callers
         code, _, err = self.ours("run", "-q", "--no-net", "-m", "64M", "host", "--", "/usr/bin/python3", "-c",
                                  "x = bytearray(400 << 20)")
         self.assertEqual(code, 137, err)

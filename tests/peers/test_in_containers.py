@@ -1,4 +1,4 @@
-"""Runs cordon in containers of real engines. If options are missing, cordon names them, and they suffice."""
+"""Runs cordon in containers of real engines. If options are missing, cordon names them, and works with them."""
 
 import os
 import re
@@ -72,7 +72,8 @@ class InContainers(CordonTest):
         self.refused(engine, SECCOMP, "--security-opt unmask=ALL (Podman)")
 
     def test_the_line_of_the_readme(self):
-        """A named volume holds the home, the network is the default one, and the command follows without `--`."""
+        """In this line of README.md, a named volume holds the home, the network is the default, and the command needs
+        no `--`."""
         done = Docker(self).run((*DOCUMENTED[Docker].split(), "-v", "cordon:/root/.cordon"),
                                 CORDON, "run", "host", "id")
         self.assertEqual((done.returncode, done.stdout), (0, "uid=0(root) gid=0(root) groups=0(root)\n"), done)

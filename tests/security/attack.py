@@ -36,7 +36,7 @@ def compiled(source):
 class Swapper(threading.Thread):
     """Watches a directory by inotify. At every access to an entry of this directory, the entry NAME turns from a
     directory into a link to OUTSIDE, or back. Such a swap falls between a check and a use more often than swaps at
-    full speed do. If TRIGGER is given, the swap happens when the file TRIGGER is opened first."""
+    full speed do. If TRIGGER is given, there is only one swap, when the file TRIGGER is opened for the first time."""
 
     def __init__(self, directory, name, outside, trigger=None):
         super().__init__(daemon=True)
@@ -45,7 +45,7 @@ class Swapper(threading.Thread):
         libc = ctypes.CDLL(None, use_errno=True)
         self.fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
         self.once = trigger is not None
-        # IN_OPEN, IN_ACCESS, IN_CLOSE, IN_CREATE, IN_ATTRIB: for the directory and its entries
+        # events: IN_OPEN, IN_ACCESS, IN_CLOSE, IN_CREATE and IN_ATTRIB
         for path in (trigger,) if trigger else (directory, self.place):
             libc.inotify_add_watch(self.fd, os.fsencode(path), 0x20 | 0x01 | 0x18 | 0x100 | 0x04)
         self.start()

@@ -537,7 +537,8 @@ static void attack_namespaces(void)
 		/* the kernel ignores the upper half of the register, but a filter may look at it */
 		if (syscall(SYS_unshare, flag | (1ul << 40)) == 0)
 			opened_n("unshare with high bits", (long)flag);
-		if (flag != 0x80) { /* for clone that bit is part of the exit signal */
+		/* in the flags of clone, the bit 0x80 is part of the exit signal */
+		if (flag != 0x80) {
 			pid = syscall(SYS_clone, flag | SIGCHLD, 0, 0, 0, 0);
 			if (pid == 0)
 				_exit(0);
@@ -832,7 +833,7 @@ static void attack_pid1(void)
 	attack_ours(1);
 }
 
-/* Calls WHAT with every process of this name except pid 1. Returns their number. */
+/* Calls WHAT with every process named NAME except pid 1. Returns how many processes it found. */
 static unsigned for_each_named(const char *name, void (*what)(pid_t pid))
 {
 	unsigned found = 0;
@@ -859,7 +860,7 @@ static void attack_launcher(void)
 		opened_n("no launcher to attack", 0);
 }
 
-/* more than 300: the kernel uses process numbers below 300 only once */
+/* a launcher's number must be larger: the kernel uses process numbers below 300 only once */
 #define NUMBERS_RESERVED 400
 
 static pid_t launchers_number;
@@ -967,7 +968,7 @@ static void attack_devices(void)
 		{ S_IFCHR, 10, 229 },                       /* fuse */
 		{ S_IFCHR, 10, 232 },                       /* kvm */
 		{ S_IFCHR, 10, 237 },                       /* loop-control */
-		{ S_IFCHR, 1, 3 },                          /* even null */
+		{ S_IFCHR, 1, 3 },                          /* null: even this node is refused */
 		{ S_IFBLK, 7, 0 },                          /* loop */
 		{ S_IFBLK, 8, 0 },                          /* sd */
 		{ S_IFBLK, 254, 0 },                        /* vd */
@@ -1102,7 +1103,7 @@ static void attack_terminal(void)
 	char c = 'x';
 	unsigned long requests[] = { TIOCSTI, TIOCLINUX, TIOCSTI | (1ul << 32),
 				     TIOCLINUX | (1ul << 32), TIOCSETD | (0ul) };
-	int ldisc = 15; /* N_HDLC and friends load modules */
+	int ldisc = 15; /* N_HCI: the kernel loads a module for this line discipline */
 
 	for (int fd = 0; fd < 3; fd++) {
 		for (unsigned i = 0; i < 4; i++)
@@ -1166,7 +1167,8 @@ static void attack_pagecache(void)
 			opened_n("socket family", families[f]);
 			(void)!splice(pipefd[0], NULL, fd, NULL, 4096, 0);
 		}
-	for (int protocol = 0; protocol <= 6; protocol += 6) { /* route, and XFRM */
+	/* 0 is NETLINK_ROUTE, 6 is NETLINK_XFRM */
+	for (int protocol = 0; protocol <= 6; protocol += 6) {
 		int fd = socket(AF_NETLINK, SOCK_RAW, protocol);
 		char answer[512];
 		ssize_t n;
@@ -1449,7 +1451,9 @@ static long fill_connection(int listener, const struct sockaddr_in *at)
 		misses = n > 0 ? 0 : misses + 1;
 		sum += n > 0 ? n : 0;
 		if (n <= 0)
-			usleep(500); /* the other end moves data from one buffer to the other */
+			/* wait while the kernel moves data from the sender's buffer to the
+			 * receiver's */
+			usleep(500);
 	}
 	return sum;
 }
@@ -1600,7 +1604,7 @@ static void attack_hoard_processes(void)
 	hold("processes", n, 0);
 }
 
-/* The call must fail with ERROR, because programs continue only after this error. */
+/* Reports CALL unless it fails with ERROR, because programs continue only after this error. */
 #define FAILS_WITH(error, call)                                 \
 	do {                                                    \
 		errno = 0;                                      \
@@ -1653,7 +1657,8 @@ static void attack_filters(void)
 	/* a kernel with filters returns EFAULT */
 	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1, 0, NULL));
 	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1 | 1ul << 32, 0, &program));
-	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1, 1 << 3, &program)); /* a listener */
+	/* a filter with a listener */
+	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1, 1 << 3, &program));
 	FAILS_WITH(EINVAL, prctl(PR_SET_SECCOMP_FILTER, &program));
 	FAILS_WITH(EINVAL, prctl(PR_SET_SECCOMP_FILTER, NULL));
 	FAILS_WITH(EINVAL, syscall(SYS_prctl, 22 | 1ul << 32, 2, &program, 0, 0));
@@ -1678,7 +1683,7 @@ static void attack_waiting(void)
 	struct pollfd *set = calloc(8192, sizeof(*set));
 	struct timespec none = { 0 };
 	char sets[3][1024] = { { 0 } };
-	char label[32] = { [15] = 1, [20] = 0, [23] = 1 }; /* creates a label of ::1 */
+	char label[32] = { [15] = 1, [20] = 0, [23] = 1 }; /* asks for a new flow label for ::1 */
 	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
 
 	FAILS_WITH(EINVAL, syscall(SYS_poll, set, 4096, 0));
@@ -1711,7 +1716,7 @@ static void attack_huge_pages(void)
 		opened("shmget");
 }
 
-/* watches in each of 128 instances: together the usual limit of a user */
+/* watches in each of 128 inotify instances: together they reach the usual limit of a user */
 #define WATCHED_FILES 1600
 
 static void watched_name(int i, char out[64])

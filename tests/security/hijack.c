@@ -4,17 +4,18 @@
  * The program stops the process and makes it do system calls, so that the confinement of the process applies. It
  * begins at the working directory of the process and at each directory that the process has open. From there it
  * follows `..` as far as possible. Then it tries to open the directory at the top, to list it, to read `etc/passwd`
- * in it, and to change the mode of the host's FILE. Prints one line for each directory:
+ * in it, and to change the mode of the host's FILE. It prints one line for each directory:
  *
  *   FD PATH top=SAME|other|errno list=yes|errno read=SAME|other|errno mode=yes|errno
  *
- * `SAME` means the file or directory that this program itself sees there, which is the host's. `other` is any other
- * file or directory. The last word is `ended` if the call killed the process. Otherwise the process continues
- * unchanged. The status is 3 if this program may not trace the process.
+ * `SAME` means the host's file or directory, which this program itself sees at the same path.
+ * `other` is any other file or directory. The last word is `ended` if a system call killed the
+ * process. Otherwise the process continues unchanged. The status is 3 if this program may not trace
+ * the process.
  *
- * With the argument `calls`, the program prints one line instead. The line has CALL=yes|errno for system calls that a
- * reader of files does not need. If no filter refuses a call, the call succeeds, or it fails because of its
- * arguments, with another errno than a filter's.
+ * With the argument `calls`, the program prints one line instead. The line has CALL=yes|errno for
+ * system calls that a reader of files does not need. A call that no filter refuses either succeeds,
+ * or fails because of its arguments. In the second case its errno differs from the filter's.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -1,5 +1,5 @@
-"""Attacks on cordon-box: by peers on the wire, by other users of the machine, by payloads, and by the process that reads
-peers, after an attacker has taken it over."""
+"""Attacks on cordon-box: by peers on the wire, by other users of the machine, by payloads, and by the process that
+reads peers, after an attacker has taken it over."""
 
 import ctypes
 import fcntl
@@ -34,7 +34,7 @@ print(s.recv(4096).split()[1].decode())
 
 
 def own_address():
-    """An address of this machine that is not on loopback, or None."""
+    """Returns an address of this machine that is not on loopback, or None."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         try:
             s.connect(("192.0.2.1", 9))
@@ -99,7 +99,7 @@ class Wire(BoxTest):
                 s.sendall(ready)
                 peers.append(s)
             for s in list(peers):
-                http_get(port, "/healthz")  # when this is answered, the server has seen the first request
+                http_get(port, "/healthz")  # an answer shows that the server has read the first request of S
                 try:
                     for _ in range(3):
                         s.sendall(second)
@@ -128,7 +128,8 @@ class Wire(BoxTest):
 
 class Pipes(BoxTest):
     def test_input_that_is_no_pipe_ends_the_server_too(self):
-        """epoll refuses /dev/null and files. The server must still see the end of its input, and end its sandboxes."""
+        """epoll cannot watch /dev/null and files. The server must still see the end of its input, and end its
+        sandboxes."""
         path = os.path.join(self.dir, "requests")
         lines = [{"seq_id": n, "action": "box_create_session", "data": {"session_id": f"s{n}"}} for n in range(3)]
         with open(path, "w", encoding="utf-8") as f:
@@ -191,7 +192,7 @@ class Hijacked(BoxTest):
     SKILLS_FD = 5  # SERVE_FD_SKILLS
 
     def channel(self, pid, fd):
-        """A copy of a descriptor of another process, as a socket."""
+        """Returns a copy of the descriptor FD of the process PID, as a socket."""
         of = os.pidfd_open(pid)
         got = ctypes.CDLL(None, use_errno=True).syscall(self.PIDFD_GETFD, of, fd, 0)
         self.assertGreaterEqual(got, 0, os.strerror(ctypes.get_errno()))
@@ -203,7 +204,8 @@ class Hijacked(BoxTest):
         return struct.unpack("i", fcntl.ioctl(channel, termios.TIOCOUTQ, b"\0" * 4))[0]
 
     def test_workers_do_not_fill_the_machine(self):
-        """A hijacked server asks for many workers and reads no answer. Its parent goes on, and at most one worker lives."""
+        """A hijacked server asks for many workers and reads no answer. Its parent goes on, and at most one worker
+        lives."""
         server = self.server()
         reader = server.reader()
         channel = self.channel(reader.pid, self.SKILLS_FD)

@@ -32,7 +32,7 @@ class Published(AttackTest):
         for fd in range(3, 65):
             got = box.exec("sh", "-c", "pwd -P; cat ../../../../etc/hostname",
                            opts=("-w", f"/proc/self/fd/{fd}"))
-            if got.code == 0:  # the number may be a descriptor of the command itself
+            if got.code == 0:  # FD may be a descriptor of the command itself, of a directory inside
                 self.assertEqual(got.text, f"/\n{box.name}\n", (fd, got))
             else:
                 self.assertEqual(got.code, 1, got)
@@ -121,7 +121,7 @@ class Published(AttackTest):
         for link in ("etc/hosts", "etc/hostname", "etc/resolv.conf", "etc/profile", ".krun_config.json"):
             os.symlink(victim, os.path.join(root, link))
         before = snapshot(root)
-        box = self.box()  # links that lead to the victim are refused, or not followed
+        box = self.box()  # create may refuse the links to the victim, or not follow them
         self.assertIn(self.cordon("create", "-q", "-n", box.name, root).code, (0, 1))
         self.assertIn(box.remove("-f").code, (0, 1))
         self.assertEqual(snapshot(root), before)
@@ -155,13 +155,13 @@ class Published(AttackTest):
             try:
                 names = os.listdir(f"/proc/{p.pid}/fd")
                 inodes |= {os.readlink(f"/proc/{p.pid}/fd/{n}") for n in names}
-            except OSError:  # the tables below show the listeners of such a process too
+            except OSError:  # this process cannot be read: its descriptors are left out
                 pass
         for table in ("tcp", "tcp6"):
             with open(f"/proc/net/{table}") as handle:
                 for line in list(handle)[1:]:
                     fields = line.split()
-                    if fields[3] == "0A":  # listening
+                    if fields[3] == "0A":  # the state TCP_LISTEN
                         self.assertNotIn(f"socket:[{fields[9]}]", inodes)
         got = box.sh(f"ls {self.home}/run 2>&1; cat /proc/net/unix | grep -c '{self.home}'")
         self.assertEqual(got.text.splitlines()[-1], "0", got)

@@ -36,7 +36,8 @@ class Walls(AttackTest):
         self.attack(self.armed(), "abi")
 
     def test_socket_families_and_protocols(self):
-        """CVE-2026-31431, -43284, -43500, -46300: page cache writes through unusual socket families."""
+        """The attacks of CVE-2026-31431, -43284, -43500 and -46300 write to the page cache through unusual socket
+        families."""
         self.attack(self.armed(), "sockets")
 
     def test_ordinary_sockets_work(self):
@@ -72,7 +73,7 @@ class Walls(AttackTest):
         self.attack(self.armed(), "capabilities")
 
     def test_cve_2019_10063_terminal_injection(self):
-        """TIOCSTI and similar calls, also with high bits (CVE-2019-10063), on pipes and on a PTY."""
+        """Tries TIOCSTI and similar calls, also with high bits set (CVE-2019-10063), on pipes and on a PTY."""
         box = self.armed()
         self.attack(box, "terminal")
         term = box.terminal("/attack/attacks", "terminal")

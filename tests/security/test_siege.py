@@ -75,7 +75,7 @@ class HostPaths(AttackTest):
         self.refused(got, data, "symbolic link")
         os.unlink(data)
         os.rename(os.path.join(self.ws, "d"), data)
-        self.assertEqual(box.start().code, 0)  # works, because the directory is in its old place again
+        self.assertEqual(box.start().code, 0)  # the start works, because the directory is in its old place again
         self.assertEqual(box.out("cat /data/mine"), "mine")
 
     def test_another_directory_of_the_same_name_is_refused(self):
@@ -131,7 +131,8 @@ class HostPaths(AttackTest):
         self.assertEqual(sorted(os.listdir(os.path.join(self.ws, "a/b"))), ["c"])
 
     def test_a_file_that_became_a_link_is_refused(self):
-        """An editor may replace the file by rename. A link is refused, and so is a file in another directory."""
+        """A start accepts another file that was renamed to the old path, as editors do. It refuses a link, and a file
+        that the path reaches through another directory."""
         path = os.path.join(self.ws, "data/mine")
         box = self.create("-v", f"{self.ws}:/ws", "-v", f"{path}:/mine")
         box.out("echo new > /ws/data/n && mv /ws/data/n /ws/data/mine")
@@ -481,7 +482,7 @@ class HostAddresses(GatewayTest):
         self.start()
         self.refused(self.LATER, 80)
         self.never_reached(listener)
-        # only a rule for the address itself allows it, not a rule for a network that contains the address
+        # a rule for a network that contains the address does not allow it; only a rule for the address itself does
         self.lab.ask(type="policy", network=netlab.network([netlab.rule("allow", {"cidr": "203.0.113.0/24"})]))
         self.refused(self.LATER, 80)
         self.never_reached(listener)
@@ -872,7 +873,7 @@ class CopyOut(AttackTest):
             self.assertIn(f"warn: 't/{name}' is copied without its set-user-id and set-group-id bits",
                           got.errtext)
         self.assertEqual(os.listxattr(os.path.join(self.dir, "t", "cap")), [])
-        # the same for a single file
+        # a single file loses these bits, too
         self.copy(f"{box.name}:/root/t/suid", "one")
         self.assertEqual(stat.S_IMODE(os.stat(os.path.join(self.dir, "one")).st_mode), 0o755)
 
@@ -956,7 +957,7 @@ class CopyOut(AttackTest):
             h.link(b"f", b"../../victim"),       # points outside, so it is refused, and the file stays
             h.link(b"f", b"../f"),               # replaces the file, and points inside while it is in d
             h.record(h.END),
-            h.named(h.SAME, 0, b"up"),           # a hard link to it, one level higher, would point outside
+            h.named(h.SAME, 0, b"up"),           # a hard link to the link f, one level higher, would point outside
             h.record(h.END), h.record(h.DONE), code=1)
         self.assertIn("'t/up' is not copied", got.errtext)
         self.assertFalse(os.path.lexists(os.path.join(self.dir, "into/t/up")))
@@ -1011,7 +1012,7 @@ def buffer_memory(protocol):
 
 
 def neighbours():
-    """Entries in the machine's table of IPv6 neighbours, which all network namespaces share."""
+    """Returns the number of entries in the machine's table of IPv6 neighbours, which all network namespaces share."""
     with open("/proc/net/stat/ndisc_cache", encoding="ascii") as f:
         return int(f.read().splitlines()[1].split()[0], 16)
 
@@ -1083,7 +1084,8 @@ class Pools(AttackTest):
                 box = self.armed("-m", "256M")
                 before = buffer_memory(protocol)
                 self.hoard(box, attack)
-                # the bound is an eighth of the limit in version 1, and the limit in version 2, plus the use of others
+                # the bound is an eighth of the memory limit in version 1, or the whole limit in version 2; other
+                # processes of the machine may use some memory meanwhile
                 within = 48 << 20 if MODE == "root" and os.path.isdir("/sys/fs/cgroup/memory") else 288 << 20
                 self.assertLess(buffer_memory(protocol) - before, within)
 
@@ -1128,7 +1130,8 @@ class Pools(AttackTest):
         self.addCleanup(setting.write_text, before)
 
         def reserve():
-            """The kernel reserves as many as it finds. If memory is in pieces, it must move pages together first."""
+            """Asks for four more huge pages. The kernel reserves as many as it finds. If it finds none,
+            reserve() tells it to move used pages together, for the next try."""
             setting.write_text(str(int(before) + 4))
             if int(setting.read_text()) > int(before):
                 return True
@@ -1199,7 +1202,7 @@ time.sleep(float(sys.argv[2]))
 
     @staticmethod
     def memory_group(process):
-        """The cgroup that limits the memory of PROCESS, in version 1 or version 2."""
+        """Returns the cgroup that limits the memory of PROCESS, in version 1 or version 2."""
         with open(f"/proc/{process.pid}/cgroup") as handle:
             lines = [line.strip().split(":", 2) for line in handle]
         for _, controllers, path in lines:
@@ -1423,7 +1426,7 @@ class FloorOfTheDisk(WatchedTest):
         """Launchers do not count as running commands. A process that kills a launcher and gets its number counts."""
         self.mount()
         box = self.made("-v", f"{compiled('attacks.c')}:/attack:ro")
-        write = "echo 5000 > /proc/sys/kernel/pid_max"  # so that numbers are used again soon
+        write = "echo 5000 > /proc/sys/kernel/pid_max"  # so that process numbers are used again soon
         if tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups())) < (6, 14):
             self.not_run("the numbers of processes are the whole machine's")
         with open("/proc/sys/kernel/pid_max") as handle:
@@ -1529,7 +1532,7 @@ class ShownNames(ShownTest):
         self.lab.resolve("good.example")
 
     def passes(self, data, proto=0):
-        """Returns true if a datagram (or an echo request) is answered, false if it is refused."""
+        """Sends a datagram (or an echo request). Returns true if it is answered, false if it is refused."""
         with self.lab.inside.do(socket.socket, socket.AF_INET, socket.SOCK_DGRAM, proto) as s:
             s.settimeout(5)
             s.connect((PUBLIC, 443))
@@ -1717,7 +1720,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         self.ok("login", fake.host, "--no-check", "--username", "ann", stdin=b"secret")
 
     def pull(self, fake, *certs, says):
-        """Asserts that a pull fails with SAYS. The certificates of both servers are trusted."""
+        """Asserts that a pull fails with SAYS. The pull trusts the certificates of all servers of the test."""
         bundle = self.path("bundle.crt")
         with open(bundle, "w") as handle:
             for path in glob.glob(self.path("server*.crt")):
@@ -1857,7 +1860,7 @@ class HostileRegistry(ImageMixin, AttackTest):
 
 
 class PostHandler(FakeHandler):
-    """Also takes POST, and keeps the posted bytes."""
+    """A handler that also takes POST, and keeps the posted bytes."""
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -2121,9 +2124,9 @@ class Hijacked(CordonTest):
     LINE = re.compile(r"(\w+) (.*) top=(\w+)(?: list=(\w+))?(?: read=(\w+))?(?: mode=(\w+))?")
 
     def reach(self, pid):
-        """Follows `..` from each directory of the process up to the top. Returns [(descriptor, path, which directory
-        the top is, result of listing it, of reading etc/passwd there, of changing the mode of a file of ours)], or
-        None if the process cannot be traced."""
+        """Follows `..` from each directory of the process up to the top. Returns None if the process cannot be
+        traced, otherwise a list of (descriptor, path, which directory the top is, result of listing the top, result of
+        reading etc/passwd in it, result of changing the mode of a file of ours)."""
         own = os.path.join(self.dir, "own")
         with open(own, "w"):
             pass
@@ -2144,7 +2147,7 @@ class Hijacked(CordonTest):
         self.addCleanup(ours.close)
         theirs.setblocking(False)
         try:
-            while os.geteuid() == 0:  # a user's worker asks for ids before it blocks
+            while os.geteuid() == 0:  # a user's worker asks for ids first, so its socket stays empty
                 theirs.send(b"x" * 65536)
         except BlockingIOError:
             pass
@@ -2171,7 +2174,7 @@ class Hijacked(CordonTest):
 
     def test_no_worker_on_images_leads_to_the_hosts_files(self):
         """One worker waits for the next byte of an archive, one has no directory, and one merges a directory. The
-        worker for layers has the same confinement as the first."""
+        worker for layers is not tested, because it has the same confinement as the first of these workers."""
         archive = os.pipe()
         self.addCleanup(os.close, archive[0])
         self.addCleanup(os.close, archive[1])
@@ -2200,8 +2203,8 @@ class Hijacked(CordonTest):
     test_the_worker_of_skills_leads_to_no_file_but_skills.modes = ("root", "user", "container")
 
     def searcher(self, place):
-        """Starts cordon-search in the directory WORK as `cordon tool grep` does. If PLACE is a pipe, it blocks when it
-        reads the stream of files. Otherwise it blocks when it writes its answer."""
+        """Starts cordon-search in the directory WORK as `cordon tool grep` does. If PLACE is a pipe, cordon-search
+        blocks when it reads the stream of files. Otherwise it blocks when it writes its answer."""
         out = os.pipe()
         for fd in out:
             self.addCleanup(os.close, fd)
@@ -2221,8 +2224,9 @@ class Hijacked(CordonTest):
         return proc
 
     def test_the_search_leads_to_no_file_but_the_searched_ones(self):
-        """A file hijacks cordon-search while it reads a stream, a directory or a file. cordon-search keeps the host's root
-        directory, but Landlock refuses all other files, and the filter refuses calls that a reader does not need."""
+        """A file hijacks cordon-search while it reads a stream, a directory or a file. cordon-search keeps the host's
+        root directory, but Landlock refuses all other files, and the filter refuses calls that a reader does not
+        need."""
         self.work = os.path.join(self.dir, "work")
         os.mkdir(self.work)
         with open(os.path.join(self.work, "file"), "w", encoding="utf-8") as handle:
@@ -2322,7 +2326,7 @@ class Throttled(CordonTest):
         got = self.cordon("modify", box.name, "--cpus", "0.01")
         self.assertEqual(got.code, 0, got)
         self.assertEqual(box.stop("-f").code, 0)
-        # the sandbox has a hundredth of a CPU: with that, this would take more than ten seconds
+        # with a hundredth of a CPU, the processes would need more than ten seconds to die
         self.eventually(lambda: not box.host_processes(), within=3)
 
 

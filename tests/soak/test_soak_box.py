@@ -106,7 +106,7 @@ class Pings(BoxTest):
         return got["status"], got["attached"]
 
     def hold(self, relay, began, seen):
-        """Answers the pings of 90 seconds and notes when they came."""
+        """Answers the three pings of 90 seconds and notes when they came."""
         while len(seen) < 3:
             opcode, payload = relay.read_frame()
             assert opcode == PING, (opcode, payload)
@@ -114,8 +114,8 @@ class Pings(BoxTest):
             relay.send_frame(PONG, payload)
 
     def test_a_relay_is_pinged_every_30_seconds_and_dropped_15_seconds_later(self):
-        """A client that answers pings stays, a client that does not is dropped, and its process goes on. An RPC connection
-        is neither pinged nor dropped."""
+        """A client that answers pings stays, a client that does not is dropped, and its process goes on. An RPC
+        connection is neither pinged nor dropped."""
         server = self.server()
         peer, idle = server.legacy(), server.legacy()
         idle.transport.socket.sock.settimeout(120)
@@ -135,11 +135,11 @@ class Pings(BoxTest):
         self.assertEqual(silent.sock.recv(1), b"")  # no close frame is sent, because nobody would read it
         self.assertGreater(time.monotonic() - began, 44)
         self.assertEqual(self.attached(peer, "silent"), ("running", False))
-        self.assertEqual(self.say(server.relay("a", "silent"), "y"), "2 y")  # the same process
+        self.assertEqual(self.say(server.relay("a", "silent"), "y"), "2 y")  # the process goes on counting
         holder.join()
         self.assertEqual([at > 29 * (i + 1) for i, at in enumerate(seen)], [True, True, True], seen)
         self.assertEqual(self.say(healthy, "y"), "2 y")
         self.assertEqual(self.attached(peer, "healthy"), ("running", True))
         idle.transport.socket.send_text(json.dumps({"seq_id": 1, "action": "__ping", "data": {}}))
-        opcode, payload = idle.transport.socket.read_frame()  # the first frame: no ping came before
+        opcode, payload = idle.transport.socket.read_frame()  # the answer is the first frame, so no ping came before
         self.assertEqual((opcode, json.loads(payload)["seq_id"]), (TEXT, 1))

@@ -27,7 +27,7 @@
 #include "t.h"
 
 #define TREES 1000
-#define DEPTH 2500 /* levels: more than a process may have descriptors, or a path components */
+#define DEPTH 2500 /* levels: a process cannot open so many directories, nor can a path name them */
 #define NOBODY 65534
 #define WIDTH 500 /* more entries than one read of a directory returns */
 
@@ -173,7 +173,7 @@ static void in_parts(void)
 	T_INT(erase_part(top, "part-wide", "part-", 50), 1);
 	T_INT(erase_part(top, "part-wide", "part-", 50), 0);
 	T_TRUE(!exists("part-wide"));
-	/* the eraser moves each level up once, so that no path gets long */
+	/* erase_part() moves each level up once, so that no path gets long */
 	make_dir("part-deep");
 	make_dir("part-deep/locked");
 	at = openat(top, "part-deep", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -9,7 +9,7 @@
 
 #include "t.h"
 
-#define LIMIT 16 /* open files: a small limit, so that a test can exceed it */
+#define LIMIT 16 /* the limit of open files: small, so that a test can exceed it */
 
 static void descriptors_arrive(void)
 {
@@ -39,7 +39,8 @@ static int send_too_many(void)
 	int pair[2], r = 0;
 
 	if (geteuid() == 0 && setuid(65534) < 0)
-		return -EMFILE; /* without this id in the user namespace the test cannot run */
+		/* no such id in this user namespace: the test passes without running */
+		return -EMFILE;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 ||
 	    setrlimit(RLIMIT_NOFILE, &few) < 0)
 		return -1;

@@ -1,5 +1,5 @@
-/* Tests locks with time-outs. This process holds the lock by another open file. For the kernel that
- * is the same as a lock of another process. */
+/* Tests locks with time-outs. This process opens the lock file twice and holds the lock by one of
+ * the two descriptors. For the kernel this is like a lock of another process. */
 #include "base/lock.h"
 
 #include <errno.h>

@@ -33,7 +33,7 @@ static void programs_of_the_user_are_in_path(void)
 	found = program_of_user(NAME);
 	T_STR(found, want);
 	T_INT(program_of_user("plain") == NULL, 1);
-	/* a relative or empty directory would mean the current directory */
+	/* an empty or relative entry of PATH would mean the current directory, so it is skipped */
 	T_INT(chdir(dir), 0);
 	T_INT(setenv("PATH", ":.", 1), 0);
 	T_INT(program_of_user(NAME) == NULL, 1);

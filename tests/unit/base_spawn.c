@@ -108,7 +108,8 @@ static void tied_to_its_parent(void)
 		close(pair[1]);
 		T_INT(waitpid(parent, &status, 0), parent);
 		T_INT(status, 0);
-		while (read(pair[0], text, sizeof(text)) > 0) /* until all writers have ended */
+		/* read until all writers have ended */
+		while (read(pair[0], text, sizeof(text)) > 0)
 			;
 		close(pair[0]);
 	}

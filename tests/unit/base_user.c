@@ -34,11 +34,13 @@ static void found(void)
 	static const struct expected cases[] = {
 		{ NULL, 0, 0, "/root", 1 },
 		{ "root", 0, 0, "/root", 1 },
-		{ "worker", 1000, 100, "/home/worker", 3 }, /* the first entry of that name */
+		/* two entries have this name: the first one counts */
+		{ "worker", 1000, 100, "/home/worker", 3 },
 		{ "1000", 1000, 100, "/home/worker", 3 },
 		{ "worker:docker", 1000, 999, "/home/worker", 0 },
 		{ "worker:7", 1000, 7, "/home/worker", 0 },
-		{ "1234", 1234, 0, "/", 0 }, /* the number 1234, not the user with this name */
+		/* means the id 1234, not the user whose name is "1234" */
+		{ "1234", 1234, 0, "/", 0 },
 		{ "1234:wheel", 1234, 10, "/", 0 },
 		{ "4294967294", 4294967294, 0, "/", 0 },
 		{ "relative", 1001, 1001, "/", 0 },

@@ -109,7 +109,8 @@ static void frames_of_other_streams_are_ignored(void)
 static void a_refusal_ends_the_call(void)
 {
 	AUTO_BUF b = BUF_INIT(256);
-	size_t at = frame_begin(&b, FRAME_ERROR, 0, 0); /* an error of the whole connection */
+	/* stream 0: an error of the whole connection */
+	size_t at = frame_begin(&b, FRAME_ERROR, 0, 0);
 
 	error_encode(&b, ERR_NOT_FOUND, "no such session");
 	frame_end(&b, at);
@@ -297,7 +298,8 @@ static void a_command_without_children_is_read_to_what_it_left(void)
 	T_TRUE(drain_hears(&d, 0));
 	drain_read(&d, DRAIN_OUT, 4, 0);
 	T_TRUE(drain_hears(&d, 0));
-	/* more bytes than the command left in the pipe: the rest comes from another process */
+	/* these are more bytes than the command left in the pipe, so another process wrote the
+	 * rest */
 	drain_read(&d, DRAIN_OUT, 60, 0);
 	T_TRUE(!drain_hears(&d, 0));
 	T_TRUE(drain_is_silent(&d, 0));

@@ -542,8 +542,8 @@ static void dropped_requests(void)
 	start(&one, "a");
 	sweep(&two, WAIT_NS);
 	T_TRUE(until(first_asked));
-	hands_drop(two.request); /* queued */
-	hands_drop(one.request); /* being served */
+	hands_drop(two.request); /* this request is queued */
+	hands_drop(one.request); /* this request is being served */
 	say(&fake[0], &good, 2, kept);
 	turns();
 	T_INT(one.answers + two.answers, 0);

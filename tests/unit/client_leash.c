@@ -264,7 +264,8 @@ static void on_far(void *arg, int fd, uint32_t events)
 	if (n > 0)
 		buf_add(&received, bytes, (size_t)n);
 	take_messages();
-	if (held == 0 && n < (ssize_t)sizeof(bytes)) /* the marker follows within the same turn */
+	/* the leash sends its marker within this turn, so end only afterwards */
+	if (held == 0 && n < (ssize_t)sizeof(bytes))
 		loop_add_timer(loop, 1, on_time, NULL);
 }
 

@@ -66,7 +66,7 @@ struct peer {
 	int fds[FRAME_FDS_MAX];
 	unsigned n_fds;
 	bool broken; /* more descriptors came than there is room for */
-	/* number of EXECs, then fields of the last EXEC */
+	/* EXECS counts the EXECs; the next three members are about the last EXEC */
 	unsigned execs;
 	uint32_t stream;
 	int ends[FRAME_FDS_MAX];
@@ -153,7 +153,8 @@ static void peer_read(void)
 		AUTO_BUF b = BUF_INIT(64);
 
 		frame_put(&b, FRAME_PONG, 0, 0, NULL, 0);
-		IGNORE(fdpass_send(peer.fd, b.p, b.n, NULL, 0)); /* on failure no job ends */
+		/* if this fails, the test fails, because no job ends */
+		IGNORE(fdpass_send(peer.fd, b.p, b.n, NULL, 0));
 	}
 }
 
@@ -437,7 +438,8 @@ static void streams_are_kept_apart(void)
 	end();
 }
 
-/* The peer hangs up before its first byte, in the next turn after one byte, then after two bytes, and so on. */
+/* The peer hangs up before its first byte. In the next round it hangs up after one byte, then after
+ * two bytes, and so on. */
 static void a_hang_up_at_every_step(void)
 {
 	for (size_t cut = 0, total = 1; cut <= total; cut++) {
@@ -580,7 +582,8 @@ static void a_peer_that_does_not_read(void)
 	memset(big, 'x', sizeof(big) - 1);
 	big[1] = '=';
 	while (n < LINE_STREAMS_MAX) {
-		m.n_env = n % 3 != 1; /* some are large, have joined streams or a terminal */
+		/* some EXECs are large, have joined streams or have a terminal */
+		m.n_env = n % 3 != 1;
 		m.flags = n % 5 == 2 ? EXEC_TTY : n % 2 ? EXEC_JOINED : 0;
 		if (job_start(line, &m, false, &owner, &job[n], &e) < 0)
 			break;

@@ -60,7 +60,7 @@ static void a_prefix_is_whole_components(void)
 	T_INT(check(&refusing, "dir/below"), ERR_DENIED);
 	T_INT(check(&refusing, "dir2"), ERR_NONE);
 	T_INT(check(&refusing, "di"), ERR_NONE);
-	T_INT(source_rules_check(&refusing, top, &e), -1); /* contains a refused directory */
+	T_INT(source_rules_check(&refusing, top, &e), -1); /* top contains a refused directory */
 	T_INT(e.code, ERR_DENIED);
 	T_INT(check(&bounded, "dir"), ERR_NONE);
 	T_INT(check(&bounded, "dir/below"), ERR_NONE);
@@ -86,7 +86,7 @@ static void rules_follow_their_own_links(void)
 	AUTO_FREE char *link = at("link");
 	const struct source_rules r = { .refused = (const char *const[]){ link }, .n_refused = 1 };
 
-	T_INT(check(&r, "dir/below"), ERR_DENIED); /* the target of the link */
+	T_INT(check(&r, "dir/below"), ERR_DENIED); /* the link leads to dir */
 	T_INT(check(&r, "link"), ERR_DENIED);
 	T_INT(check(&r, "other"), ERR_NONE);
 }

@@ -102,7 +102,7 @@ static void markers(void)
 	T_INT(read_marker("dir", ".langbot-box-pipe", false), ERR_INVALID);
 	T_INT(read_marker("dir", ".langbot-box-/../../dir/.langbot-box-good", false), ERR_INVALID);
 	T_INT(read_marker("dir", "..", false), ERR_INVALID);
-	T_INT(read_marker("dir", "file", true), ERR_INVALID); /* a marker has another name */
+	T_INT(read_marker("dir", "file", true), ERR_INVALID); /* no marker has such a name */
 	T_INT(access("dir/file", F_OK), 0);
 	T_INT(read_marker("dir", "", false), ERR_INVALID);
 	T_INT(read_marker("dir", ".langbot-box-none", false), ERR_NOT_FOUND);

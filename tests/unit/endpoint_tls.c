@@ -10,7 +10,7 @@
 #define RECORD_BYTES (16u << 10)
 #define HEADER_BYTES 5u
 
-/* Fills the socket with requests to begin anew. A client skips such a request. */
+/* Fills the socket with requests for a new handshake, which a client skips. */
 static void fill(int fd)
 {
 	static unsigned char record[HEADER_BYTES + RECORD_BYTES] = { 22, 3, 3, RECORD_BYTES >> 8,
@@ -28,7 +28,8 @@ static int waiting(int fd)
 	return n;
 }
 
-/* The caller can look at the clock although the server sends without end. */
+/* The server sends without end, but the call still returns, so that its caller can look at the
+ * clock. */
 static void a_flood_does_not_keep_a_call(void)
 {
 	struct address a = { .name = (char *)"localhost", .host = (char *)"localhost:1" };

@@ -106,7 +106,8 @@ static void names_are_remembered_and_forgotten(void)
 
 		resolved_remember(n, "filler.example", &other, 60, 7200 * SECOND);
 	}
-	T_TRUE(!resolved_covers(n, &r, &b, 7200 * SECOND)); /* replaced by newer entries */
+	/* newer entries have replaced this one */
+	T_TRUE(!resolved_covers(n, &r, &b, 7200 * SECOND));
 	resolved_free(n);
 }
 
@@ -120,7 +121,7 @@ static void a_bucket_fills_and_owes(void)
 	bucket_take(&b, 100);
 	T_TRUE(bucket_wait_ns(&b, 0) > 0);
 	T_INT(bucket_wait_ns(&b, 10000000), 0);
-	bucket_take(&b, 510); /* 500 in debt */
+	bucket_take(&b, 510); /* takes 500 tokens more than there are */
 	T_TRUE(bucket_wait_ns(&b, 20000000) > 480000000);
 	T_INT(bucket_wait_ns(&b, 600000000), 0);
 	T_INT(bucket_wait_ns(&b, 3600 * SECOND), 0);
@@ -222,7 +223,7 @@ static void a_hold_gives_what_the_stack_takes(void)
 	hold_hear_stack(g, &p);
 	T_INT(hold_next(g, &h), HOLD_GIVE);
 	hold_gave(g, 2);
-	T_TRUE(!hold_is_over(g)); /* the last bytes are not acknowledged */
+	T_TRUE(!hold_is_over(g)); /* the last bytes are not acknowledged yet */
 	p = segment(TCP_ACK, 701, 106, 0);
 	hold_hear_stack(g, &p);
 	T_TRUE(hold_is_over(g));

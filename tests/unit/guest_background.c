@@ -160,7 +160,7 @@ static void all_commands_share_one_pool(void)
 	size_t left;
 	unsigned n = 0, held = 0;
 
-	T_TRUE(pool_take(&table.pool, STATE_MAX_BYTES)); /* the state blob */
+	T_TRUE(pool_take(&table.pool, STATE_MAX_BYTES)); /* the state that clients leave */
 	for (unsigned i = 0; i < BACKGROUND_MAX; i++)
 		n += add(i + 1, false, 0) != NULL;
 	T_INT(n, BACKGROUND_MAX);

@@ -29,7 +29,7 @@
 
 #define X32_BIT 0x40000000u
 #define HIGH_BITS 0xdeadbeef00000000ull
-#define NUMBER_MAX 600 /* above every call known to any kernel so far */
+#define NUMBER_MAX 600 /* larger than the number of every system call so far */
 
 #define ALLOW SECCOMP_RET_ALLOW
 #define KILL SECCOMP_RET_KILL_PROCESS
@@ -400,8 +400,8 @@ static int sys_error(long r)
 	return r < 0 ? errno : 0;
 }
 
-/* Runs FN under the filter in a child. Returns its result, 1000 + the signal, or 2000 if
- * the filter was not attached. */
+/* Runs FN under the filter in a child. Returns the result of FN, 1000 + the signal that killed the
+ * child, or 2000 if the filter was not attached. */
 static int under_filter(int (*fn)(void))
 {
 	int status = 0;
@@ -473,7 +473,8 @@ static void in_the_kernel(void)
 	T_INT(under_filter(i386_getpid), 1000 + SIGSYS);
 }
 
-/* Time to attach, in microseconds, as the median of children that each attach once. */
+/* Prints how many microseconds it takes to attach the filter: the median of children that each
+ * attach it once. */
 static void attach_cost(void)
 {
 	enum { RUNS = 15 };

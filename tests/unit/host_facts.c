@@ -1,6 +1,6 @@
 /*
  * Probes the machine on which the test runs. Machines differ, so for each fact the test accepts
- * true and false. It also checks that no probe leaves anything behind.
+ * true and false. The test also checks that no probe leaves anything behind.
  */
 #include "host/facts.h"
 

@@ -135,7 +135,7 @@ static void cgroups_version_2(void)
 	T_STR(l.unified.dir, "/sys/fs/cgroup/user.slice/user-1000.slice/session-3.scope");
 	T_INT(l.controller[CONTROLLER_MEMORY].version, 0);
 	hierarchy_locate(STR("0::/a.scope/cordon-callers\n"), mounts, &l);
-	/* cordon moved its callers into the leaf cordon-callers: the group above it is used */
+	/* cordon has moved the caller into the group cordon-callers, so the group above is used */
 	T_STR(l.unified.dir, "/sys/fs/cgroup/a.scope");
 	hierarchy_locate(STR("0::/cordon-callers\n"), mounts, &l);
 	T_STR(l.unified.dir, "/sys/fs/cgroup");

@@ -41,7 +41,8 @@ static void malformed(void)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		T_INT(image_implied_read(bad[i], strlen(bad[i]) + 1, found), -EBADMSG);
-	T_INT(image_implied_read("493 0 0 a", 9, found), -EBADMSG); /* the text is cut */
+	/* the terminating NUL is missing */
+	T_INT(image_implied_read("493 0 0 a", 9, found), -EBADMSG);
 	for (size_t i = 0; i <= IMAGE_IMPLIED_MAX; i++)
 		buf_add(&text, "493 0 0 a", 10);
 	T_INT(image_implied_read(buf_str(&text), text.n, found), -EBADMSG);

@@ -337,10 +337,10 @@ static void a_name_may_change_the_verdict(void)
 		T_INT(rule_parse(str_of(rules[i]), &r, &e), 0);
 		T_INT(policy_add_rule(&p, &r, &e), 0);
 	}
-	T_TRUE(policy_minds_names(
-		&p, &f, (struct verdict){ POLICY_ALLOW, 1 })); /* rule 1 is about a name */
-	T_TRUE(policy_minds_names(
-		&p, &f, (struct verdict){ POLICY_ALLOW, 3 })); /* rule 0 may deny the name */
+	/* rule 1, which allowed the flow, is about a name */
+	T_TRUE(policy_minds_names(&p, &f, (struct verdict){ POLICY_ALLOW, 1 }));
+	/* rule 0 comes before rule 3 and may deny the name */
+	T_TRUE(policy_minds_names(&p, &f, (struct verdict){ POLICY_ALLOW, 3 }));
 	T_TRUE(policy_minds_names(&p, &f, by_default));
 	f.port = 80;
 	T_TRUE(policy_minds_names(&p, &f, (struct verdict){ POLICY_ALLOW, 1 }));

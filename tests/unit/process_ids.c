@@ -17,7 +17,8 @@ static void a_failed_mapping_is_an_error(void)
 	T_TRUE(e.msg[0]);
 }
 
-/* The maps of the inner namespace have each id once, and each line lies within one line of the outer map. */
+/* A map of the inner namespace has each id once, and each of its lines lies within one line of the
+ * outer map. */
 static void inner_maps(void)
 {
 	static const struct {

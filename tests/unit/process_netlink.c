@@ -239,7 +239,7 @@ static void a_task_that_is_killed(void)
 	if (netns_begin(&ns, &e) < 0)
 		T_FAIL("%s", e.msg);
 	kill(ns.pid, SIGKILL);
-	if (netns_enter(&ns, &e) == 0) /* the task was faster */
+	if (netns_enter(&ns, &e) == 0) /* the task made the namespace before the signal came */
 		netns_leave(&ns);
 	else
 		T_INT(e.sys, ECHILD);
@@ -256,7 +256,7 @@ static void a_task_that_is_killed_half_way(void)
 	if (netns_begin(&ns, &e) < 0 || netns_enter(&ns, &e) < 0)
 		T_FAIL("%s", e.msg);
 	netns_leave(&ns);
-	kill(ns.pid, SIGKILL); /* the task waits for a request */
+	kill(ns.pid, SIGKILL); /* at this time the task waits for a request */
 	T_INT(netns_finish(&ns, &e), -1);
 	T_INT(e.sys, ECHILD);
 	netns_done(&ns);

@@ -82,7 +82,8 @@ static void policies(void)
 
 		admission_init(&a, 10);
 		admission_configure(&a, value(c[i].text));
-		/* a section that cannot be read also turns the policy on: an error must not turn it off */
+		/* a bad section also turns the policy on, because an error must not switch the
+		 * policy off */
 		T_TRUE(a.active);
 		T_INT(admission_check_config(&a, &f), c[i].error ? -1 : 0);
 		if (c[i].error) {
@@ -333,7 +334,7 @@ static void grants_follow_each_other(void)
 					       "changed without a new entitlement revision");
 	T_STR(install(&a, grant(3, 7, 90, 0)), "drop");
 	T_STR(install(&a, grant(3, 8, 90, 1)), "keep one");
-	T_STR(install(&a, grant(4, 8, 90, 1)), "drop"); /* another generation */
+	T_STR(install(&a, grant(4, 8, 90, 1)), "drop"); /* a new generation drops all sessions */
 	admission_done(&a);
 }
 

@@ -135,7 +135,8 @@ static void the_ceiling_is_near(void)
 	capture_add(&c, text, 1);
 	T_INT(c.dropped, 1);
 	capture_done(&c);
-	/* a limit that is no power of two is never exceeded */
+	/* if the limit is no power of two, the capture does not take more memory than the limit
+	 * either */
 	top.used = 0;
 	capture_init(&c, &top, 10000);
 	capture_add(&c, text, 9000);
@@ -210,7 +211,7 @@ static void holdings(void)
 	T_TRUE(holding_set(&large, 1 << 20)); /* shrinking works always */
 	T_INT(top.used, 1 << 20);
 	while (ceiling_left(&top) >=
-	       CEILING_SMALL_BYTES) /* small steps are allowed while bytes are left */
+	       CEILING_SMALL_BYTES) /* a holding may grow in small steps while bytes are left */
 		T_TRUE(holding_set(&small, small.bytes + CEILING_SMALL_BYTES));
 	T_TRUE(!holding_set(&small, small.bytes + 1));
 	holding_done(&small);

@@ -107,9 +107,9 @@ static void sessions_fit_into_the_limit_of_open_files(void)
 		{ 0, 64, 64, 1 },
 		{ 48, 64, 64, 1 },
 		{ 48, 0, 64, 0 },
-		{ 256, 64, 64, 22 }, /* 160 descriptors: each session has a process */
-		{ 256, 64, 0, 40 },  /* 160 descriptors: no session has a process */
-		{ 256, 64, 10, 32 }, /* 160 descriptors: ten sessions have a process */
+		{ 256, 64, 64, 22 }, /* 160 are left for sessions, each with a process */
+		{ 256, 64, 0, 40 },  /* 160 are left for sessions without processes */
+		{ 256, 64, 10, 32 }, /* 160 are left for sessions, ten with a process */
 		{ 1024, 64, 64, 64 },
 		{ 9056, 5000, 1000, 1250 }, /* 1024 descriptors are for peers */
 		{ 8056, 1000, 1000, 1000 },

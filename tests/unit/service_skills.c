@@ -233,7 +233,7 @@ static void replies(void)
 		{ "{\"ok\":false,\"text\":\"no\"}", "BoxError: no" },
 		{ "{\"ok\":false}", "BoxError: " },
 		{ "{\"ok\":false,\"class\":7,\"text\":[]}", "BoxError: " },
-		/* no text may be read as the name of a class */
+		/* a worker's text must not look like the name of an error class */
 		{ "{\"ok\":false,\"class\":\"x BoxAdmissionError\",\"text\":\"\"}",
 		  "x BoxAdmissionError : " },
 		{ "{\"ok\":false,\"class\":\"OSError\",\"text\":\"BoxReadinessError: x\"}",

@@ -9,19 +9,19 @@
 
 /* --- archives that are written by hand ------------------------------------------------------- */
 
-/* An entry. If a number here is 0, the correct value is written. Any other number is written instead of the correct
- * value. */
+/* An entry of an archive. If a number here is 0, make() writes the correct value. Otherwise it
+ * writes this number instead. */
 struct made {
 	const char *name;
-	size_t name_n; /* 0: strlen */
+	size_t name_n; /* 0: the length of NAME up to its NUL */
 	const char *data;
 	size_t data_n;
 	unsigned method, flags;
 	uint32_t attributes;
-	uint64_t size, packed, header_at; /* values in the directory */
+	uint64_t size, packed, header_at; /* values in the central directory */
 	uint32_t crc;
 	const char *local_name;
-	bool wide; /* 64-bit numbers in the extra field */
+	bool wide; /* the extra field has 64-bit numbers */
 };
 
 struct maker {
@@ -80,7 +80,7 @@ static void make(struct maker *m, const struct made *e)
 	put16(&m->bytes, 20);
 	put16(&m->bytes, e->flags);
 	put16(&m->bytes, e->method);
-	/* times, sums and sizes, which readers take from the directory */
+	/* zeros for times, sums and sizes: readers take these from the central directory */
 	buf_add_fill(&m->bytes, 0, 4 + 4 + 4 + 4);
 	put16(&m->bytes, (unsigned)local_n);
 	put16(&m->bytes, 0);

@@ -231,7 +231,8 @@ static void images(void)
 	}
 }
 
-/* A directory with a root disk stays copy-on-write in the record, which does not keep that the user asked for the disk. */
+/* A directory with a root disk is copy-on-write. The record keeps this, but not that the user asked
+ * for the disk. */
 static void directory_with_a_disk(void)
 {
 	AUTO_SPEC s, back;

@@ -292,7 +292,8 @@ static void images(void)
 	spec_image_done(&i);
 }
 
-/* Each word, the path and the use that it means, and the word that is shown for it. */
+/* Each row: a word for an image, the path and the use that the word means, and the word that is
+ * shown for it. */
 static void directory_words(void)
 {
 	static const struct {

@@ -220,7 +220,7 @@ static void one_holder_at_a_time(void)
 	record_start_ends(first);
 	T_TRUE(!record_is_starting(other));
 	record_await_start(&home, "a");
-	/* if the record is removed, a process that then takes its lock gets an error */
+	/* if a process waits for the lock while the record is removed, it gets an error */
 	T_INT(record_retire(&home, "a"), 0);
 	fd_closep(&first);
 	T_INT(record_lock(&home, "a", other, second, 0, &e), -1);
@@ -263,7 +263,8 @@ static size_t entries(void)
 	AUTO_FREE char *path = xasprintf("%s/sandboxes", home_path);
 	struct stat st;
 
-	return stat(path, &st) == 0 ? st.st_nlink : 0; /* 2 + the number of subdirectories */
+	/* the link count: 2 + the number of subdirectories */
+	return stat(path, &st) == 0 ? st.st_nlink : 0;
 }
 
 static void a_sweep_erases_unlocked_leftovers(void)

@@ -98,7 +98,7 @@ static int files(void)
 	EXPECT(renameat(s.record_dir, "state.json", s.record_dir, "other.json"), 0);
 	EXPECT(mkdirat(s.record_dir, "logs", 0700), 0);
 	EXPECT(openat(s.record_dir, "config.json", O_RDONLY), 0);
-	/* it may not open files of the sandbox "other" and of the host */
+	/* the supervisor may not open files of the sandbox "other" or of the host */
 	EXPECT(openat(s.home.fd, "sandboxes/other/config.json", O_RDONLY), EACCES);
 	EXPECT(openat(s.home.fd, "sandboxes/other/config.json", O_WRONLY), EACCES);
 	EXPECT(unlinkat(s.home.fd, "sandboxes/other/config.json", 0), EACCES);

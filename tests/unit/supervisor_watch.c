@@ -185,7 +185,8 @@ static void test_below_the_floor(void)
 	struct watch w = fresh(1100);
 
 	T_TRUE(!look(&w, 1030).ask);
-	T_TRUE(look(&w, 1000).ask); /* the first count, for later comparisons */
+	/* asks for a first count of written bytes, with which later counts are compared */
+	T_TRUE(look(&w, 1000).ask);
 	T_INT(watch_counted(&w, 7), END_NONE);
 	T_TRUE(!look(&w, 1000).ask); /* the space did not shrink */
 	T_TRUE(look(&w, 990).ask);
@@ -257,7 +258,8 @@ static void test_a_measurement_that_does_not_end(void)
 	T_INT(measured(&w, 100), END_NONE);
 	T_TRUE(watch_is_full(&w));
 	T_TRUE(look(&w, 495000 - 700).measure);
-	T_INT(measured(&w, 100), END_NONE); /* the layer is not too large after all */
+	/* a new measurement shows that the layer is not too large */
+	T_INT(measured(&w, 100), END_NONE);
 	T_TRUE(!watch_is_full(&w));
 }
 

@@ -343,11 +343,11 @@ static void streams_that_make_no_sense_are_refused(void)
 			file_put_file(&s, 0644, "a");
 			file_put_file(&s, 0644, "b");
 			break;
-		case 4: /* done in the middle */
+		case 4: /* the record "done" while a directory is open */
 			file_put_dir(&s, 0755, "a");
 			file_put_done(&s);
 			break;
-		case 5: /* a directory after done */
+		case 5: /* a directory after the record "done" */
 			file_put_done(&s);
 			file_put_dir(&s, 0755, "a");
 			break;
@@ -365,11 +365,11 @@ static void streams_that_make_no_sense_are_refused(void)
 		case 9: /* a hard link outside every directory */
 			file_put_same(&s, 0, "b");
 			break;
-		case 10: /* "shared" after a directory */
+		case 10: /* the record "shared" after a directory, not after a file */
 			file_put_dir(&s, 0755, "a");
 			file_put_shared(&s);
 			break;
-		case 11: /* "shared" after the data of a file */
+		case 11: /* the record "shared" after the data of a file, not before */
 			file_put_dir(&s, 0755, "a");
 			file_put_file(&s, 0644, "f");
 			file_put_data(&s, "x", 1);

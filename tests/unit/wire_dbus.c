@@ -38,7 +38,7 @@ static void login_is_one_line_and_its_answer_another(void)
 	T_INT(dbus_login_answer(&rest), -EPROTO);
 	rest = STR("OK 12\r\nl\2");
 	T_INT(dbus_login_answer(&rest), 1);
-	T_INT(rest.n, 2); /* the other bytes belong to a message */
+	T_INT(rest.n, 2); /* the bytes after the line belong to a message */
 }
 
 static const struct dbus_call call = { .serial = 7,
@@ -117,7 +117,7 @@ static void a_cut_message_needs_more_bytes_and_two_are_parsed_one_by_one(void)
 		T_INT(dbus_next(&rest, &m), 0);
 		T_INT(rest.n, n);
 	}
-	put_example(&out); /* its padding counts from the start of this second message */
+	put_example(&out); /* the padding of this second message counts from its own start */
 	rest = (struct str){ out.p, out.n };
 	T_INT(dbus_next(&rest, &m), 1);
 	T_INT(dbus_next(&rest, &m), 1);

@@ -60,7 +60,7 @@ static void edns_is_understood(void)
 	T_INT(dns_query_decode(m.b, m.n, &q), 0);
 	T_TRUE(q.edns && q.dnssec);
 	T_INT(q.udp_bytes, 4096);
-	/* the three bytes of options in the question are not passed on */
+	/* dns_query_encode() leaves out the three bytes of options */
 	T_INT(dns_query_encode(&q, 7, out), m.n - 3);
 }
 

@@ -70,7 +70,8 @@ static void feeding_stops_at_a_stop_or_an_error(void)
 		frame_put(&stream, FRAME_PING, 0, 1, NULL, 0);
 	T_INT(frame_feed(&in, stream.p, stream.n, count, &c), 7);
 	T_INT(c.frames, 2);
-	T_INT(frame_feed(&small, stream.p, stream.n, count, &c), -EPROTO); /* does not fit */
+	/* the frames do not fit into SMALL */
+	T_INT(frame_feed(&small, stream.p, stream.n, count, &c), -EPROTO);
 	buf_clear(&in);
 	T_INT(frame_feed(&in, "\xff\xff\xff\xff\1\0\0\0\0\0\0\0", 12, count, &c), -EPROTO);
 	T_INT(c.frames, 2);
@@ -93,7 +94,8 @@ static void what_was_paused_goes_on_later(void)
 	T_INT(c.frames, 1);
 	T_INT(frame_feed(&in, NULL, 0, pause_after_each, &c), 0);
 	T_INT(c.frames, 2);
-	T_INT(frame_feed(&in, NULL, 0, pause_after_each, &c), 0); /* the third is not complete */
+	/* the third frame is not complete */
+	T_INT(frame_feed(&in, NULL, 0, pause_after_each, &c), 0);
 	T_INT(c.frames, 2);
 	T_INT(frame_feed(&in, stream.p + stream.n - 1, 1, pause_after_each, &c), 0);
 	T_INT(c.frames, 3);
@@ -148,7 +150,7 @@ static void strings_with_nul_inside_are_refused(void)
 	field_put(&b, 4, "a\0b", 4);
 	T_INT(exec_decode((struct str){ b.p, b.n }, &got), -EPROTO);
 	buf_clear(&b);
-	field_put(&b, 4, "ab", 2); /* no terminator */
+	field_put(&b, 4, "ab", 2); /* no terminating NUL */
 	T_INT(exec_decode((struct str){ b.p, b.n }, &got), -EPROTO);
 	buf_clear(&b);
 	T_INT(exec_decode((struct str){ b.p, b.n }, &got), -EPROTO);

@@ -114,13 +114,13 @@ static void odd_hellos(void)
 	m.b[5] = 2; /* not a ClientHello */
 	T_INT(tls(&m, m.n).kind, HELLO_BAD);
 	m = hello_for("a.b", 16384);
-	m.b[6] = 1; /* claims 64 KiB more, beyond HELLO_MAX_BYTES */
+	m.b[6] = 1; /* the hello claims to be 64 KiB longer, which exceeds HELLO_MAX_BYTES */
 	T_INT(tls(&m, m.n).kind, HELLO_BAD);
 	m = hello_for("a.b", 16384);
 	m.b[m.n - 4] += 1; /* the name claims to end behind the extension */
 	T_INT(tls(&m, m.n).kind, HELLO_BAD);
 	m = hello_for("a.b", 16384);
-	m.b[4]++; /* another byte in the record, after the hello */
+	m.b[4]++; /* the record has one more byte after the hello */
 	m.b[m.n++] = 1;
 	T_INT(tls(&m, m.n).kind, HELLO_BAD);
 	exts.n = 0;
@@ -140,7 +140,7 @@ static void long_hellos(void)
 	m = client_hello(&exts, 16384);
 	T_INT(tls(&m, m.n).kind, HELLO_TLS);
 	T_INT(tls(&m, m.n - 1).kind, HELLO_MORE);
-	m.b[6] = 1; /* claims 64 KiB more */
+	m.b[6] = 1; /* the hello claims to be 64 KiB longer */
 	T_INT(tls(&m, m.n).kind, HELLO_BAD);
 }
 

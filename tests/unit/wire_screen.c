@@ -120,13 +120,13 @@ static void test_control_characters_of_8_bits(void)
 {
 	T_STR(leave_after("\302\233?1003h"), "^[?1003l^(B^[0m");
 	T_STR(leave_after("\233?1003h"), "^[?1003l^(B^[0m");
-	/* a terminal that does not obey them still has the mode */
+	/* a terminal that ignores these characters still has the mode on, so it is turned off */
 	T_STR(leave_after("\033[?1003h\302\233?1003l"), "^[?1003l^(B^[0m");
 	T_STR(leave_after("\033[?1003h\302\220\033[?1003l"), "\030^\\^[?1003l^(B^[0m");
 	T_STR(leave_after("\302\235"
 			  "8;;x"),
 	      "\030^\\^]8;;^\\^(B^[0m");
-	/* within another sequence or text */
+	/* such a character within another sequence or text */
 	T_TRUE(strstr(leave_after("\033]0;\302\233?1003h\a"), "^[?1003l") != NULL);
 	T_TRUE(strstr(leave_after("\033[9\302\233?1003h"), "^[?1003l") != NULL);
 	T_TRUE(strstr(leave_after("\033[?10\302\23303h"), "^[?1003l") != NULL);
@@ -135,7 +135,7 @@ static void test_control_characters_of_8_bits(void)
 	T_STR(leave_after("\033]0;\342\200\235\033\\"), "");
 }
 
-/* Sequences that only some terminals obey turn nothing off for certain. */
+/* If only some terminals obey a sequence, the mode that it turns off may still be on. */
 static void test_what_terminals_read_differently_turns_nothing_off(void)
 {
 	static const char *const off[] = {
@@ -192,7 +192,7 @@ static void test_rare_modes_are_taken_back(void)
 	T_STR(leave_after("\033[38;5;0m"), "^(B^[0m");
 }
 
-/* A terminal keeps what is saved for the ordinary screen while the alternate one is shown. */
+/* While the alternate screen is shown, a terminal keeps the settings of the ordinary screen. */
 static void test_both_screens_are_restored(void)
 {
 	T_STR(leave_after("\033[31m\033[?1049h\033[0m"), "^[?1049l^(B^[0m");

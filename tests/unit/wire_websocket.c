@@ -397,8 +397,9 @@ static void the_size_of_messages_is_limited(void)
 	T_STR(heard(&w, b.p, b.n, 1), "t:0123456789");
 	websocket_done(&w);
 	websocket_init(&w, WEBSOCKET_SERVER, 9);
-	T_STR(heard(&w, b.p, 6, 1), "!1009");   /* the head alone shows this */
-	T_STR(heard(&w, b.p, b.n, 1), "!1009"); /* and the error stays */
+	/* the head of the frame alone shows that the message is too long */
+	T_STR(heard(&w, b.p, 6, 1), "!1009");
+	T_STR(heard(&w, b.p, b.n, 1), "!1009"); /* the same error again */
 	websocket_done(&w);
 	websocket_put_fragment(&c, WEBSOCKET_TEXT, true, false, mask, "012345", 6);
 	websocket_put_fragment(&c, WEBSOCKET_TEXT, false, true, mask, "6789", 4);
@@ -414,7 +415,7 @@ static void the_size_of_messages_is_limited(void)
 	T_STR(heard(&w, d.p, d.n, 1), "");
 	T_TRUE(websocket_held_bytes(&w) <= 256);
 	websocket_done(&w);
-	d.p[9] = 1; /* announces one byte more */
+	d.p[9] = 1; /* the head announces one byte more than is allowed */
 	websocket_init(&w, WEBSOCKET_SERVER, WEBSOCKET_MESSAGE_MAX_BYTES);
 	T_STR(heard(&w, d.p, d.n, 1), "!1009");
 	websocket_done(&w);

@@ -98,7 +98,7 @@ class Work(WorkTest):
             dpkg --admindir=/root/adm -i hello.deb >/dev/null; cat /opt/hello/f
             stat -c %a /opt/hello/program""")
         self.assertEqual((got.code, got.text), (0, "hi\n6755\n"), got)
-        # extracting to a directory of the host works, without the set-id bits
+        # copying to a directory of the host works, but the set-id bits are lost
         got = box.sh("""set -e; cd /w; cp -a /opt/hello/program cp; install -m 4755 /opt/hello/program install
             mkdir tar; tar -C /opt/hello -cf - program | tar -C tar -xpf -
             cp -a /opt/hello dir; stat -c %a cp install tar/program dir/program""")
@@ -166,7 +166,8 @@ class Work(WorkTest):
 
 
 class DebianRoot(WorkTest):
-    """A root directory with Debian's own package manager, su and sudo, as root of a machine has them."""
+    """Uses a root directory with Debian's own package manager, su and sudo, which works like a Debian machine for
+    root."""
 
     def debian(self):
         self.needs("dpkg", "su", "sudo")
