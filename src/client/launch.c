@@ -46,7 +46,7 @@ struct starting {
 };
 
 /* Sends WORD to the supervisor. Returns false if the supervisor has ended. */
-static bool say(const struct launch *l, enum leash_word word)
+static bool send_word(const struct launch *l, enum leash_word word)
 {
 	return send(l->leash, &(char){ (char)word }, 1, MSG_NOSIGNAL) == 1;
 }
@@ -54,7 +54,7 @@ static bool say(const struct launch *l, enum leash_word word)
 void launch_release(struct launch *l)
 {
 	if (l->leash >= 0)
-		IGNORE(!say(l, LEASH_RELEASE)); /* the supervisor may have ended already */
+		IGNORE(!send_word(l, LEASH_RELEASE)); /* the supervisor may have ended already */
 }
 
 void launch_end(struct launch *l)
@@ -433,7 +433,7 @@ int launch_settle(struct launch *l, const struct spec *s, struct err *e)
 	if (s->n_patches == 0)
 		return 0;
 	r = apply_patches(l->home, s, e);
-	if (r == 0 && !say(l, LEASH_SETTLED))
+	if (r == 0 && !send_word(l, LEASH_SETTLED))
 		r = err_sys(e, errno, "tell the supervisor");
 	if (r == 0)
 		r = wait_for_answer(l, &none, e);

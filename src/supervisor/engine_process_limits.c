@@ -22,7 +22,7 @@ struct cgroup_limits limits_of(const struct spec *spec)
 				       .cpu_milli = spec->cpu_milli };
 }
 
-static void say(char out[24], const char *how)
+static void record_how(char out[24], const char *how)
 {
 	snprintf(out, 24, "%s", how);
 }
@@ -134,7 +134,7 @@ static int hold_cpus(struct supervisor *s, struct err *e)
 				   "says what a control group takes");
 	}
 	if (pin_cpus(s, spec->cpu_milli / CPUS_ONE))
-		say(s->record.state.enforced.cpus, "affinity");
+		record_how(s->record.state.enforced.cpus, "affinity");
 	return 0;
 }
 
@@ -146,22 +146,22 @@ int limits_apply(struct supervisor *s, struct boot_message *boot, struct err *e)
 	struct enforcement *f = &s->record.state.enforced;
 	const char *group = c->n_v1 ? BY_CGROUP " v1" : BY_CGROUP " v2";
 
-	say(f->memory, c->enforced[CGROUP_MEMORY] ? group : NOT_ENFORCED);
-	say(f->cpus, c->enforced[CGROUP_CPU] ? group : NOT_ENFORCED);
-	say(f->pids, c->enforced[CGROUP_PIDS] ? group : "user namespace");
+	record_how(f->memory, c->enforced[CGROUP_MEMORY] ? group : NOT_ENFORCED);
+	record_how(f->cpus, c->enforced[CGROUP_CPU] ? group : NOT_ENFORCED);
+	record_how(f->pids, c->enforced[CGROUP_PIDS] ? group : "user namespace");
 	if (!c->enforced[CGROUP_MEMORY] && spec->memory_set && !spec->soft_limits) {
 		boot->data_limit = spec->memory_mib * MIB;
-		say(f->memory, "rlimit, per process");
+		record_how(f->memory, "rlimit, per process");
 	}
 	if (!c->enforced[CGROUP_PIDS])
 		boot->nproc_limit = spec->pids_limit;
 	if (!c->enforced[CGROUP_CPU] && hold_cpus(s, e) < 0)
 		return -1;
 	warn_of_limits(s);
-	say(f->root_disk, p->layer ? p->layer : "none");
-	say(f->volumes, volumes_held(spec));
-	say(f->ids, ids_mode_name(p->ids.mode));
-	say(s->record.state.root, root_form(s));
+	record_how(f->root_disk, p->layer ? p->layer : "none");
+	record_how(f->volumes, volumes_held(spec));
+	record_how(f->ids, ids_mode_name(p->ids.mode));
+	record_how(s->record.state.root, root_form(s));
 	return 0;
 }
 
