@@ -43,6 +43,11 @@ MAY_OWN_PROCESS = {
     "src/cli/console.c",  # sets the terminal and the signals of the command line
     "src/host/trial.c",   # uses them only in a child process, which tries one operation
 }
+# A message to people goes through base/say, which shows control characters as \xNN, so that no message can control the
+# terminal. Other files may only put a constant text to stderr: their usage.
+PRINTS = {"fprintf", "vfprintf", "dprintf", "vdprintf", "fputs", "perror"}
+TO_STDERR = re.compile(r"perror\b|\w+\s*\(\s*(?:stderr|2|STDERR_FILENO)\s*,|fputs\b.*,\s*stderr\s*\)$", re.S)
+CONSTANT = re.compile(r'fputs\s*\(\s*(?:["\s]+|[A-Z][A-Z0-9_]*)\s*,\s*stderr\s*\)$')
 NEEDS = {
     "open": "O_CLOEXEC", "openat": "O_CLOEXEC", "open64": "O_CLOEXEC", "pipe2": "O_CLOEXEC",
     "dup3": "O_CLOEXEC", "socket": "SOCK_CLOEXEC", "socketpair": "SOCK_CLOEXEC",
@@ -81,6 +86,8 @@ def complaint(name, call, path):
         return f"{name}() in a file that MAY_FORK does not list"
     if name in WHOLE_PROCESS and path not in MAY_OWN_PROCESS and not path.startswith("src/bin/"):
         return f"{name}() changes the whole process: only the CLI's console file and programs may"
+    if name in PRINTS and path != "src/base/say.c" and TO_STDERR.match(call) and not CONSTANT.match(call):
+        return f"{name}() to stderr: use base/say"
     if name == "dup2" and not STANDARD.search(call):
         return "dup2() to other than 0, 1 and 2: use dup3 with O_CLOEXEC"
     if name in NEEDS and NEEDS[name] not in call:

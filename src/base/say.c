@@ -169,6 +169,20 @@ void say_note(const char *fmt, ...)
 	va_end(ap);
 }
 
+void say_ask(const char *fmt, ...)
+{
+	AUTO_BUF out = BUF_INIT(LINE_MAX_BYTES);
+	AUTO_FREE char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	buf_add_clean(&out, text);
+	buf_add_char(&out, ' ');
+	say_to_stderr(&out);
+}
+
 void say_hint(const char *text)
 {
 	AUTO_BUF out = BUF_INIT(LINE_MAX_BYTES);

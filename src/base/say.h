@@ -26,6 +26,8 @@ int say_errorf(enum err_code code, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void say_warn(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* Prints one sentence without a prefix: "No sandboxes found." */
 void say_note(const char *fmt, ...) PRINTF_LIKE(1, 2);
+/* Prints a question and a space, without a line feed: "Remove all? [y/N] " */
+void say_ask(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* Prints "  → TEXT". */
 void say_hint(const char *text);
 

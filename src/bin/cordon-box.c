@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "base/say.h"
 #include "box/parent.h"
 #include "box/serve.h"
 
@@ -28,10 +29,8 @@ int main(int argc, char **argv)
 	struct err e;
 	int status = 0;
 
-	if (settings_read(&s, argc, argv, warning, &e) < 0) {
-		fprintf(stderr, "error: %s\n", e.msg);
-		return err_exit_status(e.code);
-	}
+	if (settings_read(&s, argc, argv, warning, &e) < 0)
+		return say_error(&e);
 	log_set("info", "cordon-box", true);
 	if (s.help) {
 		fputs(usage, stdout);
@@ -42,7 +41,7 @@ int main(int argc, char **argv)
 		status = serve(&s);
 	} else {
 		if (*warning)
-			fprintf(stderr, "warn: %s\n", warning);
+			say_warn("%s", warning);
 		status = parent(&s, argc, argv);
 	}
 	settings_done(&s);

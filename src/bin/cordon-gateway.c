@@ -48,9 +48,9 @@ int main(int argc, char **argv)
 	    parse_u64(argv[2], 3, 1 << 20, &control_fd) < 0 ||
 	    parse_u64(argv[3], 3, 1 << 20, &refusals_fd) < 0 ||
 	    (argc == 5 && parse_u64(argv[4], 3, 1 << 20, &list_fd) < 0)) {
-		fprintf(stderr,
-			"usage: cordon-gateway LINK-FD CONTROL-FD REFUSALS-FD [RESOLV-CONF-FD] "
-			"(started by cordon-supervisor)\n");
+		fputs("usage: cordon-gateway LINK-FD CONTROL-FD REFUSALS-FD [RESOLV-CONF-FD] "
+		      "(started by cordon-supervisor)\n",
+		      stderr);
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);

@@ -25,7 +25,7 @@ int main(void)
 	sigset_t all;
 
 	if (getpid() != 1) {
-		fprintf(stderr, "cordon-guest: runs only as pid 1 of a sandbox\n");
+		fputs("cordon-guest: runs only as pid 1 of a sandbox\n", stderr);
 		return 2;
 	}
 	/* this program was executed by a descriptor, so the kernel named the process after the

@@ -97,7 +97,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3 || parse_u64(argv[1], 1, UINT64_MAX, &soft) < 0 ||
 	    fcntl(HAND_FD, F_SETFD, FD_CLOEXEC) < 0) {
-		fprintf(stderr, "cordon-hand: started by a server of cordon, not by hand\n");
+		fputs("cordon-hand: started by a server of cordon, not by hand\n", stderr);
 		return 2;
 	}
 	set_open_files(soft);

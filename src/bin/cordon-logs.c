@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/confine.h"
+#include "base/say.h"
 #include "logs/show.h"
 
 #define RECORD_FD 3
@@ -175,8 +176,8 @@ int main(int argc, char **argv)
 	filter_done(&s.filter);
 	if (r == 0)
 		return 0;
-	fprintf(stderr, "error: %s\n", e.msg);
+	r = say_error(&e);
 	if (e.code == ERR_USAGE)
 		fputs(LOGS_USAGE, stderr);
-	return err_exit_status(e.code);
+	return r;
 }

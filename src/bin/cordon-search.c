@@ -16,6 +16,7 @@
 
 #include "base/confine.h"
 #include "base/io.h"
+#include "base/say.h"
 #include "search/grep.h"
 
 #define SEARCH_USAGE "usage: cordon-search EXPRESSION INCLUDE 3<DIRECTORY\n"
@@ -77,7 +78,7 @@ int main(int argc, char **argv)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	if (confine(&e) < 0) {
-		fprintf(stderr, "error: %s\n", e.msg);
+		say_error(&e);
 		return STATUS_FAILED;
 	}
 	return search(argv[1], argv[2], &e);

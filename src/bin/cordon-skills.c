@@ -42,8 +42,9 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc < 2 || !*argv[1]) {
-		fprintf(stderr, "usage: cordon-skills ROOT [SOURCE [REFUSED...]], "
-				"with a socket as standard input\n");
+		fputs("usage: cordon-skills ROOT [SOURCE [REFUSED...]], "
+		      "with a socket as standard input\n",
+		      stderr);
 		return 2;
 	}
 	/* if the process that started us is gone, or a file reaches its size limit, a write must

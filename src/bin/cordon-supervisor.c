@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 	if (argc == 3 && strcmp(argv[1], "--release") == 0)
 		return supervisor_release(argv[2]);
 	if (argc != 2 || fcntl(LEASH_FD, F_GETFD) < 0) {
-		fprintf(stderr, "cordon-supervisor: started by cordon, not by hand\n");
+		fputs("cordon-supervisor: started by cordon, not by hand\n", stderr);
 		return 2;
 	}
 	s.leash = LEASH_FD;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/say.h"
 #include "tool/program.h"
 
 #define TOOL_USAGE                                                                          \
@@ -25,8 +26,10 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	log_set("warn", "cordon-tool", true);
 	if (options_read(&o, argc, argv, &e) < 0) {
-		fprintf(stderr, "error: %s\n%s", e.msg, TOOL_USAGE);
-		return err_exit_status(e.code);
+		int status = say_error(&e);
+
+		fputs(TOOL_USAGE, stderr);
+		return status;
 	}
 	return tool_program(&o);
 }

@@ -6,6 +6,7 @@
 
 #include "base/confine.h"
 #include "base/io.h"
+#include "base/say.h"
 #include "yaml/yaml.h"
 
 /* After this call the program can only read its input and write its output. */
@@ -42,11 +43,11 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc > 1) {
-		fprintf(stderr, "usage: cordon-yaml <YAML >JSON\n");
+		fputs("usage: cordon-yaml <YAML >JSON\n", stderr);
 		return 2;
 	}
 	if (confine(&e) == 0 && convert(&e) == 0)
 		return 0;
-	fprintf(stderr, "error: %s\n", e.msg);
+	say_error(&e);
 	return 1;
 }

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/program.h"
+#include "base/say.h"
 #include "base/spawn.h"
 #include "base/str.h"
 #include "box/serve.h"
@@ -55,7 +56,7 @@ static void say_where(int fd)
 	if (getsockname(fd, (struct sockaddr *)&a, &n) == 0 &&
 	    getnameinfo((struct sockaddr *)&a, n, host, sizeof(host), port, sizeof(port),
 			NI_NUMERICHOST | NI_NUMERICSERV) == 0)
-		fprintf(stderr, "cordon-box: listening on %s port %s\n", host, port);
+		say_note("cordon-box: listening on %s port %s", host, port);
 }
 
 static int open_port(const struct settings *s, struct err *e)
@@ -83,11 +84,10 @@ static void warn_of_open_address(const struct settings *s)
 	if (s->trust.token || starts_with(s->host, "127.") || strcmp(s->host, "localhost") == 0 ||
 	    strcmp(s->host, "::1") == 0)
 		return;
-	fprintf(stderr,
-		"warn: listening on %s without LANGBOT_BOX_CONTROL_TOKEN: anyone who reaches this "
-		"port can run "
-		"commands in sandboxes and read and write the directories that they may mount\n",
-		s->host);
+	say_warn("listening on %s without LANGBOT_BOX_CONTROL_TOKEN: anyone who reaches this port "
+		 "can run commands in sandboxes and read and write the directories that they may "
+		 "mount",
+		 s->host);
 }
 
 /* --- processes ------------------------------------------------------------------------------- */
@@ -175,7 +175,7 @@ static int run(const struct settings *s, int argc, char **argv, struct err *e)
 	if (listener < 0 && !s->stdio)
 		return -1;
 	if (listener < 0)
-		fprintf(stderr, "warn: %s; relays cannot be reached\n", e->msg);
+		say_warn("%s; relays cannot be reached", e->msg);
 	warn_of_open_address(s);
 	r = loop_new(&f.loop);
 	if (r < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, hands) < 0 ||
@@ -213,6 +213,6 @@ int parent(const struct settings *s, int argc, char **argv)
 
 	if (r >= 0)
 		return r;
-	fprintf(stderr, "error: %s\n", e.msg);
+	say_error(&e);
 	return 1;
 }

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -13,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/say.h"
 #include "box/confine.h"
 #include "box/peer.h"
 #include "box/rpc.h"
@@ -58,7 +58,7 @@ static uint64_t open_files_max(void)
 
 static int complain(const char *what, const char *why)
 {
-	fprintf(stderr, "error: %s: %s\n", what, why);
+	say_errorf(ERR_SYSTEM, "%s: %s", what, why);
 	return 1;
 }
 

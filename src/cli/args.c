@@ -12,7 +12,6 @@
 
 #include <assert.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -153,7 +152,7 @@ static const struct value *lookup(const struct args *a, const char *name)
 	const struct opt *o = find_opt(a->command, str_of(name), 0);
 
 	if (!o) {
-		fprintf(stderr, "bug: '%s' has no option --%s\n", a->command->name, name);
+		say_note("bug: '%s' has no option --%s", a->command->name, name);
 		abort();
 	}
 	return value_of(a->values, o);

@@ -91,7 +91,7 @@ int project_ask(const struct project *p, const struct spec *s, const struct conf
 		return -1;
 	/* keys that were typed before the question must not count as the answer */
 	tcflush(STDIN_FILENO, TCIFLUSH);
-	fprintf(stderr, "Allow this? [y/N] ");
+	say_ask("Allow this? [y/N]");
 	if (fgets(line, sizeof(line), stdin) &&
 	    (strcmp(line, "y\n") == 0 || strcmp(line, "Y\n") == 0 || strcmp(line, "yes\n") == 0))
 		return 0;

@@ -24,8 +24,8 @@ static bool agreed(const struct home *h, const struct sandbox_list *all)
 {
 	char line[16] = "";
 
-	fprintf(stderr, "Remove '%s' with %zu sandboxes, all images and all volumes? [y/N] ",
-		h->path, all->n);
+	say_ask("Remove '%s' with %zu sandboxes, all images and all volumes? [y/N]", h->path,
+		all->n);
 	return fgets(line, sizeof(line), stdin) &&
 	       (strcmp(line, "y\n") == 0 || strcmp(line, "Y\n") == 0);
 }

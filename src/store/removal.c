@@ -109,8 +109,7 @@ static int confirm(bool *ret_agreed, struct err *e)
 		err_set(e, ERR_DENIED, "prune asks before it removes, and there is nobody to ask");
 		return err_hint(e, "answer in advance with --yes");
 	}
-	fputs("Remove all images that no sandbox uses? [y/N] ", stderr);
-	fflush(stderr);
+	say_ask("Remove all images that no sandbox uses? [y/N]");
 	*ret_agreed =
 		fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 	return 0;

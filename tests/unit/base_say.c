@@ -87,11 +87,13 @@ static void messages(void)
 	say_done("Started", "box", 1234 * NS_PER_MS);
 	say_already("Pulled", "i\nm", "already cached");
 	say_failed("Pulling", "img");
+	say_ask("Remove '%s'? [y/N]", "a\033[1m\nb");
 	T_STR(end(), "error: no\nwarn: careful\nNo sandboxes found.\n"
 		     "   ✓ Stopped      box\n"
 		     "   ✓ Started      box (1.2s)\n"
 		     "   ✓ Pulled       i\\x0am (already cached)\n"
-		     "   ✗ Pulling      img\n");
+		     "   ✗ Pulling      img\n"
+		     "Remove 'a\\x1b[1m\\x0ab'? [y/N] ");
 }
 
 static void quiet(void)
