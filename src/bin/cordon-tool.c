@@ -1,11 +1,15 @@
 /* Makes one call of the Box service for `cordon tool`. A call runs a tool for a model, or asks
  * the service something. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/say.h"
+#include "endpoint/interrupt.h"
 #include "tool/program.h"
 
 #define TOOL_USAGE                                                                          \
@@ -14,8 +18,35 @@
 	"       cordon-tool service status|sessions|errors|resolve|exec|cleanup [OPTIONS] " \
 	"[JSON]\n"
 
+static int hold_signals(struct interrupt *i, struct err *e)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, &i->before) < 0)
+		return err_sys(e, errno, "block signals");
+	i->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (i->fd >= 0)
+		return 0;
+	err_sys(e, errno, "watch signals");
+	IGNORE(sigprocmask(SIG_SETMASK, &i->before, NULL)); /* the caller gets the error above */
+	return -1;
+}
+
+static void release_signals(struct interrupt *i)
+{
+	while (interrupt_signal(i))
+		;
+	fd_closep(&i->fd);
+	IGNORE(sigprocmask(SIG_SETMASK, &i->before, NULL)); /* cannot fail */
+}
+
 int main(int argc, char **argv)
 {
+	static const struct interrupts interrupts = { hold_signals, release_signals };
 	struct options o;
 	struct err e = { 0 };
 
@@ -31,5 +62,5 @@ int main(int argc, char **argv)
 		fputs(TOOL_USAGE, stderr);
 		return status;
 	}
-	return tool_program(&o);
+	return tool_program(&o, &interrupts);
 }

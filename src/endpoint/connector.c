@@ -3,16 +3,17 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "endpoint/interrupt.h"
 #include "endpoint/way.h"
 #include "service/default_workspace.h"
 
-void connector_init(struct connector *c, struct service_config *config, bool wants_skills,
-		    bool patient)
+void connector_init(struct connector *c, struct service_config *config,
+		    const struct interrupts *interrupts, bool wants_skills, bool patient)
 {
 	const struct runtime_config *r = &config->runtime;
 
-	*c = (struct connector){ .config = config, .wants_skills = wants_skills };
+	*c = (struct connector){ .config = config,
+				 .interrupts = interrupts,
+				 .wants_skills = wants_skills };
 	reconnect_init(&c->reconnect, (uint64_t)r->reconnect_ms * NS_PER_MS,
 		       clock_mono_ns() + (uint64_t)r->connect_sec * NS_PER_SEC);
 	if (!patient || !config->enabled || r->kind != RUNTIME_WEBSOCKET)
@@ -65,8 +66,8 @@ static int open_way(struct connector *c)
 	if (default_workspace_prepare(c->config, &c->unavailable) < 0)
 		return -1;
 	if (c->config->runtime.kind != RUNTIME_LOCAL)
-		return way_open_endpoint(c->config, c->reconnect.until_ns, &c->way, &c->signal,
-					 &c->unavailable);
+		return way_open_endpoint(c->config, c->interrupts, c->reconnect.until_ns, &c->way,
+					 &c->signal, &c->unavailable);
 	c->way = way_open_local(c->config);
 	return 0;
 }
@@ -97,11 +98,11 @@ static int wait_turn(struct connector *c)
 	struct interrupt i;
 	struct err e;
 
-	if (interrupt_open(&i, &e) < 0)
+	if (c->interrupts->open(&i, &e) < 0)
 		return fault_set(&c->unavailable, FAULT_BOX, "%s", e.msg);
 	tell(c);
 	c->signal = interrupt_wait(&i, c->reconnect.at_ns);
-	interrupt_close(&i);
+	c->interrupts->close(&i);
 	return c->signal ? -1 : 0;
 }
 

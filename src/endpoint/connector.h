@@ -8,11 +8,13 @@
  */
 #pragma once
 
+#include "endpoint/interrupt.h"
 #include "endpoint/reconnect.h"
 #include "service/way.h"
 
 struct connector {
-	struct service_config *config; /* borrowed; the connector sets its member `skills` */
+	struct service_config *config;       /* borrowed; the connector sets its member `skills` */
+	const struct interrupts *interrupts; /* borrowed */
 	bool wants_skills;
 	struct way *way;          /* NULL while the runtime is unavailable */
 	struct fault unavailable; /* says why WAY is NULL */
@@ -22,9 +24,9 @@ struct connector {
 	bool told;  /* the user knows that the connector waits */
 };
 
-/* CONFIG must live as long as the connector. If PATIENT is false, the connector makes one attempt and never waits. */
-void connector_init(struct connector *c, struct service_config *config, bool wants_skills,
-		    bool patient);
+/* CONFIG and INTERRUPTS must live as long as the connector. If PATIENT is false, the connector makes one attempt and never waits. */
+void connector_init(struct connector *c, struct service_config *config,
+		    const struct interrupts *interrupts, bool wants_skills, bool patient);
 /* Connects. If the runtime cannot be reached, c->way is NULL. */
 void connector_open(struct connector *c);
 /* Connects again after an action failed with F. Returns 0 if the caller can do the action again. Otherwise returns -1,

@@ -17,6 +17,7 @@
 
 struct endpoint {
 	const struct runtime_config *config;
+	const struct interrupts *interrupts;
 	struct interrupt interrupt;
 	struct link link;
 	bool linked;
@@ -183,18 +184,18 @@ static int link_up(struct endpoint *p, struct fault *f)
 	return r;
 }
 
-int endpoint_open(const struct runtime_config *c, uint64_t until_ns, struct endpoint **ret,
-		  int *ret_signal, struct fault *f)
+int endpoint_open(const struct runtime_config *c, const struct interrupts *interrupts,
+		  uint64_t until_ns, struct endpoint **ret, int *ret_signal, struct fault *f)
 {
 	struct endpoint *p = xcalloc(1, sizeof(*p));
 	uint32_t first = 0;
 	struct err e;
 
-	*p = (struct endpoint){ .config = c, .child = { -1, -1 } };
+	*p = (struct endpoint){ .config = c, .interrupts = interrupts, .child = { -1, -1 } };
 	p->ready_by_ns = until_ns;
 	if (getrandom(&first, sizeof(first), 0) == (ssize_t)sizeof(first))
 		p->seq = first % (FIRST_NUMBER_MAX + 1);
-	if (interrupt_open(&p->interrupt, &e) < 0) {
+	if (interrupts->open(&p->interrupt, &e) < 0) {
 		free(p);
 		return fault_set(f, FAULT_BOX, "%s", e.msg);
 	}
@@ -232,7 +233,7 @@ int endpoint_close(struct endpoint *p)
 	}
 	if (!signal)
 		signal = interrupt_signal(&p->interrupt);
-	interrupt_close(&p->interrupt);
+	p->interrupts->close(&p->interrupt);
 	free(p);
 	return signal;
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "endpoint/interrupt.h"
 #include "service/service_config.h"
 
 struct endpoint;
@@ -26,10 +27,11 @@ enum endpoint_action {
 };
 
 /* Connects, then pings and configures the server. Fails if this is not done by the time UNTIL_NS
- * (clock_mono_ns()). C must live as long as the endpoint. After a failure, *RET_SIGNAL is the signal that came
+ * (clock_mono_ns()). C and INTERRUPTS must live as long as the endpoint. After a failure, *RET_SIGNAL is the signal that came
  * meanwhile, or 0. */
-MUST_USE int endpoint_open(const struct runtime_config *c, uint64_t until_ns, struct endpoint **ret,
-			   int *ret_signal, struct fault *f);
+MUST_USE int endpoint_open(const struct runtime_config *c, const struct interrupts *interrupts,
+			   uint64_t until_ns, struct endpoint **ret, int *ret_signal,
+			   struct fault *f);
 /* Does an action. DATA is a JSON object. *RET is the whole answer. answer_data() finds the data
  * in it. */
 MUST_USE int endpoint_call(struct endpoint *e, enum endpoint_action action, struct str data,

@@ -1,6 +1,9 @@
 /*
  * A descriptor that gets the signals SIGTERM, SIGINT and SIGHUP. While an interrupt is open, these signals do not kill
  * the program, so that it can end the server that it started.
+ *
+ * Which signals a process blocks belongs to the whole process. So the program opens and closes interrupts
+ * (bin/cordon-tool.c), and passes the two functions to this room.
  */
 #pragma once
 
@@ -10,14 +13,18 @@
 #include "base/err.h"
 
 struct interrupt {
-	int fd; /* readable when a signal has come */
+	int fd; /* non-blocking; readable when a signal has come */
 	sigset_t before;
 };
 
-MUST_USE int interrupt_open(struct interrupt *i, struct err *e);
+struct interrupts {
+	/* Blocks the signals and makes i->fd. */
+	int (*open)(struct interrupt *i, struct err *e);
+	/* Closes i->fd and lets signals kill the program again. Signals that have come meanwhile are dropped. */
+	void (*close)(struct interrupt *i);
+};
+
 /* Returns the signal that has come, or 0. */
 int interrupt_signal(const struct interrupt *i);
 /* Waits until a signal comes or until the time UNTIL_NS (clock_mono_ns()). Returns the signal, or 0. */
 int interrupt_wait(const struct interrupt *i, uint64_t until_ns);
-/* Lets signals kill the program again. Signals that have come meanwhile are dropped. */
-void interrupt_close(struct interrupt *i);

@@ -131,8 +131,8 @@ static int close_endpoint(struct way *w)
 	return signal;
 }
 
-int way_open_endpoint(const struct service_config *config, uint64_t until_ns, struct way **ret,
-		      int *ret_signal, struct fault *f)
+int way_open_endpoint(const struct service_config *config, const struct interrupts *interrupts,
+		      uint64_t until_ns, struct way **ret, int *ret_signal, struct fault *f)
 {
 	static const struct way_row row = {
 		exec, list, end, end_all, status, skills, close_endpoint
@@ -140,7 +140,8 @@ int way_open_endpoint(const struct service_config *config, uint64_t until_ns, st
 	struct way_endpoint *w = xcalloc(1, sizeof(*w));
 
 	w->way.row = &row;
-	if (endpoint_open(&config->runtime, until_ns, &w->endpoint, ret_signal, f) < 0) {
+	if (endpoint_open(&config->runtime, interrupts, until_ns, &w->endpoint, ret_signal, f) <
+	    0) {
 		free(w);
 		return -1;
 	}

@@ -27,6 +27,7 @@
 /* What one call needs. */
 struct call {
 	const struct options *options;
+	const struct interrupts *interrupts;
 	struct json_doc *config_doc, *query_doc, *argument_doc;
 	struct service_config config;
 	struct query query;
@@ -370,7 +371,8 @@ static int run_verb(struct call *c, const struct verb *v, struct fault *f)
 
 	if (call_read(c, f) < 0)
 		return -1;
-	connector_init(&c->runtime, &c->config, v->need == NEEDS_SKILLS, v->need != NEEDS_TRUTH);
+	connector_init(&c->runtime, &c->config, c->interrupts, v->need == NEEDS_SKILLS,
+		       v->need != NEEDS_TRUTH);
 	if (v->need != NEEDS_NOTHING)
 		connector_open(&c->runtime);
 	while ((r = v->run(c, f)) < 0 && f->again && connector_again(&c->runtime, f) == 0)
@@ -448,9 +450,11 @@ static void write_failure(struct call *c, const struct fault *f)
 	json_end_object(&c->w);
 }
 
-int tool_program(const struct options *o)
+int tool_program(const struct options *o, const struct interrupts *interrupts)
 {
-	struct call c = { .options = o, .out = BUF_INIT(OUTPUT_MAX_BYTES) };
+	struct call c = { .options = o,
+			  .interrupts = interrupts,
+			  .out = BUF_INIT(OUTPUT_MAX_BYTES) };
 	AUTO_FAULT f = { 0 };
 	struct err e = { 0 };
 	int r;
