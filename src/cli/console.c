@@ -125,6 +125,17 @@ void console_end(int resized)
 	fd_closep(&resized);
 }
 
+int console_hold_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int sig)

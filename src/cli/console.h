@@ -1,6 +1,6 @@
 /*
- * The terminal and the signals of this process while it runs a command in a sandbox. Only this code sets signal
- * handlers, makes the terminal raw and calls _exit(). So a server can use all other code of the program.
+ * The terminal and the signals of this process. Only this code sets signal handlers, blocks signals, makes the terminal
+ * raw and calls _exit(). So a server can use all other code of the program.
  */
 #pragma once
 
@@ -24,6 +24,9 @@ void console_screen(const struct screen *s);
 void console_leave(void);
 /* Restores the terminal. RESIZED is what console_begin() returned. */
 void console_end(int resized);
+/* Blocks SIGINT and SIGTERM until this process ends. Returns a descriptor from which the caller reads these signals
+ * (struct signalfd_siginfo), or -1 with errno. */
+int console_hold_signals(void);
 /* Shows PROMPT on the terminal and reads a line that is not shown while it is typed. If a signal ends us meanwhile, the
  * terminal is restored first. */
 MUST_USE int console_ask_secret(const char *prompt, struct buf *out, struct err *e);

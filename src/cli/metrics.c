@@ -16,6 +16,7 @@
 #include "base/say.h"
 #include "base/table.h"
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "client/control.h"
 #include "client/sandbox.h"
 #include "spec/cpus.h"
@@ -390,16 +391,10 @@ static int nap(int signals, uint64_t ms)
 static int go_on(const struct args *a, const struct home *h, struct rows *rows, uint64_t interval)
 {
 	bool watch = args_has(a, "watch");
-	AUTO_FD signals = -1;
+	AUTO_FD signals = console_hold_signals();
 	struct err e = { 0 };
-	sigset_t set;
 	int ended, status = 0;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signals = signalfd(-1, &set, SFD_CLOEXEC);
 	if (signals < 0)
 		return say_errorf(ERR_SYSTEM, "wait for signals: %s", strerror(errno));
 	if (watch)
