@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -56,13 +55,8 @@ int import_tree(const struct store *s, const char *name, struct why *y)
 
 	if (from < 0)
 		return why_sys(y, -from, "Directory cannot be read: %s", s->places->source_path);
-	/* tree_build_new() takes a path and no descriptor, so we enter the store and pass a path of
-	 * one component */
-	if (fchdir(s->fd) < 0) {
-		close(from);
-		return why_sys(y, errno, "Skill directory cannot be opened: %s", s->path);
-	}
 	c.build = tree_build_new(name, TREE_OUTSIDE | TREE_EXACT, on_note, &c);
+	c.build->at = s->fd;
 	r = tree_walk_fd(from, name, &sink, &e);
 	tree_build_free(c.build);
 	if (r < 0)

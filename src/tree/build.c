@@ -28,6 +28,7 @@ tree_build_new(const char *path, unsigned flags,
 	struct tree_build *b = xcalloc(1, sizeof(*b));
 
 	b->path = path;
+	b->at = AT_FDCWD;
 	b->flags = flags;
 	b->note = note;
 	b->arg = arg;
@@ -370,7 +371,7 @@ static int place_entry(struct tree_build *b, struct err *e)
 	if (!name[0] && b->record.type != FILE_DIR)
 		return bad_stream(e);
 	r = b->flags & TREE_OWN ? tree_place_own(b->path, name, b->flags & TREE_EXACT, &p, e)
-				: tree_place(b->path, name, b->flags & TREE_EXACT, &p, e);
+				: tree_place(b->at, b->path, name, b->flags & TREE_EXACT, &p, e);
 	dir = p.dir;
 	if (r < 0)
 		return -1;

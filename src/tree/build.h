@@ -39,7 +39,9 @@ struct tree_level {
 struct tree_build {
 	const char *path; /* borrowed; must outlive this struct */
 	unsigned flags;
-	/* The caller sets these two members before the first byte, and still owns them. */
+	/* The caller may set these three members before the first byte, and still owns them. */
+	/* the directory at which a relative path begins; AT_FDCWD unless the caller sets it; not used with TREE_OWN */
+	int at;
 	/* name of the outermost entry; NULL: the name in the stream; "": no name, the entry's contents go into the
 	 * destination */
 	const char *name;

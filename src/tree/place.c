@@ -39,7 +39,7 @@ static int take_name(struct tree_place *p, const char *last, const char *path, s
 	return file_name_valid(p->name) ? 0 : err_set(e, ERR_INVALID, "'%s' names no file", path);
 }
 
-int tree_place(const char *path, const char *name, bool exact, struct tree_place *ret,
+int tree_place(int at, const char *path, const char *name, bool exact, struct tree_place *ret,
 	       struct err *e)
 {
 	size_t n = strlen(path);
@@ -50,9 +50,9 @@ int tree_place(const char *path, const char *name, bool exact, struct tree_place
 
 	*ret = (struct tree_place){ .dir = -1 };
 	if (!exact) {
-		dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (dir < 0 && errno == ENOENT && slash && mkdir(path, 0755) == 0)
-			dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		dir = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (dir < 0 && errno == ENOENT && slash && mkdirat(at, path, 0755) == 0)
+			dir = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (dir < 0 && (slash || (errno != ENOENT && errno != ENOTDIR)))
 			return err_sys(e, errno, "'%s'", path);
 	}
@@ -64,7 +64,7 @@ int tree_place(const char *path, const char *name, bool exact, struct tree_place
 	split(path, &parent, &last);
 	if (take_name(ret, last, path, e) < 0)
 		return -1;
-	ret->dir = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ret->dir = openat(at, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return ret->dir < 0 ? err_sys(e, errno, "'%s'", parent) : 0;
 }
 
