@@ -1,6 +1,7 @@
 /* The Box server of LangBot. It runs the sandboxes with cordon's engine. */
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "base/log.h"
 #include "base/say.h"
@@ -22,6 +23,21 @@ static const char usage[] =
 	"LANGBOT_BOX_CONTROL_TOKEN, LANGBOT_BOX_TRUSTED_INSTANCE_UUID, LANGBOT_BOX_CONFIG and\n"
 	"LANGBOT_BOX_ALLOW_LEGACY_CLIENTS are described in cordon-box(1).\n";
 
+/* Raises our limit of open files to the hard limit. Returns the old soft limit, which sandboxes get. */
+static uint64_t raise_nofile(void)
+{
+	struct rlimit l;
+	uint64_t soft;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return 1024;
+	soft = l.rlim_cur;
+	l.rlim_cur = l.rlim_max;
+	/* if this fails, the server can have fewer sessions */
+	IGNORE(setrlimit(RLIMIT_NOFILE, &l));
+	return soft;
+}
+
 int main(int argc, char **argv)
 {
 	struct settings s;
@@ -42,7 +58,7 @@ int main(int argc, char **argv)
 	} else {
 		if (*warning)
 			say_warn("%s", warning);
-		status = parent(&s, argc, argv);
+		status = parent(&s, raise_nofile(), argc, argv);
 	}
 	settings_done(&s);
 	return status;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -143,32 +142,16 @@ static void on_server_gone(void *arg)
 	/* SIGCHLD follows, and on_child() handles it */
 }
 
-/* Raises our limit of open files to the hard limit. Returns the old soft limit, which sandboxes get. */
-static uint64_t raise_nofile(void)
-{
-	struct rlimit l;
-	uint64_t soft;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
-		return 1024;
-	soft = l.rlim_cur;
-	l.rlim_cur = l.rlim_max;
-	/* if this fails, the server can have fewer sessions */
-	IGNORE(setrlimit(RLIMIT_NOFILE, &l));
-	return soft;
-}
-
 /* The hands enforce these bounds for every configuration, and even if a peer controls the server process. */
 static const struct hand_bounds hand_bounds = { .refused = source_rules_system,
 						.n_refused = SOURCE_RULES_SYSTEM,
 						.sessions_only = true };
 
-static int run(const struct settings *s, int argc, char **argv, struct err *e)
+static int run(const struct settings *s, uint64_t nofile, int argc, char **argv, struct err *e)
 {
 	struct family f = { 0 };
 	struct foreman *foreman;
 	struct skill_starter *starter;
-	uint64_t nofile = raise_nofile();
 	AUTO_FD listener = open_port(s, e);
 	int hands[2], skills[2], r;
 
@@ -206,10 +189,10 @@ static int run(const struct settings *s, int argc, char **argv, struct err *e)
 	return r < 0 ? err_sys(e, -r, "loop") : f.status;
 }
 
-int parent(const struct settings *s, int argc, char **argv)
+int parent(const struct settings *s, uint64_t nofile, int argc, char **argv)
 {
 	struct err e = { 0 };
-	int r = run(s, argc, argv, &e);
+	int r = run(s, nofile, argc, argv, &e);
 
 	if (r >= 0)
 		return r;

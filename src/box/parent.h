@@ -4,7 +4,10 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "box/settings.h"
 
-/* Runs until the server ends. Returns the exit status. The server process gets the same ARGV. */
-int parent(const struct settings *s, int argc, char **argv);
+/* Runs until the server ends. Returns the exit status. The server process gets the same ARGV. The hands, and with them
+ * the sandboxes, get NOFILE as their soft limit of open files. */
+int parent(const struct settings *s, uint64_t nofile, int argc, char **argv);
