@@ -24,14 +24,15 @@
 #define STACK_BYTES 16384
 #define KERNEL_SIGSET_BYTES 8
 
-struct job {
+/* What the child shares with this process. The child sets ERR if the exec fails. */
+struct shared {
 	const struct spawn *s;
 	pid_t parent;
 	int err;
 };
 
 struct spawning {
-	struct job job;
+	struct shared shared;
 	struct child child;
 	/* thread id of the child; the kernel sets this to 0 when the child leaves our memory */
 	volatile int shares;
@@ -72,7 +73,7 @@ static long place_fds(const struct spawn *s)
 
 static void run(void *arg)
 {
-	struct job *j = arg;
+	struct shared *shared = arg;
 	static const char *const no_env[] = { NULL };
 	static const int inherited[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGALRM, SIGTERM,
 					 SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2 };
@@ -84,44 +85,46 @@ static void run(void *arg)
 	 * made us ignore */
 	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++)
 		RAW4(SYS_rt_sigaction, inherited[i], &dfl, NULL, KERNEL_SIGSET_BYTES);
-	if (j->s->new_session)
+	if (shared->s->new_session)
 		RAW0(SYS_setsid);
-	if (j->s->tied) {
+	if (shared->s->tied) {
 		RAW5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		/* if the parent ended before the prctl() call, the kernel sends no signal, so we
 		 * exit ourselves */
-		if (RAW0(SYS_getppid) != j->parent)
+		if (RAW0(SYS_getppid) != shared->parent)
 			raw_exit(127);
 	}
 	/* mark all descriptors close-on-exec; place_fds() then unmarks the listed ones */
 	r = RAW3(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
-	if (r >= 0 && j->s->cwd_fd >= 0) /* before place_fds(), which may reuse the number cwd_fd */
-		r = RAW1(SYS_fchdir, j->s->cwd_fd);
+	if (r >= 0 &&
+	    shared->s->cwd_fd >= 0) /* before place_fds(), which may reuse the number cwd_fd */
+		r = RAW1(SYS_fchdir, shared->s->cwd_fd);
 	if (r >= 0)
-		r = place_fds(j->s);
+		r = place_fds(shared->s);
 	if (r >= 0) {
 		RAW4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, KERNEL_SIGSET_BYTES);
-		r = RAW3(SYS_execve, j->s->path, j->s->argv, j->s->envp ? j->s->envp : no_env);
+		r = RAW3(SYS_execve, shared->s->path, shared->s->argv,
+			 shared->s->envp ? shared->s->envp : no_env);
 	}
-	j->err = (int)-r;
+	shared->err = (int)-r;
 	raw_exit(127);
 }
 
 /* Reports the result of the start, after the exec has happened or failed. */
-static int outcome(const struct job *j, struct child *c, struct err *e)
+static int outcome(const struct shared *shared, struct child *c, struct err *e)
 {
 	int status;
 
-	if (!j->err)
+	if (!shared->err)
 		return 0;
-	IGNORE(child_wait(c, &status)); /* the child exited; j->err says why */
-	return err_sys(e, j->err, "start '%s'", j->s->path);
+	IGNORE(child_wait(c, &status)); /* the child exited; shared->err says why */
+	return err_sys(e, shared->err, "start '%s'", shared->s->path);
 }
 
 int spawn(const struct spawn *s, struct child *ret, struct err *e)
 {
 	_Alignas(16) char stack[STACK_BYTES];
-	struct job j = { .s = s, .parent = s->tied ? getpid() : 0 };
+	struct shared shared = { .s = s, .parent = s->tied ? getpid() : 0 };
 	int pidfd = -1;
 	sigset_t all, before;
 	long pid;
@@ -130,12 +133,12 @@ int spawn(const struct spawn *s, struct child *ret, struct err *e)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid = raw_old_clone_on_stack(CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
-				     stack + sizeof(stack), &pidfd, run, &j);
+				     stack + sizeof(stack), &pidfd, run, &shared);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
 		return err_sys(e, (int)-pid, "start '%s'", s->path);
 	*ret = (struct child){ (pid_t)pid, pidfd };
-	return outcome(&j, ret, e);
+	return outcome(&shared, ret, e);
 }
 
 int spawn_begin(const struct spawn *s, struct spawning **ret, struct err *e)
@@ -153,11 +156,11 @@ int spawn_begin(const struct spawn *s, struct spawning **ret, struct err *e)
 	sigset_t all, before;
 	long pid;
 
-	p->job = (struct job){ .s = s, .parent = s->tied ? getpid() : 0 };
+	p->shared = (struct shared){ .s = s, .parent = s->tied ? getpid() : 0 };
 	p->shares = 0;
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	pid = raw_clone_on_stack(&args, run, &p->job);
+	pid = raw_clone_on_stack(&args, run, &p->shared);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0) {
 		free(p);
@@ -175,7 +178,7 @@ int spawn_end(struct spawning *p, struct child *ret, struct err *e)
 	while ((tid = p->shares) != 0)
 		RAW4(SYS_futex, &p->shares, FUTEX_WAIT, tid, NULL);
 	*ret = p->child;
-	r = outcome(&p->job, ret, e);
+	r = outcome(&p->shared, ret, e);
 	free(p);
 	return r;
 }

@@ -21,7 +21,8 @@
 #include "image/reference.h"
 #include "spec/grammar.h"
 
-struct job {
+/* One call of `run`. */
+struct invocation {
 	const struct args *args;
 	struct home home;
 	struct spec spec;     /* for a new sandbox */
@@ -35,30 +36,30 @@ struct job {
 };
 
 /* Replaces the error "connection lost" by the reason why the sandbox did not start. */
-static void explain(struct job *j, struct err *e)
+static void explain(struct invocation *v, struct err *e)
 {
 	AUTO_BUF warnings = BUF_INIT(65536);
 	struct err why = { 0 };
 
-	if (j->started && !j->launch.answered && launch_wait(&j->launch, &warnings, &why) < 0)
+	if (v->started && !v->launch.answered && launch_wait(&v->launch, &warnings, &why) < 0)
 		*e = why;
 }
 
-static int execute(struct job *j, const char *name, struct err *e)
+static int execute(struct invocation *v, const char *name, struct err *e)
 {
 	struct client c;
 	int r = 0;
 
-	if (j->launch.connection >= 0)
-		client_adopt(&c, &j->home, name, fd_take(&j->launch.connection));
+	if (v->launch.connection >= 0)
+		client_adopt(&c, &v->home, name, fd_take(&v->launch.connection));
 	else
-		r = client_open(&c, &j->home, name, e);
+		r = client_open(&c, &v->home, name, e);
 	if (r == 0)
-		r = execution_run(&j->x, &c, &j->result, e);
+		r = execution_run(&v->x, &c, &v->result, e);
 	client_done(&c);
 	if (r < 0)
-		explain(j, e);
-	j->ran = r == 0;
+		explain(v, e);
+	v->ran = r == 0;
 	return r;
 }
 
@@ -71,19 +72,19 @@ static bool may_warn(const struct spec *s)
 	return s->memory_set;
 }
 
-static int run_new(struct job *j, struct err *e)
+static int run_new(struct invocation *v, struct err *e)
 {
 	/* wait until files are copied and ports are bound, because copying and binding may fail */
 	bool waits =
-		j->x.request.message.flags & EXEC_DETACHED || j->spec.n_patches || j->spec.n_ports;
+		v->x.request.message.flags & EXEC_DETACHED || v->spec.n_patches || v->spec.n_ports;
 
-	if (creation_replace(j->args, &j->home, j->spec.name, e) < 0 ||
-	    launch_create(&j->home, &j->spec, !waits, &j->launch, e) < 0)
+	if (creation_replace(v->args, &v->home, v->spec.name, e) < 0 ||
+	    launch_create(&v->home, &v->spec, !waits, &v->launch, e) < 0)
 		return -1;
-	j->started = true;
-	if ((waits || may_warn(&j->spec)) && start_wait(&j->launch, "Creating", &j->spec, e) < 0)
+	v->started = true;
+	if ((waits || may_warn(&v->spec)) && start_wait(&v->launch, "Creating", &v->spec, e) < 0)
 		return -1;
-	return execute(j, j->spec.name, e);
+	return execute(v, v->spec.name, e);
 }
 
 /* Returns the name of the first option that has a meaning only for a new sandbox, or NULL. */
@@ -129,133 +130,133 @@ static bool other_image(const struct args *a, const struct spec *has)
 }
 
 /* Runs the command in the existing sandbox. Options for a new sandbox have no effect. */
-static int run_existing(struct job *j, struct err *e)
+static int run_existing(struct invocation *v, struct err *e)
 {
-	const struct record *r = &j->record;
-	const char *name = r->spec.name, *option = ignored_option(j->args);
+	const struct record *r = &v->record;
+	const char *name = r->spec.name, *option = ignored_option(v->args);
 	AUTO_FREE char *image = image_word(&r->spec.image);
 
 	if (option)
 		say_warn("sandbox '%s' exists: --%s and other options of a new sandbox are ignored",
 			 name, option);
-	else if (other_image(j->args, &r->spec))
+	else if (other_image(v->args, &r->spec))
 		say_warn("sandbox '%s' exists with the image '%s': '%s' is ignored", name, image,
-			 j->args->word.v[0]);
+			 v->args->word.v[0]);
 	if (!sandbox_is_up(r)) {
-		if (launch_start(&j->home, name, &j->launch, e) < 0 ||
-		    start_wait(&j->launch, "Starting", NULL, e) < 0)
+		if (launch_start(&v->home, name, &v->launch, e) < 0 ||
+		    start_wait(&v->launch, "Starting", NULL, e) < 0)
 			return -1;
-		j->started = true;
-	} else if (j->x.request.message.flags & EXEC_DETACHED) {
+		v->started = true;
+	} else if (v->x.request.message.flags & EXEC_DETACHED) {
 		say_warn("sandbox '%s' was running before and goes on when the command ends", name);
 	}
-	return execute(j, name, e);
+	return execute(v, name, e);
 }
 
 /* Chooses the words to run. With `--open-shell`, chooses the shell that the project file names. If
  * the file names none, chooses bash, or /bin/sh if the sandbox has no bash. */
-static bool choose_command(struct job *j, const struct spec *s)
+static bool choose_command(struct invocation *v, const struct spec *s)
 {
 	static const char *best[] = { "/bin/sh", "-c",
 				      "command -v bash >/dev/null 2>&1 && exec bash; exec /bin/sh",
 				      NULL };
 	bool chosen = s->shell && strcmp(s->shell, SPEC_DEFAULT_SHELL) != 0;
-	const struct strv words = { (char **)(chosen ? j->shell : best), chosen ? 1 : 3 };
+	const struct strv words = { (char **)(chosen ? v->shell : best), chosen ? 1 : 3 };
 
-	j->shell[0] = s->shell;
-	if (!args_has(j->args, "open-shell"))
-		return execution_command(&j->x, s, &j->args->rest, true);
-	return execution_command(&j->x, s, &words, false);
+	v->shell[0] = s->shell;
+	if (!args_has(v->args, "open-shell"))
+		return execution_command(&v->x, s, &v->args->rest, true);
+	return execution_command(&v->x, s, &words, false);
 }
 
-static int run(struct job *j, const char **ret_name, struct err *e)
+static int run(struct invocation *v, const char **ret_name, struct err *e)
 {
-	const struct args *a = j->args;
+	const struct args *a = v->args;
 	const char *name = args_str(a, "name");
 	bool replace = args_has(a, "replace") || args_has(a, "replace-with-timeout");
 	bool exists = false;
 
 	if (name && !replace) {
-		exists = record_load(&j->home, name, &j->record, e) == 0;
+		exists = record_load(&v->home, name, &v->record, e) == 0;
 		if (!exists && e->code != ERR_NOT_FOUND && e->code != ERR_INVALID)
 			return -1;
 	}
-	if (!exists && creation_spec(a, &j->home, &j->spec, e) < 0)
+	if (!exists && creation_spec(a, &v->home, &v->spec, e) < 0)
 		return -1;
-	*ret_name = name ? name : j->spec.name;
-	j->spec.ephemeral |= !name;
+	*ret_name = name ? name : v->spec.name;
+	v->spec.ephemeral |= !name;
 	/* the log of an ephemeral sandbox is erased with the sandbox, so write none */
-	j->x.request.log = exists || name;
-	j->x.scripted &= !args_has(a, "detach");
-	if (!choose_command(j, exists ? &j->record.spec : &j->spec))
-		return 0; /* j->ran stays false */
+	v->x.request.log = exists || name;
+	v->x.scripted &= !args_has(a, "detach");
+	if (!choose_command(v, exists ? &v->record.spec : &v->spec))
+		return 0; /* v->ran stays false */
 	/* if `run` starts the sandbox, the sandbox ends with its command, even if this process
 	 * ends earlier */
-	if (!exists || !sandbox_is_up(&j->record))
-		j->x.request.message.flags |= EXEC_MAIN;
+	if (!exists || !sandbox_is_up(&v->record))
+		v->x.request.message.flags |= EXEC_MAIN;
 	if (args_has(a, "detach")) {
 		/* the command does not use our terminal. With `--tty` it gets a terminal of its
 		 * own, which `attach` can use */
-		j->x.request.message.flags &=
+		v->x.request.message.flags &=
 			~(unsigned)(args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED);
 		/* pid 1 keeps the command, so that `ps`, `attach` and `stop --id` can find it */
-		j->x.request.message.flags |= EXEC_DETACHED | EXEC_BACKGROUND |
+		v->x.request.message.flags |= EXEC_DETACHED | EXEC_BACKGROUND |
 					      (args_has(a, "interactive") ? 0 : EXEC_NO_INPUT);
 	}
-	return exists ? run_existing(j, e) : run_new(j, e);
+	return exists ? run_existing(v, e) : run_new(v, e);
 }
 
 /* Ends a sandbox that `run` started. When this returns, other commands no longer see an ephemeral sandbox. */
-static void finish(struct job *j, const char *name)
+static void finish(struct invocation *v, const char *name)
 {
 	struct err ignored;
 
-	if (!j->started)
+	if (!v->started)
 		return;
-	if (j->ran && !j->result.end.failure &&
-	    ((j->x.request.message.flags & EXEC_DETACHED) || j->result.detached)) {
-		launch_release(&j->launch); /* the sandbox lives as long as its detached command */
-		return;
-	}
-	if (!j->spec.ephemeral) {
-		IGNORE(sandbox_stop(&j->home, name, STOP_GRACE_DEFAULT, &ignored));
+	if (v->ran && !v->result.end.failure &&
+	    ((v->x.request.message.flags & EXEC_DETACHED) || v->result.detached)) {
+		launch_release(&v->launch); /* the sandbox lives as long as its detached command */
 		return;
 	}
-	sandbox_retire(&j->home, name);
+	if (!v->spec.ephemeral) {
+		IGNORE(sandbox_stop(&v->home, name, STOP_GRACE_DEFAULT, &ignored));
+		return;
+	}
+	sandbox_retire(&v->home, name);
 	/* the supervisor of an ordinary user cannot delete files that belong to other ids of the
 	 * sandbox; we can, with newuidmap */
-	if (j->spec.image.root_disk.on_disk && geteuid() != 0) {
-		launch_end(&j->launch);
-		leftovers_sweep(&j->home);
+	if (v->spec.image.root_disk.on_disk && geteuid() != 0) {
+		launch_end(&v->launch);
+		leftovers_sweep(&v->home);
 	}
 }
 
 int cmd_run(const struct args *a)
 {
-	struct job j = {
+	struct invocation v = {
 		.args = a, .home = { .fd = -1 }, .record = RECORD_NONE, .launch = LAUNCH_NONE
 	};
 	const char *name = NULL;
 	struct err e = { 0 };
 	int status = 0;
 
-	if (execution_options(&j.x, a, &e) < 0 || home_open(&j.home, &e) < 0 ||
-	    run(&j, &name, &e) < 0) {
+	if (execution_options(&v.x, a, &e) < 0 || home_open(&v.home, &e) < 0 ||
+	    run(&v, &name, &e) < 0) {
 		status = say_error(&e);
-	} else if (j.ran) {
-		if ((j.x.request.message.flags & EXEC_DETACHED) && !j.result.end.failure)
+	} else if (v.ran) {
+		if ((v.x.request.message.flags & EXEC_DETACHED) && !v.result.end.failure)
 			status = say_name(name);
 		else
-			status = execution_report(&j.x, &j.home, name, &j.result);
+			status = execution_report(&v.x, &v.home, name, &v.result);
 	} else {
 		status = execution_nothing(a);
 	}
 	if (name)
-		finish(&j, name);
-	launch_done(&j.launch);
-	execution_done(&j.x);
-	spec_done(&j.spec);
-	record_done(&j.record);
-	home_done(&j.home);
+		finish(&v, name);
+	launch_done(&v.launch);
+	execution_done(&v.x);
+	spec_done(&v.spec);
+	record_done(&v.record);
+	home_done(&v.home);
 	return status;
 }

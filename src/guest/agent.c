@@ -135,24 +135,24 @@ static int look_above(const char *path, struct statx *ret)
 /* If the files go into a shared directory, changes to the ids of the user as whom the sandbox's
  * commands run. If the agent stayed root of the sandbox, it could not make files in this directory,
  * or the files would belong to an id that no user of the host has. */
-static int become_owner(const struct agent_job *j, struct err *e)
+static int become_owner(const struct agent_args *a, struct err *e)
 {
 	struct statx root, place;
 
-	if ((!j->owner_uid && !j->owner_gid) || look_above("/", &root) < 0 ||
-	    look_above(j->message->path, &place) < 0 || place.stx_mnt_id == root.stx_mnt_id ||
-	    place.stx_uid != j->owner_uid || place.stx_gid != j->owner_gid)
+	if ((!a->owner_uid && !a->owner_gid) || look_above("/", &root) < 0 ||
+	    look_above(a->message->path, &place) < 0 || place.stx_mnt_id == root.stx_mnt_id ||
+	    place.stx_uid != a->owner_uid || place.stx_gid != a->owner_gid)
 		return 0;
-	if (setgroups(0, NULL) < 0 || setresgid(j->owner_gid, j->owner_gid, j->owner_gid) < 0 ||
-	    setresuid(j->owner_uid, j->owner_uid, j->owner_uid) < 0)
-		return err_sys(e, errno, "work as the user %u", j->owner_uid);
+	if (setgroups(0, NULL) < 0 || setresgid(a->owner_gid, a->owner_gid, a->owner_gid) < 0 ||
+	    setresuid(a->owner_uid, a->owner_uid, a->owner_uid) < 0)
+		return err_sys(e, errno, "work as the user %u", a->owner_uid);
 	return 0;
 }
 
 int agent_main(const void *arg)
 {
-	const struct agent_job *j = arg;
-	const struct file_message *m = j->message;
+	const struct agent_args *a = arg;
+	const struct file_message *m = a->message;
 	AUTO_BUF last = BUF_INIT(2 * FILE_TEXT_MAX_BYTES);
 	struct err e = { 0 }, ignored;
 	int r = -1;
@@ -163,10 +163,10 @@ int agent_main(const void *arg)
 		r = get(m, &e);
 		break;
 	case FILE_PUT:
-		r = become_owner(j, &e) < 0 ? -1 : put(m, &e);
+		r = become_owner(a, &e) < 0 ? -1 : put(m, &e);
 		break;
 	case FILE_MKDIR:
-		r = become_owner(j, &e) < 0 ? -1 : make_dir(m, &e);
+		r = become_owner(a, &e) < 0 ? -1 : make_dir(m, &e);
 		break;
 	case FILE_REMOVE:
 		r = remove_path(m, &e);

@@ -12,10 +12,11 @@
 
 struct file_message;
 
-struct agent_job {
+/* The arguments of agent_main(). */
+struct agent_args {
 	const struct file_message *message;
 	uint32_t owner_uid, owner_gid; /* the user as whom the sandbox's commands run, or root */
 };
 
-/* ARG is a struct agent_job. Returns the exit status. The client learns everything else from the records. */
+/* ARG is a struct agent_args. Returns the exit status. The client learns everything else from the records. */
 int agent_main(const void *arg);

@@ -45,28 +45,28 @@ long exec_join_cgroups(const struct exec_walls *w)
 	return 0;
 }
 
-static long take_stdio(const struct exec_job *j)
+static long take_stdio(const struct exec_args *a)
 {
 	for (int i = 0; i < 3; i++) {
-		long r = RAW3(SYS_dup3, j->stdio[i], i, 0);
+		long r = RAW3(SYS_dup3, a->stdio[i], i, 0);
 
 		if (r < 0)
 			return r;
 	}
-	return j->tty ? RAW3(SYS_ioctl, 0, TIOCSCTTY, 0) : 0;
+	return a->tty ? RAW3(SYS_ioctl, 0, TIOCSCTTY, 0) : 0;
 }
 
-static long close_others(struct exec_job *j)
+static long close_others(struct exec_args *a)
 {
-	if (j->report_fd < 0)
+	if (a->report_fd < 0)
 		return RAW3(SYS_close_range, REPORT_FD, ~0u, 0);
-	if (j->report_fd != REPORT_FD) {
-		long r = RAW3(SYS_dup3, j->report_fd, REPORT_FD, O_CLOEXEC);
+	if (a->report_fd != REPORT_FD) {
+		long r = RAW3(SYS_dup3, a->report_fd, REPORT_FD, O_CLOEXEC);
 
 		if (r < 0)
 			return r;
 	}
-	j->report_fd = REPORT_FD;
+	a->report_fd = REPORT_FD;
 	return RAW3(SYS_close_range, REPORT_FD + 1, ~0u, 0);
 }
 
@@ -92,17 +92,17 @@ static long set_limit(unsigned resource, uint64_t soft, uint64_t hard)
 	return RAW4(SYS_prlimit64, 0, resource, &l, NULL);
 }
 
-static bool has_own_limit(const struct exec_job *j, uint32_t resource)
+static bool has_own_limit(const struct exec_args *a, uint32_t resource)
 {
-	for (size_t i = 0; i < j->n_rlimits; i++)
-		if (j->rlimit[i].resource == resource)
+	for (size_t i = 0; i < a->n_rlimits; i++)
+		if (a->rlimit[i].resource == resource)
 			return true;
 	return false;
 }
 
-static long set_limits(const struct exec_job *j)
+static long set_limits(const struct exec_args *a)
 {
-	const struct exec_walls *w = j->walls;
+	const struct exec_walls *w = a->walls;
 	long r = set_limit(RLIMIT_NOFILE, w->nofile_soft, w->nofile_hard);
 
 	if (r >= 0)
@@ -113,10 +113,10 @@ static long set_limits(const struct exec_job *j)
 		r = set_limit(RLIMIT_NPROC, w->nproc_limit, w->nproc_limit);
 	for (size_t i = 0; r >= 0 && i < w->n_rlimits; i++)
 		if (!has_own_limit(
-			    j, w->rlimit[i].resource)) /* the command's own limit may be higher */
+			    a, w->rlimit[i].resource)) /* the command's own limit may be higher */
 			r = set_limit(w->rlimit[i].resource, w->rlimit[i].soft, w->rlimit[i].hard);
-	for (size_t i = 0; r >= 0 && i < j->n_rlimits; i++)
-		r = set_limit(j->rlimit[i].resource, j->rlimit[i].soft, j->rlimit[i].hard);
+	for (size_t i = 0; r >= 0 && i < a->n_rlimits; i++)
+		r = set_limit(a->rlimit[i].resource, a->rlimit[i].soft, a->rlimit[i].hard);
 	return r;
 }
 
@@ -137,12 +137,12 @@ static long drop_capabilities(bool restricted)
 	return 0;
 }
 
-static long become_user(const struct exec_job *j)
+static long become_user(const struct exec_args *a)
 {
-	const struct user *u = j->user;
+	const struct user *u = a->user;
 	long r;
 
-	if (!j->walls->single_id) {
+	if (!a->walls->single_id) {
 		r = RAW2(SYS_setgroups, u->n_groups, u->group);
 		if (r < 0)
 			return r;
@@ -183,12 +183,12 @@ static enum exec_failure spawn_failure(long r)
 
 /* Tries each candidate as a shell does. After a permission error the search goes on. If no later candidate is
  * found, this error is reported. */
-static long execute(const struct exec_job *j)
+static long execute(const struct exec_args *a)
 {
 	long worst = -ENOENT;
 
-	for (const char *const *p = j->paths; *p; p++) {
-		long r = RAW3(SYS_execve, *p, j->argv, j->envp);
+	for (const char *const *p = a->paths; *p; p++) {
+		long r = RAW3(SYS_execve, *p, a->argv, a->envp);
 
 		if (r == -ENOENT || r == -ENOTDIR)
 			continue;
@@ -199,11 +199,11 @@ static long execute(const struct exec_job *j)
 	return worst;
 }
 
-static _Noreturn void fail(struct exec_job *j, enum exec_failure f, long r)
+static _Noreturn void fail(struct exec_args *a, enum exec_failure f, long r)
 {
-	j->report = (struct exec_report){ f, (int)-r };
-	if (j->report_fd >= 0)
-		RAW3(SYS_write, j->report_fd, &j->report, sizeof(j->report));
+	a->report = (struct exec_report){ f, (int)-r };
+	if (a->report_fd >= 0)
+		RAW3(SYS_write, a->report_fd, &a->report, sizeof(a->report));
 	raw_exit(EXEC_AGENT_FAILED);
 }
 
@@ -233,39 +233,39 @@ long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filt
 	return drop_capabilities(w->restricted);
 }
 
-_Noreturn void exec_become(struct exec_job *j)
+_Noreturn void exec_become(struct exec_args *a)
 {
 	unsigned long no_signals = 0;
 	long r;
 
 	RAW0(SYS_setsid);
-	if ((r = take_stdio(j)) < 0)
-		fail(j, j->tty ? EXEC_PTY : EXEC_INTERNAL, r);
-	if ((r = close_others(j)) < 0)
-		fail(j, EXEC_INTERNAL, r);
-	if ((r = set_limits(j)) < 0)
-		fail(j, EXEC_RESOURCE, r);
-	if ((r = become_user(j)) < 0)
-		fail(j, EXEC_USER, r);
-	if ((r = RAW1(SYS_chdir, j->cwd)) < 0)
-		fail(j, EXEC_BAD_CWD, r);
+	if ((r = take_stdio(a)) < 0)
+		fail(a, a->tty ? EXEC_PTY : EXEC_INTERNAL, r);
+	if ((r = close_others(a)) < 0)
+		fail(a, EXEC_INTERNAL, r);
+	if ((r = set_limits(a)) < 0)
+		fail(a, EXEC_RESOURCE, r);
+	if ((r = become_user(a)) < 0)
+		fail(a, EXEC_USER, r);
+	if ((r = RAW1(SYS_chdir, a->cwd)) < 0)
+		fail(a, EXEC_BAD_CWD, r);
 	RAW4(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, NULL, 8);
-	if (j->agent)
-		raw_exit(j->agent(j->agent_arg));
-	r = execute(j);
-	fail(j, spawn_failure(r), r);
+	if (a->agent)
+		raw_exit(a->agent(a->agent_arg));
+	r = execute(a);
+	fail(a, spawn_failure(r), r);
 }
 
-static _Noreturn void run(struct exec_job *j)
+static _Noreturn void run(struct exec_args *a)
 {
 	enum exec_failure failure;
 	/* an agent gets the filter without switches, because it needs openat2, which SWITCH_SHARED refuses. This
 	 * is safe, because the deputy sees all calls by which an agent gives files privileges */
-	long r = exec_enter_walls(j->walls, j->agent ? seccomp_filter : j->walls->filter, &failure);
+	long r = exec_enter_walls(a->walls, a->agent ? seccomp_filter : a->walls->filter, &failure);
 
 	if (r < 0)
-		fail(j, failure, r);
-	exec_become(j);
+		fail(a, failure, r);
+	exec_become(a);
 }
 
 struct exec_report exec_clone_report(long r)
@@ -276,25 +276,25 @@ struct exec_report exec_clone_report(long r)
 				     (int)-r };
 }
 
-pid_t exec_start(struct exec_job *j)
+pid_t exec_start(struct exec_args *a)
 {
 	struct clone_args args = {
 		.exit_signal = SIGCHLD,
 	};
 	long pid;
 
-	if (j->cgroup >= 0) {
+	if (a->cgroup >= 0) {
 		args.flags |= CLONE_INTO_CGROUP;
-		args.cgroup = (uint64_t)j->cgroup;
+		args.cgroup = (uint64_t)a->cgroup;
 	}
-	j->report = (struct exec_report){ EXEC_OK, 0 };
+	a->report = (struct exec_report){ EXEC_OK, 0 };
 	/* all signals are blocked in pid 1, which reads them from a signalfd. So no handler can
 	 * run in the child */
 	pid = RAW2(SYS_clone3, &args, sizeof(args));
 	if (pid == 0)
-		run(j);
+		run(a);
 	if (pid < 0) {
-		j->report = exec_clone_report(pid);
+		a->report = exec_clone_report(pid);
 		return -1;
 	}
 	return (pid_t)pid;

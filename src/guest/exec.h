@@ -34,7 +34,8 @@ struct exec_report {
 	int err;
 };
 
-struct exec_job {
+/* The arguments of exec_start() and exec_become(): what the process of one command needs. */
+struct exec_args {
 	const struct exec_walls *walls;
 	const char *const *paths; /* candidates to execute, in order, NULL-terminated */
 	const char *const *argv;
@@ -58,8 +59,8 @@ struct exec_job {
 #define EXEC_AGENT_FAILED \
 	127 /* exit status of a child that could not execute its program or run its agent function */
 /* Clones the process and returns its pid without waiting for the exec. If the clone fails, returns -1 and sets the
- * report in J. If a later step fails, the child writes the report into its own copy of J and to report_fd. */
-pid_t exec_start(struct exec_job *j);
+ * report in A. If a later step fails, the child writes the report into its own copy of A and to report_fd. */
+pid_t exec_start(struct exec_args *a);
 
 /* Joins the cgroup v1 groups of the payload. Returns 0 or -errno. */
 long exec_join_cgroups(const struct exec_walls *w);
@@ -68,8 +69,8 @@ long exec_join_cgroups(const struct exec_walls *w);
 /* Enters the walls that all commands share, and installs FILTER. Returns 0, or -errno and the kind of failure in RET. */
 long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filter,
 		      enum exec_failure *ret);
-/* Becomes the command of J. If that fails, the report of J says why. */
-_Noreturn void exec_become(struct exec_job *j);
+/* Becomes the command of A. If that fails, the report of A says why. */
+_Noreturn void exec_become(struct exec_args *a);
 /* Returns the report for a command whose clone failed with R (-errno). */
 struct exec_report exec_clone_report(long r);
 

@@ -1,9 +1,9 @@
 /*
- * An order is a job with everything that it points to. It is in memory that pid 1 and the launcher share at the same
- * address. pid 1 wakes the launcher through an eventfd. The launcher sends no answer, because an answer would wake
- * pid 1 and so delay the command that has just begun. The launcher clones with clone(2), because the filter refuses
- * clone3. The kernel writes the new pid into the order before the process runs. So whenever pid 1 looks at the order,
- * it knows whether the command has a process.
+ * An order holds the arguments of one command (struct exec_args) with everything that they point to. An order is in
+ * memory that pid 1 and the launcher share at the same address. pid 1 wakes the launcher through an eventfd. The
+ * launcher sends no answer, because an answer would wake pid 1 and so delay the command that has just begun. The
+ * launcher clones with clone(2), because the filter refuses clone3. The kernel writes the new pid into the order
+ * before the process runs. So whenever pid 1 looks at the order, it knows whether the command has a process.
  */
 #include "guest/launcher.h"
 
@@ -28,7 +28,7 @@
 #define CAP_BIT(c) (1u << (c))
 
 struct order {
-	struct exec_job job;
+	struct exec_args args;
 	struct exec_walls walls;
 	struct user user;
 	volatile pid_t pid; /* the pid of the command; 0 until its process is cloned */
@@ -56,7 +56,7 @@ static void run_order(void *arg)
 
 	if (o->has_cpus)
 		RAW3(SYS_sched_setaffinity, 0, sizeof(o->cpus), &o->cpus);
-	exec_become(&o->job);
+	exec_become(&o->args);
 }
 
 /* Keeps the capabilities that the launcher needs to start commands as any user. The bounding set decides which
@@ -88,7 +88,7 @@ static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w
 			command_stack + sizeof(command_stack), (int *)&o->pid, run_order, o);
 
 		if (r < 0)
-			o->job.report = exec_clone_report(r);
+			o->args.report = exec_clone_report(r);
 	}
 	raw_exit(1);
 }
@@ -155,40 +155,40 @@ static const char *const *put_list(struct order *o, const char *const *list)
 	return copy;
 }
 
-static bool write_order(struct order *o, const struct exec_job *j)
+static bool write_order(struct order *o, const struct exec_args *a)
 {
 	o->used = 0;
 	o->pid = 0;
-	o->job = *j;
-	o->job.report_fd = -1;
-	o->job.report = (struct exec_report){ EXEC_OK, 0 };
-	o->walls = *j->walls;
-	o->job.walls = &o->walls;
-	o->user = *j->user;
-	o->job.user = &o->user;
-	o->job.argv = put_list(o, j->argv);
-	o->job.envp = put_list(o, j->envp);
-	o->job.paths = put_list(o, j->paths);
-	o->job.cwd = put(o, j->cwd, strlen(j->cwd) + 1);
-	o->job.rlimit = put(o, j->rlimit, j->n_rlimits * sizeof(*j->rlimit));
-	o->walls.rlimit = put(o, j->walls->rlimit, j->walls->n_rlimits * sizeof(*j->rlimit));
-	return o->job.argv && o->job.envp && o->job.paths && o->job.cwd && o->job.rlimit &&
+	o->args = *a;
+	o->args.report_fd = -1;
+	o->args.report = (struct exec_report){ EXEC_OK, 0 };
+	o->walls = *a->walls;
+	o->args.walls = &o->walls;
+	o->user = *a->user;
+	o->args.user = &o->user;
+	o->args.argv = put_list(o, a->argv);
+	o->args.envp = put_list(o, a->envp);
+	o->args.paths = put_list(o, a->paths);
+	o->args.cwd = put(o, a->cwd, strlen(a->cwd) + 1);
+	o->args.rlimit = put(o, a->rlimit, a->n_rlimits * sizeof(*a->rlimit));
+	o->walls.rlimit = put(o, a->walls->rlimit, a->walls->n_rlimits * sizeof(*a->rlimit));
+	return o->args.argv && o->args.envp && o->args.paths && o->args.cwd && o->args.rlimit &&
 	       o->walls.rlimit;
 }
 
-bool launcher_order(struct launcher *l, const struct exec_job *j, const cpu_set_t *cpus)
+bool launcher_order(struct launcher *l, const struct exec_args *a, const cpu_set_t *cpus)
 {
 	const uint64_t one = 1;
 
 	l->order->has_cpus = cpus != NULL;
 	if (cpus)
 		l->order->cpus = *cpus;
-	return write_order(l->order, j) && write(l->go, &one, sizeof(one)) == sizeof(one);
+	return write_order(l->order, a) && write(l->go, &one, sizeof(one)) == sizeof(one);
 }
 
-struct exec_job *launcher_job(const struct launcher *l)
+struct exec_args *launcher_args(const struct launcher *l)
 {
-	return &l->order->job;
+	return &l->order->args;
 }
 
 pid_t launcher_command(const struct launcher *l)
@@ -198,7 +198,7 @@ pid_t launcher_command(const struct launcher *l)
 
 bool launcher_may_begin(const struct launcher *l)
 {
-	return !l->order->job.report.failure && sys_pidfd_send_signal(l->pidfd, 0) == 0;
+	return !l->order->args.report.failure && sys_pidfd_send_signal(l->pidfd, 0) == 0;
 }
 
 pid_t launcher_pid(const struct launcher *l)

@@ -28,14 +28,14 @@ pid_t launcher_pid(const struct launcher *l);
 /* Call this for every process PID that was reaped. If PID was the launcher, its number can belong
  * to a command from now on. */
 void launcher_reaped(struct launcher *l, pid_t pid);
-/* Orders the launcher to start the command of J, and does not wait for the start. The caller must
- * keep the descriptors of J open until launcher_command() is not 0. CPUS says on which CPUs the
+/* Orders the launcher to start the command of A, and does not wait for the start. The caller must
+ * keep the descriptors of A open until launcher_command() is not 0. CPUS says on which CPUs the
  * command may run; NULL means the CPUs of the launcher. If the command's program cannot be
- * executed, the command's process ends at once. Returns false if J is too long for an order. */
-bool launcher_order(struct launcher *l, const struct exec_job *j, const cpu_set_t *cpus);
-/* Returns the job of the last order. The report of this job is final when the command's process has
+ * executed, the command's process ends at once. Returns false if A is too long for an order. */
+bool launcher_order(struct launcher *l, const struct exec_args *a, const cpu_set_t *cpus);
+/* Returns the arguments in the last order. The report in these arguments is final when the command's process has
  * ended. */
-struct exec_job *launcher_job(const struct launcher *l);
+struct exec_args *launcher_args(const struct launcher *l);
 /* Returns the pid of the ordered command, or 0 while it has no process. */
 pid_t launcher_command(const struct launcher *l);
 /* Returns true if the ordered command may still begin: the launcher lives, and it has not failed to

@@ -265,26 +265,27 @@ static bool make_mark(struct scope *c)
 	return unshare(CLONE_NEWUTS) == 0 && open_mark(c, getpid());
 }
 
-pid_t scope_start(struct scopes *s, struct scope *c, struct exec_job *j)
+pid_t scope_start(struct scopes *s, struct scope *c, struct exec_args *a)
 {
 	if (s->payload >= 0 && c->group < 0 && !find_spare(s, false, c) && !find_spare(s, true, c))
 		make_group(s, c);
-	j->cgroup = c->group;
+	a->cgroup = c->group;
 	/* without a group or mark pid 1 could not be sure to kill the command */
-	if (s->payload < 0 ? !make_mark(c) : j->cgroup < 0) {
-		j->report = (struct exec_report){ EXEC_RESOURCE, s->payload < 0 ? errno : ENOSPC };
+	if (s->payload < 0 ? !make_mark(c) : a->cgroup < 0) {
+		a->report = (struct exec_report){ EXEC_RESOURCE, s->payload < 0 ? errno : ENOSPC };
 		return -1;
 	}
-	return exec_start(j);
+	return exec_start(a);
 }
 
-bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j, bool client_is_kept)
+bool scope_order(struct scopes *s, struct scope *ret, const struct exec_args *a,
+		 bool client_is_kept)
 {
 	if (!find_spare(s, true, ret))
 		return false;
 	if (ret->launcher && client_is_kept)
 		pin(s, ret->launcher);
-	if (ret->launcher && launcher_order(ret->launcher, j, s->pinned ? &s->cpus : NULL))
+	if (ret->launcher && launcher_order(ret->launcher, a, s->pinned ? &s->cpus : NULL))
 		return true;
 	keep_spare(s, ret);
 	return false;

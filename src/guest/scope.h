@@ -63,13 +63,13 @@ bool scopes_own(const struct scopes *s, uint64_t pid);
 void scopes_reaped(struct scopes *s, pid_t pid);
 /* Returns true if the sandbox has no process except waiting launchers and the deputy. Returns false if in doubt. */
 bool scopes_are_free(const struct scopes *s);
-/* Starts the command of J in the scope C, or in a new scope if C is SCOPE_NONE. Returns what
+/* Starts the command of A in the scope C, or in a new scope if C is SCOPE_NONE. Returns what
  * exec_start() returns. */
-pid_t scope_start(struct scopes *s, struct scope *c, struct exec_job *j);
-/* Lets a launcher start the command of J (launcher_order()). Returns false if no launcher is free. CLIENT_IS_KEPT
+pid_t scope_start(struct scopes *s, struct scope *c, struct exec_args *a);
+/* Lets a launcher start the command of A (launcher_order()). Returns false if no launcher is free. CLIENT_IS_KEPT
  * says that the client sends one command after another. In this case the launcher first moves to the CPU of pid 1,
  * because another CPU would have to wake up. */
-bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j,
+bool scope_order(struct scopes *s, struct scope *ret, const struct exec_args *a,
 		 bool client_is_kept);
 /* Removes the launcher, which has ended, from C and returns it. The caller frees the launcher. */
 struct launcher *scope_release_launcher(struct scopes *s, struct scope *c);

@@ -462,7 +462,7 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	struct environ_list env, paths;
 	struct session *s = session_new(c, stream, m->flags);
 	unsigned flags = keeps_stdio(g, m->flags) ? START_KEEPS_STDIO : 0;
-	struct exec_job j = {
+	struct exec_args a = {
 		.walls = &g->walls,
 		.argv = m->argv,
 		.cwd = m->cwd            ? m->cwd
@@ -484,8 +484,8 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	}
 	environ_compose(&env, &g->boot, m, u);
 	environ_candidates(&paths, &env, m->argv[0]);
-	j.envp = (const char *const *)env.v;
-	j.paths = (const char *const *)paths.v;
+	a.envp = (const char *const *)env.v;
+	a.paths = (const char *const *)paths.v;
 	if (m->flags & (EXEC_TTY | EXEC_DETACHED)) {
 		s->asker = c;
 	} else {
@@ -496,7 +496,7 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 		flags |= c->served ? START_CLIENT_STAYS : 0;
 		c->served = true;
 	}
-	if (start_begin(&s->start, &j, flags) < 0)
+	if (start_begin(&s->start, &a, flags) < 0)
 		session_failed(s, &s->start.report);
 	else
 		session_running(s, f, m);

@@ -16,19 +16,19 @@ static void run_agent(struct connection *c, uint32_t stream, const struct file_m
 {
 	static const struct user root = { .home = "/" };
 	struct guest *g = c->guest;
-	const struct agent_job job = { m, g->boot.owner_uid, g->boot.owner_gid };
+	const struct agent_args agent = { m, g->boot.owner_uid, g->boot.owner_gid };
 	struct session *s = session_new(c, stream, 0);
-	struct exec_job j = {
+	struct exec_args a = {
 		.walls = &g->walls,
 		.cwd = "/",
 		.user = &root,
 		.stdio = { pair[1], pair[1], pair[1] },
 		.agent = agent_main,
-		.agent_arg = &job,
+		.agent_arg = &agent,
 	};
 	int r;
 
-	r = start_begin(&s->start, &j, 0);
+	r = start_begin(&s->start, &a, 0);
 	fd_closep(&pair[1]);
 	if (r < 0) {
 		connection_send_exit(c, stream,

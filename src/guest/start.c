@@ -112,23 +112,23 @@ static int fail(struct start *s, const struct exec_report *why)
 	return -1;
 }
 
-static int clone_here(struct start *s, struct exec_job *j)
+static int clone_here(struct start *s, struct exec_args *a)
 {
 	int news[2] = { -1, -1 };
 
-	if (!j->agent && pipe2(news, O_CLOEXEC | O_NONBLOCK) < 0)
+	if (!a->agent && pipe2(news, O_CLOEXEC | O_NONBLOCK) < 0)
 		return fail(s, &(struct exec_report){ EXEC_RESOURCE, errno });
-	j->report_fd = news[1];
-	s->pid = scope_start(s->scopes, s->scope, j);
+	a->report_fd = news[1];
+	s->pid = scope_start(s->scopes, s->scope, a);
 	fd_closep(&news[1]);
 	if (s->pid < 0) {
 		fd_closep(&news[0]);
-		return fail(s, &j->report);
+		return fail(s, &a->report);
 	}
 	s->news = news[0];
 	if (s->news >= 0)
 		s->news_watch = loop_add_fd(s->loop, s->news, LOOP_READ, on_news, s);
-	step(s, j->agent ? START_AGENT : START_CLONED, 0);
+	step(s, a->agent ? START_AGENT : START_CLONED, 0);
 	return 0;
 }
 
@@ -158,13 +158,13 @@ static void end_launcher(struct start *s)
 		look_at_dead_launcher(s);
 }
 
-/* Clones the process from the launcher's order, which holds the job with everything that it points to. */
+/* Clones the process from the launcher's order, which holds the arguments with everything that they point to. */
 static void clone_ordered(struct start *s)
 {
 	struct launcher *l = scope_release_launcher(s->scopes, s->scope);
 
 	s->launcher = NULL;
-	IGNORE(clone_here(s, launcher_job(l))); /* if it fails, clone_here() tells the owner */
+	IGNORE(clone_here(s, launcher_args(l))); /* if it fails, clone_here() tells the owner */
 	launcher_free(l);
 }
 
@@ -261,12 +261,12 @@ void start_done(struct start *s)
 	close_news(s);
 }
 
-int start_begin(struct start *s, struct exec_job *j, unsigned flags)
+int start_begin(struct start *s, struct exec_args *a, unsigned flags)
 {
 	*s->scope = SCOPE_NONE;
 	if (!(flags & START_KEEPS_STDIO) ||
-	    !scope_order(s->scopes, s->scope, j, flags & START_CLIENT_STAYS))
-		return clone_here(s, j);
+	    !scope_order(s->scopes, s->scope, a, flags & START_CLIENT_STAYS))
+		return clone_here(s, a);
 	s->launcher = s->scope->launcher;
 	step(s, START_TAKEN, 0);
 	return 0;
@@ -278,7 +278,7 @@ bool start_reaped(struct start *s, pid_t pid, int status)
 
 	if (pid == start_pid(s)) {
 		if (s->launcher)
-			s->report = launcher_job(s->launcher)->report;
+			s->report = launcher_args(s->launcher)->report;
 		take_news(s);
 		step(s, s->report.failure ? START_UNEXECUTED : START_EXITED, status);
 		return true;

@@ -102,12 +102,12 @@ void start_done(struct start *s);
 
 enum start_flag {
 	START_KEEPS_STDIO =
-		1 << 0, /* the caller keeps the descriptors of J open until the command began */
+		1 << 0, /* the caller keeps the descriptors of A open until the command began */
 	START_CLIENT_STAYS = 1 << 1, /* the client sends one command after another */
 };
-/* Starts the command of J. Returns 0, or -1 if nothing was started. In this case s->report says
+/* Starts the command of A. Returns 0, or -1 if nothing was started. In this case s->report says
  * why, and no function of start_calls is called. */
-MUST_USE int start_begin(struct start *s, struct exec_job *j, unsigned flags);
+MUST_USE int start_begin(struct start *s, struct exec_args *a, unsigned flags);
 /* Call it when PID was reaped. Returns true if PID was the command or the launcher of its scope. */
 bool start_reaped(struct start *s, pid_t pid, int status);
 /* Returns the pid of the command; 0 while the pid is not known, -1 after the end. */

@@ -62,21 +62,21 @@ struct fuse_overlay {
 	const char *argv[6];
 };
 
-/* The work of one fuse-overlayfs: the writer or the reader (process/fuse_overlay.h). ROOTFS has the
+/* The role of one fuse-overlayfs: the writer or the reader (process/fuse_overlay.h). ROOTFS has the
  * layers that this process sees. */
-struct job {
+struct role {
 	const struct rootfs *rootfs;
 	int program, device;
 	bool writes;
 };
 
-static void add_exec(struct fuse_overlay *v, const struct job *j)
+static void add_exec(struct fuse_overlay *v, const struct role *role)
 {
 	struct plan *p = v->instance.plan;
 	AUTO_BUF options = BUF_INIT(OPTIONS_MAX_BYTES);
 	struct step *s = plan_add(p, STEP_EXEC);
 
-	rootfs_fuse_overlay_options(j->rootfs, j->writes, &options);
+	rootfs_fuse_overlay_options(role->rootfs, role->writes, &options);
 	if (buf_failed(&options))
 		p->full = true;
 	v->argv[0] = PROGRAM;
@@ -84,15 +84,15 @@ static void add_exec(struct fuse_overlay *v, const struct job *j)
 	v->argv[2] = "-o";
 	v->argv[3] = plan_str(p, buf_str(&options));
 	v->argv[4] = DEVICE_NAME;
-	s->fd = j->program;
+	s->fd = role->program;
 	s->argv = v->argv;
 }
 
-static int make_plan(struct fuse_overlay *v, const struct job *j, int words, struct tree_map *maps,
-		     size_t *ret_n_maps, struct err *e)
+static int make_plan(struct fuse_overlay *v, const struct role *role, int words,
+		     struct tree_map *maps, size_t *ret_n_maps, struct err *e)
 {
 	struct process_instance *s = &v->instance;
-	const struct ids *ids = j->rootfs->ids;
+	const struct ids *ids = role->rootfs->ids;
 	struct step *step;
 
 	v->filter = (struct sock_fprog){ fuse_overlay_filter_len,
@@ -102,16 +102,16 @@ static int make_plan(struct fuse_overlay *v, const struct job *j, int words, str
 		plan_add(s->plan, STEP_GROUPS);
 	/* the writer takes the same id as pid 1; so files that it makes in memory belong to the
 	 * payload's root */
-	plan_ids(s->plan, j->writes ? ids_shift(ids) : 0, j->writes ? ids_shift(ids) : 0);
-	if (rootfs_plan_fuse_overlay(j->rootfs, j->writes, s->plan, maps, ret_n_maps, e) < 0)
+	plan_ids(s->plan, role->writes ? ids_shift(ids) : 0, role->writes ? ids_shift(ids) : 0);
+	if (rootfs_plan_fuse_overlay(role->rootfs, role->writes, s->plan, maps, ret_n_maps, e) < 0)
 		return -1;
 	plan_ids(s->plan, 0, 0);
 	plan_keep(s->plan, words, STDERR_FD);
-	plan_keep(s->plan, j->device, DEVICE_FD);
+	plan_keep(s->plan, role->device, DEVICE_FD);
 	step = plan_add(s->plan, STEP_CONFINE);
-	step->flags = j->writes ? WRITER_CAPABILITIES : READER_CAPABILITIES;
+	step->flags = role->writes ? WRITER_CAPABILITIES : READER_CAPABILITIES;
 	step->filter = &v->filter;
-	add_exec(v, j);
+	add_exec(v, role);
 	return plan_check(s->plan, e);
 }
 
@@ -128,13 +128,13 @@ static void spare_from_oom(pid_t pid)
 
 /* Maps the ids of the child and lets it run. Then waits until the child has executed the program:
  * we see this because the exec closes the other end of HOLD. */
-static int release(struct process_instance *s, const struct job *j, int hold, struct err *e)
+static int release(struct process_instance *s, const struct role *role, int hold, struct err *e)
 {
-	const struct ids *ids = j->rootfs->ids;
+	const struct ids *ids = role->rootfs->ids;
 	char c;
 
-	if ((j->writes ? ids_write_maps(ids, s->pid, e) : ids_write_reader_maps(ids, s->pid, e)) <
-	    0)
+	if ((role->writes ? ids_write_maps(ids, s->pid, e)
+			  : ids_write_reader_maps(ids, s->pid, e)) < 0)
 		return -1;
 	if (write(hold, "g", 1) != 1)
 		return err_sys(e, errno, "let '" PROGRAM "' run");
@@ -166,7 +166,7 @@ static int map_trees(const struct plan *p, const struct ids *ids, const struct t
 
 /* Starts one fuse-overlayfs. Its messages go into a pipe, which we read only after it has ended. If
  * the pipe is full, a write to it fails and does not block. */
-static int begin(struct fuse_overlay *v, const struct job *j, struct err *e)
+static int begin(struct fuse_overlay *v, const struct role *role, struct err *e)
 {
 	AUTO_FREE struct tree_map *maps = xcalloc(TREE_MAPS_MAX, sizeof(*maps));
 	struct process_instance *s = &v->instance;
@@ -179,9 +179,9 @@ static int begin(struct fuse_overlay *v, const struct job *j, struct err *e)
 	s->channel = words[0];
 	r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, hold) < 0
 		    ? err_sys(e, errno, "make channel")
-		    : make_plan(v, j, words[1], maps, &n_maps, e);
+		    : make_plan(v, role, words[1], maps, &n_maps, e);
 	if (r == 0)
-		r = map_trees(s->plan, j->rootfs->ids, maps, n_maps, e);
+		r = map_trees(s->plan, role->rootfs->ids, maps, n_maps, e);
 	if (r == 0) {
 		birth_prepare(s, hold[1], NAMESPACES, hold[0]);
 		r = birth_clone(s, e);
@@ -189,19 +189,19 @@ static int begin(struct fuse_overlay *v, const struct job *j, struct err *e)
 	fd_closep(&words[1]);
 	fd_closep(&hold[0]);
 	if (r == 0)
-		r = release(s, j, hold[1], e);
+		r = release(s, role, hold[1], e);
 	fd_closep(&hold[1]);
 	return r;
 }
 
-static int start(const struct job *j, struct process_instance **ret, struct err *e)
+static int start(const struct role *role, struct process_instance **ret, struct err *e)
 {
 	struct fuse_overlay *v = xcalloc(1, sizeof(*v));
 
 	/* the instance is the first member of *V, so whoever frees the instance frees *V */
 	*ret = &v->instance;
 	process_init(*ret);
-	return begin(v, j, e) < 0 ? err_wrap(e, "start '" PROGRAM "'") : 0;
+	return begin(v, role, e) < 0 ? err_wrap(e, "start '" PROGRAM "'") : 0;
 }
 
 /* Makes a mount of DEVICE that is not attached anywhere. */
@@ -233,11 +233,11 @@ static int show_layers(struct rootfs *r, int program, struct process_instance **
 		       struct err *e)
 {
 	AUTO_FD device = open(FUSE_DEVICE, O_RDWR | O_CLOEXEC);
-	const struct job j = { .rootfs = r, .program = program, .device = device };
+	const struct role role = { .rootfs = r, .program = program, .device = device };
 
 	if (device < 0)
 		return err_sys(e, errno, "open '" FUSE_DEVICE "'");
-	if (mount_device(device, ret_mount, e) < 0 || start(&j, ret, e) < 0)
+	if (mount_device(device, ret_mount, e) < 0 || start(&role, ret, e) < 0)
 		return -1;
 	r->layer_fd[0] = *ret_mount;
 	r->n_layers = 1;
@@ -249,13 +249,13 @@ int fuse_overlay_start(const struct process_request *q, int device, struct proce
 		       struct err *e)
 {
 	AUTO_FREE struct rootfs *r = xcalloc(1, sizeof(*r));
-	const struct job j = { r, q->fuse_overlay_program, device, true };
+	const struct role role = { r, q->fuse_overlay_program, device, true };
 	struct process_instance *reader = NULL;
 	AUTO_FD mount = -1;
 	int rc;
 
 	*r = q->rootfs;
-	rc = start(&j, ret, e);
+	rc = start(&role, ret, e);
 	if (rc == 0 || e->code != ERR_UNSUPPORTED)
 		return rc;
 	/* the ids of the layers could not be mapped: forget this error, and try again with the
@@ -264,7 +264,7 @@ int fuse_overlay_start(const struct process_request *q, int device, struct proce
 	fuse_overlay_end(TAKE(*ret));
 	rc = show_layers(r, q->fuse_overlay_program, &reader, &mount, e);
 	if (rc == 0)
-		rc = start(&j, ret, e);
+		rc = start(&role, ret, e);
 	if (*ret)
 		(*ret)->fuse = reader;
 	else

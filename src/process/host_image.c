@@ -270,7 +270,7 @@ static int make_once(int cache_fd, const char *name, int (*build_it)(int root), 
 }
 
 /* What a process needs to make a directory with the id of the sandbox's root. */
-struct job {
+struct make_args {
 	int cache_fd;
 	const char *name;
 	int (*build_it)(int root);
@@ -279,32 +279,32 @@ struct job {
 
 static int make_as_root(void *arg)
 {
-	const struct job *j = arg;
-	uid_t uid = ids_outer_uid(j->ids, 0);
-	gid_t gid = ids_outer_gid(j->ids, 0);
+	const struct make_args *a = arg;
+	uid_t uid = ids_outer_uid(a->ids, 0);
+	gid_t gid = ids_outer_gid(a->ids, 0);
 	AUTO_FD made = -1;
 
 	if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
 		return -errno;
-	return make_once(j->cache_fd, j->name, j->build_it, &made);
+	return make_once(a->cache_fd, a->name, a->build_it, &made);
 }
 
 /* Makes the directory CACHE_FD/host/NAME. The user who runs cordon cannot give files to other ids.
  * So if the sandbox's root is not this user, a process in a namespace with the sandbox's ids makes
  * the directory. */
-static int make_for(const struct job *j, int *ret_fd, struct err *e)
+static int make_for(const struct make_args *a, int *ret_fd, struct err *e)
 {
 	int r;
 
-	if (!ids_rotated(j->ids)) {
-		r = make_once(j->cache_fd, j->name, j->build_it, ret_fd);
-		return r < 0 ? err_sys(e, -r, "make 'host/%s'", j->name) : 0;
+	if (!ids_rotated(a->ids)) {
+		r = make_once(a->cache_fd, a->name, a->build_it, ret_fd);
+		return r < 0 ? err_sys(e, -r, "make 'host/%s'", a->name) : 0;
 	}
 	/* `host` itself belongs to the user who runs cordon */
-	if (mkdirat(j->cache_fd, "host", 0755) < 0 && errno != EEXIST)
+	if (mkdirat(a->cache_fd, "host", 0755) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "make 'host'");
-	if (ids_run(j->ids, make_as_root, (void *)j, e) < 0)
-		return err_wrap(e, "make 'host/%s'", j->name);
+	if (ids_run(a->ids, make_as_root, (void *)a, e) < 0)
+		return err_wrap(e, "make 'host/%s'", a->name);
 	return 0;
 }
 
@@ -337,7 +337,7 @@ static int open_made_once(int cache_fd, const char *base, const struct ids *i,
 			  int (*build_it)(int root), int *ret_fd, struct err *e)
 {
 	char name[32], path[64];
-	const struct job job = { cache_fd, name, build_it, i };
+	const struct make_args a = { cache_fd, name, build_it, i };
 
 	/* the forms of a base differ only in the id of its root: the id of the user who runs
 	 * cordon, or the first id of the user's range */
@@ -346,7 +346,7 @@ static int open_made_once(int cache_fd, const char *base, const struct ids *i,
 	snprintf(path, sizeof(path), "host/%s", name);
 	*ret_fd = open_locked(cache_fd, path, ids_rotated(i));
 	for (unsigned tries = 0; *ret_fd == -ENOENT && tries < MAKE_TRIES_MAX; tries++) {
-		if (make_for(&job, ret_fd, e) < 0)
+		if (make_for(&a, ret_fd, e) < 0)
 			return -1;
 		if (*ret_fd < 0)
 			*ret_fd = open_locked(cache_fd, path, ids_rotated(i));

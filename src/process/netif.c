@@ -161,8 +161,8 @@ static long make_interface(struct netns *n)
 	if (r < 0)
 		return r;
 	n->failed = NETNS_INTERFACE;
-	r = make_tap(n->link, n->job->trains);
-	return r < 0 ? r : netlink_run(&n->job->configure);
+	r = make_tap(n->link, n->setup->trains);
+	return r < 0 ? r : netlink_run(&n->setup->configure);
 }
 
 /* Makes the interface in the namespace, and writes the settings. */
@@ -179,7 +179,7 @@ static long furnish(struct netns *n)
 		return r;
 	for (unsigned i = 0; i < NETNS_SYSCTLS; i++)
 		netif_sysctl(n->sysctl[i].path, n->sysctl[i].text, n->sysctl[i].n);
-	return n->job ? make_interface(n) : 0;
+	return n->setup ? make_interface(n) : 0;
 }
 
 void netns_task(void *arg)
@@ -221,17 +221,17 @@ long netif_send_descriptor(int to, int fd)
 	return RAW3(SYS_sendmsg, to, &msg, MSG_NOSIGNAL);
 }
 
-long netif_run_child(const struct netif_job *job)
+long netif_run_child(const struct netif_setup *setup)
 {
-	long r = netlink_run(&job->make), fd;
+	long r = netlink_run(&setup->make), fd;
 
 	if (r < 0)
 		return r;
-	fd = open_packet(job->trains);
+	fd = open_packet(setup->trains);
 	if (fd < 0)
 		return fd;
-	r = netlink_run(&job->configure);
-	r = r < 0 ? r : netif_send_descriptor(job->report, (int)fd);
+	r = netlink_run(&setup->configure);
+	r = r < 0 ? r : netif_send_descriptor(setup->report, (int)fd);
 	RAW1(SYS_close, fd);
 	return r < 0 ? r : 0;
 }

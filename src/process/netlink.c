@@ -204,10 +204,10 @@ void netlink_add_interface(struct netlink_batch *b, const struct netif *n)
 	add_default_route(b, AF_INET6, n->gateway_v6);
 }
 
-void netif_job_init(struct netif_job *job, const struct netif *n, bool trains, int report)
+void netif_setup_init(struct netif_setup *setup, const struct netif *n, bool trains, int report)
 {
-	*job = (struct netif_job){ .trains = trains, .report = report };
-	netlink_add_veth(&job->make);
-	netlink_add_peer(&job->make);
-	netlink_add_interface(&job->configure, n);
+	*setup = (struct netif_setup){ .trains = trains, .report = report };
+	netlink_add_veth(&setup->make);
+	netlink_add_peer(&setup->make);
+	netlink_add_interface(&setup->configure, n);
 }

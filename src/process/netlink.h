@@ -70,15 +70,15 @@ void netif_sysctl(const char *path, const char *text, size_t n);
  * a tap device in it. Otherwise, for an ordinary user, the child makes a veth pair and sends a
  * packet socket on gw0 to the parent (netif_run_child). This second way needs no privilege outside
  * of the child's own namespaces. */
-struct netif_job {
+struct netif_setup {
 	struct netlink_batch make;      /* the veth pair eth0 and gw0 */
 	struct netlink_batch configure; /* the settings of eth0 */
 	bool trains;
 	int report; /* the child's end of a socket pair */
 };
-void netif_job_init(struct netif_job *job, const struct netif *n, bool trains, int report);
+void netif_setup_init(struct netif_setup *setup, const struct netif *n, bool trains, int report);
 /* In the child: sends FD over the socket TO. Returns the number of bytes sent, or -errno. */
 MUST_USE long netif_send_descriptor(int to, int fd);
 /* In the child: makes the veth pair and sends the packet socket to the parent. Returns 0 or
  * -errno. */
-MUST_USE long netif_run_child(const struct netif_job *job);
+MUST_USE long netif_run_child(const struct netif_setup *setup);

@@ -84,10 +84,10 @@ static void tell(struct netns *n, enum netns_order order)
 	RAW3(SYS_futex, &n->order, FUTEX_WAKE_PRIVATE, 1);
 }
 
-void netns_order(struct netns *n, const struct netif_job *job, unsigned first_group,
+void netns_order(struct netns *n, const struct netif_setup *setup, unsigned first_group,
 		 unsigned last_group)
 {
-	n->job = job;
+	n->setup = setup;
 	netns_sysctls(n->sysctl, first_group, last_group);
 	tell(n, NETNS_GO);
 	/* we do this only now: while we waited for the record, the task could run on our CPU */

@@ -33,7 +33,7 @@ struct netns {
 	int coming;   /* a futex: the id of the task; 0 after the task has set `fd` or has ended */
 	/* a value of enum netns_order; if it is NETNS_GO, the members below are set */
 	int order;
-	const struct netif_job *job; /* the interface to make, or NULL for loopback only */
+	const struct netif_setup *setup; /* the interface to make, or NULL for loopback only */
 	struct netns_sysctl sysctl[NETNS_SYSCTLS];
 	enum netns_failure failed; /* what failed, if err is not 0 */
 	int err;
@@ -43,7 +43,7 @@ struct netns {
 /* Starts the task. *N must stay at its address until netns_done(). */
 MUST_USE int netns_begin(struct netns *n, struct err *e);
 /* Tells the task what to make in the namespace. netns_sysctls() explains the two groups. */
-void netns_order(struct netns *n, const struct netif_job *job, unsigned first_group,
+void netns_order(struct netns *n, const struct netif_setup *setup, unsigned first_group,
 		 unsigned last_group);
 /* netns_enter() waits until the namespace exists and enters it, so that the next child is born in
  * it. netns_leave() returns to our own namespace. */

@@ -92,7 +92,7 @@ static int prepare_netif(struct process_instance *i, const struct process_reques
 	i->link_from = pair[0];
 	i->link_report = pair[1];
 	i->netif = plan_room(i->plan, sizeof(*i->netif));
-	netif_job_init(i->netif, r->netif, true, pair[1]);
+	netif_setup_init(i->netif, r->netif, true, pair[1]);
 	return 0;
 }
 

@@ -22,8 +22,8 @@
 #define PLAN_TREES_MAX 1536
 #define PLAN_FIRST_BYTES (192u << 10) /* room for three stacks and the strings of a usual plan */
 
-struct netif_job;  /* process/netlink.h */
-struct sock_fprog; /* linux/filter.h */
+struct netif_setup; /* process/netlink.h */
+struct sock_fprog;  /* linux/filter.h */
 
 /* What a step does. Words in backticks are members of struct step. "The root" is the new root, "the
  * target" is the file or directory that a step has chosen for a mount, and "here" is the working
@@ -100,7 +100,7 @@ struct step {
 	size_t text_n;
 	const char *data;
 	union {
-		const struct netif_job *netif;
+		const struct netif_setup *netif;
 		const struct sock_fprog *filter;
 		const char *const *argv;
 	};

@@ -38,7 +38,7 @@ struct process_instance {
 	struct plan *plan;
 	struct child_args *child;
 	void *stack;
-	struct netif_job *netif;
+	struct netif_setup *netif;
 	struct netns *netns;    /* the network namespace that was made early, or NULL */
 	struct holder *mapping; /* holds the user namespace that maps the ids of layers, or NULL */
 	/* the id of the user who makes the child's user namespace; 0 means our own id */

@@ -18,7 +18,8 @@
 
 enum fetch_state { FETCH_WAITING, FETCH_RUNNING, FETCH_DONE };
 
-struct fetch_job {
+/* One blob that is fetched. */
+struct fetch_item {
 	enum fetch_state state;
 	char digest[DIGEST_BYTES];
 	uint64_t size_bytes, done_bytes;
@@ -38,8 +39,8 @@ struct fetch {
 	const struct store *store;
 	struct registry *registry;
 	CURLM *multi;
-	struct fetch_job *job;
-	size_t n_jobs;
+	struct fetch_item *item;
+	size_t n_items;
 };
 
 MUST_USE int fetch_init(struct fetch *f, const struct store *store, struct registry *r,

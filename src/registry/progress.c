@@ -30,22 +30,22 @@ static void add_bar(struct buf *b, uint64_t done, uint64_t total)
 
 static const char *unpacking(const struct layers *l, const char *digest)
 {
-	for (size_t i = 0; i < l->n_jobs; i++)
-		if (strcmp(l->job[i].digest, digest) == 0)
-			return l->job[i].state == LAYER_RUNNING  ? "unpacking"
-			       : l->job[i].state == LAYER_QUEUED ? "waiting to unpack"
-								 : "done";
+	for (size_t i = 0; i < l->n_items; i++)
+		if (strcmp(l->item[i].digest, digest) == 0)
+			return l->item[i].state == LAYER_RUNNING  ? "unpacking"
+			       : l->item[i].state == LAYER_QUEUED ? "waiting to unpack"
+								  : "done";
 	return "fetched";
 }
 
-static void add_line(struct buf *b, const struct fetch_job *j, const struct layers *l)
+static void add_line(struct buf *b, const struct fetch_item *it, const struct layers *l)
 {
-	buf_addf(b, "   %.*s  ", DIGEST_SHOWN, digest_hex(j->digest));
-	add_bar(b, j->done_bytes, j->size_bytes);
-	if (j->state == FETCH_DONE)
-		buf_addf(b, "  %.1f MiB  %s", mib(j->size_bytes), unpacking(l, j->digest));
+	buf_addf(b, "   %.*s  ", DIGEST_SHOWN, digest_hex(it->digest));
+	add_bar(b, it->done_bytes, it->size_bytes);
+	if (it->state == FETCH_DONE)
+		buf_addf(b, "  %.1f MiB  %s", mib(it->size_bytes), unpacking(l, it->digest));
 	else
-		buf_addf(b, "  %.1f / %.1f MiB", mib(j->done_bytes), mib(j->size_bytes));
+		buf_addf(b, "  %.1f / %.1f MiB", mib(it->done_bytes), mib(it->size_bytes));
 	buf_add_str(b, "\033[K\n");
 }
 
@@ -103,9 +103,9 @@ void progress_draw(struct progress *p, const struct fetch *f, const struct layer
 
 	if (!p->on || now - p->last_ns < DRAW_EVERY_NS)
 		return;
-	for (size_t i = 0; i < f->n_jobs; i++) {
-		done += f->job[i].done_bytes;
-		total += f->job[i].size_bytes;
+	for (size_t i = 0; i < f->n_items; i++) {
+		done += f->item[i].done_bytes;
+		total += f->item[i].size_bytes;
 	}
 	if (p->last_ns == 0)
 		p->start_bytes = done;
@@ -113,8 +113,8 @@ void progress_draw(struct progress *p, const struct fetch *f, const struct layer
 	room = lines_that_fit();
 	if (p->n_lines)
 		buf_addf(&b, "\033[%uA", p->n_lines);
-	for (size_t i = 0; i < f->n_jobs && n < room; i++, n++)
-		add_line(&b, &f->job[i], l);
+	for (size_t i = 0; i < f->n_items && n < room; i++, n++)
+		add_line(&b, &f->item[i], l);
 	add_total(&b, p, done, total);
 	p->n_lines = n + 1;
 	put(&b);

@@ -142,14 +142,14 @@ static int fill(const struct flat_build *w, int mount, struct err *e)
 {
 	AUTO_BUF list = BUF_INIT(IMAGE_LAYERS_MAX * (DIGEST_HEX_CHARS + 1) + 1);
 	AUTO_FD root = -1;
-	struct worker_job job = {
+	struct worker_order order = {
 		.op = "merge", .in_fd = w->store->layers_fd, .out_fd = -1, .dir_fd = mount
 	};
 
 	for (size_t i = 0; i < w->image->n_layers; i++)
 		buf_addf(&list, "%s%s", i ? "," : "", digest_hex(w->image->layer[i].digest));
-	job.arg = buf_str(&list);
-	if (worker_run(&job, NULL, e) < 0)
+	order.arg = buf_str(&list);
+	if (worker_run(&order, NULL, e) < 0)
 		return -1;
 	root = openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0 || syncfs(root) < 0)

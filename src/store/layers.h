@@ -23,7 +23,8 @@
 
 enum layer_state { LAYER_QUEUED, LAYER_RUNNING, LAYER_UNPACKED, LAYER_READY };
 
-struct layer_job {
+/* One layer of the queue. */
+struct layer_item {
 	enum layer_state state;
 	bool wait; /* another process is unpacking this layer */
 	char digest[DIGEST_BYTES], diff_id[DIGEST_BYTES];
@@ -35,8 +36,8 @@ struct layer_job {
 
 struct layers {
 	const struct store *store;
-	struct layer_job *job;
-	size_t n_jobs;
+	struct layer_item *item;
+	size_t n_items;
 	unsigned parallel;
 	struct rotation rotation; /* how the owners of files are rotated */
 	char form[IMAGE_FORM_BYTES];

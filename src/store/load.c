@@ -101,10 +101,10 @@ static int read_table(struct load *l, const struct json_value *reply, struct err
 
 static int stage(struct load *l, struct err *e)
 {
-	const struct worker_job job = { "stage", NULL, l->options->fd, -1, l->dir_fd };
+	const struct worker_order order = { "stage", NULL, l->options->fd, -1, l->dir_fd };
 	AUTO_JSON reply = NULL;
 
-	if (worker_run(&job, &reply, e) < 0)
+	if (worker_run(&order, &reply, e) < 0)
 		return -1;
 	return read_table(l, json_root(reply), e);
 }

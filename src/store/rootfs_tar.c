@@ -20,11 +20,13 @@ static int take_layer(const struct store *store, int fd, int staging, struct blo
 		      struct err *e)
 {
 	AUTO_FD to = openat(staging, PLAIN_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	const struct worker_job job = { .op = "inflate", .in_fd = fd, .out_fd = to, .dir_fd = -1 };
+	const struct worker_order order = {
+		.op = "inflate", .in_fd = fd, .out_fd = to, .dir_fd = -1
+	};
 
 	if (to < 0)
 		return err_sys(e, errno, "make a file in the image store");
-	if (worker_run(&job, NULL, e) < 0)
+	if (worker_run(&order, NULL, e) < 0)
 		return -1;
 	return store_adopt_blob(store, staging, PLAIN_NAME, NULL, ret->digest, &ret->size_bytes, e);
 }

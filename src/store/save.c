@@ -220,7 +220,7 @@ static int add_plain_layer(struct save *s, const struct image_layer *l, const ch
 	AUTO_FD blob = -1;
 	AUTO_FD from = -1;
 	AUTO_FD to = -1;
-	struct worker_job job = { .op = "inflate", .dir_fd = -1 };
+	struct worker_order order = { .op = "inflate", .dir_fd = -1 };
 	struct worker w;
 	int pipe_fds[2], r;
 	struct err worker_err;
@@ -233,9 +233,9 @@ static int add_plain_layer(struct save *s, const struct image_layer *l, const ch
 		return err_sys(e, errno, "read layer %s", l->digest);
 	from = pipe_fds[0];
 	to = pipe_fds[1];
-	job.in_fd = blob;
-	job.out_fd = to;
-	if (worker_start(&job, &w, e) < 0)
+	order.in_fd = blob;
+	order.out_fd = to;
+	if (worker_start(&order, &w, e) < 0)
 		return -1;
 	fd_closep(&to);
 	r = begin_entry(s, name, AE_IFREG, info.tar_bytes, e);

@@ -39,9 +39,9 @@ static bool still_there(int dir_fd, const char *name, int fd)
 
 int store_erase_tmp(const struct store *store, const char *name, struct err *e)
 {
-	const struct worker_job job = { "erase", name, -1, -1, store->tmp_fd };
+	const struct worker_order order = { "erase", name, -1, -1, store->tmp_fd };
 
-	return worker_run(&job, NULL, e);
+	return worker_run(&order, NULL, e);
 }
 
 static void sweep_one(const struct store *store, const char *name)

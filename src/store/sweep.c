@@ -204,12 +204,12 @@ static void sweep_base(int host, const char *name)
 {
 	AUTO_FREE char *dead =
 		starts_with(name, DEAD_PREFIX) ? xstrdup(name) : xasprintf(DEAD_PREFIX "%s", name);
-	const struct worker_job job = { "erase", dead, -1, -1, host };
+	const struct worker_order order = { "erase", dead, -1, -1, host };
 	AUTO_FD fd = openat(host, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct err ignored; /* the next sweep tries again */
 
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && renameat(host, name, host, dead) == 0)
-		IGNORE(worker_run(&job, NULL, &ignored));
+		IGNORE(worker_run(&order, NULL, &ignored));
 }
 
 static void sweep_bases(const struct store *store)

@@ -41,17 +41,17 @@ static int give_ids(const struct worker *w)
 	return io_write_all(w->control_fd, &c, 1);
 }
 
-static int spawn_worker(const struct worker_job *j, int control_fd, struct child *ret,
+static int spawn_worker(const struct worker_order *o, int control_fd, struct child *ret,
 			struct err *e)
 {
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	const char *argv[] = { "cordon-image", "--worker", j->op, j->arg, NULL };
+	const char *argv[] = { "cordon-image", "--worker", o->op, o->arg, NULL };
 	const struct spawn s = {
 		.path = "/proc/self/exe",
 		.argv = argv,
-		.fd = { { j->in_fd < 0 ? null : j->in_fd, STDIN_FILENO },
-			{ j->out_fd < 0 ? null : j->out_fd, STDOUT_FILENO },
-			{ j->dir_fd < 0 ? null : j->dir_fd, WORKER_DIR_FD },
+		.fd = { { o->in_fd < 0 ? null : o->in_fd, STDIN_FILENO },
+			{ o->out_fd < 0 ? null : o->out_fd, STDOUT_FILENO },
+			{ o->dir_fd < 0 ? null : o->dir_fd, WORKER_DIR_FD },
 			{ control_fd, WORKER_CONTROL_FD } },
 		.n_fds = 4,
 		.cwd_fd = -1,
@@ -62,7 +62,7 @@ static int spawn_worker(const struct worker_job *j, int control_fd, struct child
 	return spawn(&s, ret, e);
 }
 
-int worker_start(const struct worker_job *j, struct worker *ret, struct err *e)
+int worker_start(const struct worker_order *o, struct worker *ret, struct err *e)
 {
 	struct worker w = { .control_fd = -1, .reply = BUF_INIT(WORKER_REPLY_MAX_BYTES) };
 	AUTO_FD theirs = -1;
@@ -70,10 +70,10 @@ int worker_start(const struct worker_job *j, struct worker *ret, struct err *e)
 	int r = 0;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(e, errno, "make a socket for the %s worker", j->op);
+		return err_sys(e, errno, "make a socket for the %s worker", o->op);
 	w.control_fd = pair[0];
 	theirs = pair[1];
-	if (spawn_worker(j, theirs, &w.child, e) < 0) {
+	if (spawn_worker(o, theirs, &w.child, e) < 0) {
 		fd_closep(&w.control_fd);
 		return -1;
 	}
@@ -84,7 +84,7 @@ int worker_start(const struct worker_job *j, struct worker *ret, struct err *e)
 		r = -errno;
 	if (r < 0) {
 		worker_stop(&w);
-		return err_sys(e, -r, "prepare the %s worker", j->op);
+		return err_sys(e, -r, "prepare the %s worker", o->op);
 	}
 	*ret = w;
 	return 0;
@@ -159,11 +159,11 @@ void worker_stop(struct worker *w)
 	buf_done(&w->reply);
 }
 
-int worker_run(const struct worker_job *j, struct json_doc **ret, struct err *e)
+int worker_run(const struct worker_order *o, struct json_doc **ret, struct err *e)
 {
 	struct worker w;
 
-	if (worker_start(j, &w, e) < 0)
+	if (worker_start(o, &w, e) < 0)
 		return -1;
 	return worker_finish(&w, ret, e);
 }

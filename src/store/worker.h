@@ -28,7 +28,8 @@
 #define WORKER_DIR_FD 3
 #define WORKER_CONTROL_FD 4
 
-struct worker_job {
+/* What a worker shall do. */
+struct worker_order {
 	const char *op;
 	const char *arg;           /* argument of the operation, or NULL */
 	int in_fd, out_fd, dir_fd; /* -1 means /dev/null */
@@ -41,7 +42,7 @@ struct worker {
 	struct buf reply;
 };
 
-MUST_USE int worker_start(const struct worker_job *j, struct worker *ret, struct err *e);
+MUST_USE int worker_start(const struct worker_order *o, struct worker *ret, struct err *e);
 /* Reads the bytes that have arrived, without waiting. Returns true when the answer is complete.
  * Then worker_finish() must be called. */
 bool worker_advance(struct worker *w);
@@ -51,7 +52,7 @@ MUST_USE int worker_finish(struct worker *w, struct json_doc **ret, struct err *
 /* Kills the worker if it still runs, and reaps it. */
 void worker_stop(struct worker *w);
 /* Calls worker_start() and worker_finish(). */
-MUST_USE int worker_run(const struct worker_job *j, struct json_doc **ret, struct err *e);
+MUST_USE int worker_run(const struct worker_order *o, struct json_doc **ret, struct err *e);
 
 /* main() of the worker. */
 int worker_main(int argc, char **argv);

@@ -113,7 +113,7 @@ static int call_manager(struct bus *b, const char *member, const char *signature
 /* Waits until systemd reports that the start of the unit NAME is over. We believe each such signal,
  * because subscribe() asks the bus for signals of systemd only. A hostile bus gains nothing by a
  * forged signal, because it could simply refuse the scope. */
-static int wait_for_job(struct bus *b, const char *name, struct err *e)
+static int wait_for_start(struct bus *b, const char *name, struct err *e)
 {
 	struct dbus_message m;
 
@@ -139,7 +139,7 @@ static int wait_for_job(struct bus *b, const char *name, struct err *e)
 	}
 }
 
-/* Asks the bus for signals about jobs, because the bus sends them only on request. */
+/* Asks the bus for signals about the starts of units, because the bus sends them only on request. */
 static int subscribe(struct bus *b, struct err *e)
 {
 	static const struct dbus_call c = { .destination = "org.freedesktop.DBus",
@@ -165,7 +165,7 @@ static int start(struct bus *b, const char *name, struct err *e)
 	put_scope(&body, name);
 	if (call_manager(b, "StartTransientUnit", "ssa(sv)a(sa(sv))", &body, &m, e) < 0)
 		return -1;
-	return wait_for_job(b, name, e);
+	return wait_for_start(b, name, e);
 }
 
 static int attach(struct bus *b, const char *name, struct err *e)

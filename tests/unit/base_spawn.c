@@ -11,7 +11,7 @@
 static const char *const shell[] = { "sh", "-c", "echo $0 $X; exit 7", NULL };
 static const char *const env[] = { "X=set", NULL };
 
-static struct spawn job(int out)
+static struct spawn shell_writing_to(int out)
 {
 	return (struct spawn){ .path = "/bin/sh",
 			       .argv = shell,
@@ -39,7 +39,7 @@ static void at_once(void)
 	int pair[2];
 
 	T_INT(pipe2(pair, O_CLOEXEC), 0);
-	struct spawn s = job(pair[1]);
+	struct spawn s = shell_writing_to(pair[1]);
 	T_INT(spawn(&s, &c, &e), 0);
 	check_end(&c, pair[0]);
 	close(pair[0]);
@@ -56,7 +56,7 @@ static void in_two_calls(void)
 
 	for (unsigned i = 0; i < 50; i++) {
 		T_INT(pipe2(pair, O_CLOEXEC), 0);
-		struct spawn s = job(pair[1]);
+		struct spawn s = shell_writing_to(pair[1]);
 		T_INT(spawn_begin(&s, &p, &e), 0);
 		close(pair[1]);
 		int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -69,7 +69,7 @@ static void in_two_calls(void)
 
 static void a_missing_program(void)
 {
-	struct spawn s = job(1);
+	struct spawn s = shell_writing_to(1);
 	struct spawning *p;
 	struct child c;
 	struct err e;
@@ -97,7 +97,7 @@ static void tied_to_its_parent(void)
 		T_INT(pipe2(pair, O_CLOEXEC), 0);
 		parent = fork();
 		if (parent == 0) {
-			struct spawn s = job(pair[1]);
+			struct spawn s = shell_writing_to(pair[1]);
 			struct child c;
 			struct err e;
 

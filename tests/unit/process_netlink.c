@@ -74,7 +74,7 @@ static void link_works(int fd)
 }
 
 /* Starts a child in new user and network namespaces, as the engine does. The child waits for us. */
-static pid_t child_in_namespaces(const struct netif_job *job, int *ret_pidfd)
+static pid_t child_in_namespaces(const struct netif_setup *setup, int *ret_pidfd)
 {
 	int ready[2];
 	char byte = 1;
@@ -85,8 +85,8 @@ static pid_t child_in_namespaces(const struct netif_job *job, int *ret_pidfd)
 	if (pid == 0) {
 		long r = unshare(CLONE_NEWUSER | CLONE_NEWNET);
 
-		if (r == 0 && job)
-			r = netif_run_child(job);
+		if (r == 0 && setup)
+			r = netif_run_child(setup);
 		byte = r == 0;
 		if (write(ready[1], &byte, 1) != 1)
 			_exit(1);
@@ -128,15 +128,15 @@ static void check_from_inside(int pidfd, int link)
 
 static void a_veth_made_by_the_child(void)
 {
-	struct netif_job job;
+	struct netif_setup setup;
 	int pair[2], pidfd, link = -1;
 	unsigned n_fds = 0;
 	pid_t pid;
 	char byte;
 
 	T_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	netif_job_init(&job, &netif, false, pair[1]);
-	pid = child_in_namespaces(&job, &pidfd);
+	netif_setup_init(&setup, &netif, false, pair[1]);
+	pid = child_in_namespaces(&setup, &pidfd);
 	T_INT(fdpass_recv(pair[0], &byte, 1, &link, 1, &n_fds), 1);
 	T_INT(n_fds, 1);
 	check_from_inside(pidfd, link);
@@ -149,7 +149,7 @@ static void a_veth_made_by_the_child(void)
 static void a_namespace_made_ahead(void)
 {
 	static struct netns ns;
-	struct netif_job job;
+	struct netif_setup setup;
 	struct err e = { 0 };
 	pid_t pid;
 	int status;
@@ -158,10 +158,10 @@ static void a_namespace_made_ahead(void)
 		printf("# not run: needs root and /dev/net/tun\n");
 		return;
 	}
-	netif_job_init(&job, &netif, false, -1);
+	netif_setup_init(&setup, &netif, false, -1);
 	if (netns_begin(&ns, &e) < 0)
 		T_FAIL("%s", e.msg);
-	netns_order(&ns, &job, 5, 6);
+	netns_order(&ns, &setup, 5, 6);
 	if (netns_finish(&ns, &e) < 0)
 		T_FAIL("%s", e.msg);
 	pid = fork();
