@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Finds calls that src/ must not make, and descriptors that are not close-on-exec from the start.
+"""Finds calls that src/ must not make, descriptors that are not close-on-exec from the start, and names that use the
+word `job` for something else than client/job.
 
 If such a call is right nevertheless, a comment in its line or in the line above says why: `/* allowed: the reason */`.
 """
@@ -96,6 +97,11 @@ NEEDS = {
 # these files define the sys_… and raw_… functions above and need no flags: the callers of these functions pass the
 # flags
 WRAPPERS = (root / "src/base/compat.h", root / "src/base/raw.h")
+# `job` in a name means a command over a line (client/job.h). Only client/ and the rooms that include client/job.h may
+# use this word, so that a reader who finds it knows which struct is meant.
+JOB = re.compile(r"(?<![A-Za-z0-9])jobs?(?![A-Za-z0-9])", re.I)
+JOB_ROOMS = {"client"} | {path.parent.name for path in (root / "src").rglob("*.[ch]")
+                          if '#include "client/job.h"' in path.read_text()}
 STANDARD = re.compile(r",\s*(?:[012]|STD(?:IN|OUT|ERR)_FILENO)\s*\)$")
 
 
@@ -150,6 +156,9 @@ def check(path):
         near = " ".join(lines[max(0, number - 2):number])
         if wrong and "/* allowed:" not in near:
             yield f"{name}:{number}: {wrong}"
+    for number, line in enumerate(code.splitlines(), 1):
+        if path.parent.name not in JOB_ROOMS and JOB.search(line):
+            yield f"{name}:{number}: the word job in a name means client/job: use another word"
 
 
 bad = [line for path in sorted((root / "src").rglob("*.[ch]")) if path not in WRAPPERS
