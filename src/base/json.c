@@ -405,7 +405,7 @@ static void join_sorted(struct json_member **sorted, size_t n)
 
 /* Handles members with the same key: they are an error, or become one member if the parser is
  * lenient. *N becomes the number of members that are left. */
-static int settle_keys(struct parser *p, struct json_member *m, size_t *n)
+static int handle_same_keys(struct parser *p, struct json_member *m, size_t *n)
 {
 	AUTO_FREE struct json_member **sorted = NULL;
 	size_t left = 0;
@@ -451,7 +451,7 @@ static int parse_object(struct parser *p, struct json_value *ret)
 			return fail(p, "expected ',' or '}'");
 	}
 	m = pop_all(p, mark, &n);
-	if (settle_keys(p, m, &n) < 0)
+	if (handle_same_keys(p, m, &n) < 0)
 		return -1;
 	if (n)
 		memmove(p->done, m, n * sizeof(*m));

@@ -58,7 +58,7 @@ static void leave(struct leash *l)
 
 /* Tells the meter how many of its bytes in l->out were sent. The meter does not count requests,
  * because they are few. */
-static void settle(struct leash *l)
+static void give_back_sent(struct leash *l)
 {
 	size_t now = l->taken < l->out.n ? l->taken : l->out.n;
 
@@ -111,7 +111,7 @@ static void put_rest(struct leash *l)
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
 		buf_clear(
 			&l->out); /* the supervisor has closed its end, and the next read says so */
-	settle(l);
+	give_back_sent(l);
 	if (l->out.n > 0)
 		return;
 	buf_done(&l->out); /* free the memory, because most leashes never need it again */
@@ -135,7 +135,7 @@ static void hang_up(struct leash *l)
 	loop_remove(l->loop, &l->watch);
 	fd_closep(&l->fd);
 	buf_clear(&l->out);
-	settle(l);
+	give_back_sent(l);
 }
 
 /* Answers every open request. Then tells the owner that the sandbox is gone. */
@@ -220,7 +220,7 @@ void leash_end(struct leash *l)
 {
 	l->ending = true;
 	buf_clear(&l->out);
-	settle(l);
+	give_back_sent(l);
 	if (l->fd < 0)
 		return;
 	loop_change_fd(l->loop, l->watch, LOOP_READ);
@@ -263,7 +263,7 @@ static bool log_piece(struct leash *l, uint32_t id, unsigned flags, const char *
 		return false;
 	l->taken += b.n;
 	IGNORE(put(l, &b)); /* if the supervisor has closed its end, the next read says so */
-	settle(l);
+	give_back_sent(l);
 	return true;
 }
 
