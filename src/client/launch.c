@@ -108,16 +108,17 @@ static void drop_volumes(struct launch *l)
  * from the user's environment. */
 static void supervisor_env(const struct home *h, const char *env[SUPERVISOR_VARIABLES_MAX + 1])
 {
-	static const char *const passed[] = { "MSB_SHUTDOWN_FLUSH_TIMEOUT_MS", "XDG_RUNTIME_DIR" };
+	static const char *const inherited[] = { "MSB_SHUTDOWN_FLUSH_TIMEOUT_MS",
+						 "XDG_RUNTIME_DIR" };
 	const char *config = getenv("MSB_CONFIG_PATH");
 	unsigned n = 0;
 
 	env[n++] = xasprintf("CORDON_HOME=%s", h->path);
-	for (size_t i = 0; i < ARRAY_SIZE(passed); i++) {
-		const char *v = getenv(passed[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(inherited); i++) {
+		const char *v = getenv(inherited[i]);
 
 		if (v)
-			env[n++] = xasprintf("%s=%s", passed[i], v);
+			env[n++] = xasprintf("%s=%s", inherited[i], v);
 	}
 	if (config && *config) {
 		/* make the path absolute, because the supervisor has another working directory */

@@ -8,7 +8,7 @@
 struct hold {
 	struct sniff sniff;
 	struct buf held; /* bytes from the guest that the stack has not got yet */
-	size_t passed;   /* how many bytes of `held` are judged and may be given */
+	size_t judged;   /* how many bytes of `held` were judged and may be given */
 	size_t wanted;   /* how many bytes are needed before a name can be read */
 	uint32_t given, heard, acked;
 	uint32_t takes; /* the sequence number up to which the stack accepts bytes */
@@ -85,11 +85,11 @@ enum hold_step hold_next(struct hold *g, struct hello *ret_hello)
 	const uint8_t *p = (const uint8_t *)g->held.p;
 	size_t n;
 
-	while (g->passed < g->held.n && g->held.n - g->passed >= g->wanted) {
-		switch (sniff_next(&g->sniff, p + g->passed, g->held.n - g->passed, &n,
+	while (g->judged < g->held.n && g->held.n - g->judged >= g->wanted) {
+		switch (sniff_next(&g->sniff, p + g->judged, g->held.n - g->judged, &n,
 				   ret_hello)) {
 		case SNIFF_PASS:
-			g->passed += n;
+			g->judged += n;
 			g->wanted = 0;
 			continue;
 		case SNIFF_JUDGE:
@@ -112,7 +112,7 @@ void hold_allow(struct hold *g, const struct hello *h)
 const uint8_t *hold_bytes(const struct hold *g, size_t *ret_n)
 {
 	uint32_t room = is_after(g->takes, g->given) ? g->takes - g->given : 0;
-	size_t n = g->passed < room ? g->passed : room;
+	size_t n = g->judged < room ? g->judged : room;
 
 	*ret_n = n < HOLD_GIVE_MAX_BYTES ? n : HOLD_GIVE_MAX_BYTES;
 	return (const uint8_t *)g->held.p;
@@ -121,7 +121,7 @@ const uint8_t *hold_bytes(const struct hold *g, size_t *ret_n)
 void hold_gave(struct hold *g, size_t n)
 {
 	buf_drop(&g->held, n);
-	g->passed -= n;
+	g->judged -= n;
 	g->given += (uint32_t)n;
 }
 
@@ -145,12 +145,12 @@ bool hold_has_bytes(const struct hold *g)
 
 bool hold_is_passing(const struct hold *g)
 {
-	return g->passed > 0;
+	return g->judged > 0;
 }
 
 bool hold_is_unfinished(const struct hold *g)
 {
-	return g->passed < g->held.n;
+	return g->judged < g->held.n;
 }
 
 bool hold_is_over(const struct hold *g)

@@ -60,13 +60,13 @@ static void write_details(void *arg, struct json_writer *w)
 static void look_at_limits(struct examiner *x)
 {
 	const struct examiner_parts *p = &x->parts;
-	bool *passed = x->result.passed;
+	bool *met = x->result.met;
 
-	passed[READY_CGROUP_V2] = p->enforced->known && enforcement_by_groups(p->enforced);
-	passed[READY_BOUNDED_EPHEMERAL_STORAGE] = passed[READY_INODE_QUOTA] =
+	met[READY_CGROUP_V2] = p->enforced->known && enforcement_by_groups(p->enforced);
+	met[READY_BOUNDED_EPHEMERAL_STORAGE] = met[READY_INODE_QUOTA] =
 		p->enforced->known && enforcement_of_layer(p->enforced);
-	passed[READY_SESSION_CAP] = p->admission->policy.max_sessions <= p->limits->max_sessions;
-	passed[READY_MANAGED_PROCESS_CAP] =
+	met[READY_SESSION_CAP] = p->admission->policy.max_sessions <= p->limits->max_sessions;
+	met[READY_MANAGED_PROCESS_CAP] =
 		p->admission->policy.max_managed_processes <= p->limits->max_managed_processes;
 }
 
@@ -121,7 +121,7 @@ static void on_marker(void *arg, const struct fault *fault, const char *digest, 
 	char wanted[SHA256_HEX_BYTES];
 
 	sha256_hex(x->token, strlen(x->token), wanted);
-	x->result.passed[READY_MOUNT_ISOLATION] =
+	x->result.met[READY_MOUNT_ISOLATION] =
 		!fault && strcmp(digest, wanted) == 0 &&
 		namespaces_differ(x->parts.own, &x->inside, NAMESPACE_MNT);
 	if (fault)
@@ -141,11 +141,10 @@ static void on_proved(void *arg, const struct fault *fault, struct buf *printed)
 		return;
 	}
 	namespaces_parse((struct str){ buf_str(printed), printed->n }, &x->inside);
-	x->result.passed[READY_NAMESPACE_ISOLATION] =
+	x->result.met[READY_NAMESPACE_ISOLATION] =
 		namespaces_differ(own, &x->inside, NAMESPACE_PID) &&
 		namespaces_differ(own, &x->inside, NAMESPACE_USER);
-	x->result.passed[READY_NETWORK_ISOLATION] =
-		namespaces_differ(own, &x->inside, NAMESPACE_NET);
+	x->result.met[READY_NETWORK_ISOLATION] = namespaces_differ(own, &x->inside, NAMESPACE_NET);
 	workplace_read_marker(x->parts.workplace, x->marker, true, on_marker, x);
 }
 
@@ -173,10 +172,10 @@ static void on_place(void *arg, const struct fault *fault)
 {
 	struct examiner *x = arg;
 
-	x->result.passed[READY_WORKSPACE_MOUNT] = !fault && x->parts.workplace->usable;
+	x->result.met[READY_WORKSPACE_MOUNT] = !fault && x->parts.workplace->usable;
 	if (fault)
 		set_error(x, fault->text);
-	if (x->result.passed[READY_WORKSPACE_MOUNT] && x->result.passed[READY_BACKEND_AVAILABLE])
+	if (x->result.met[READY_WORKSPACE_MOUNT] && x->result.met[READY_BACKEND_AVAILABLE])
 		prove(x);
 	else
 		finish(x);
@@ -188,9 +187,9 @@ static void on_backend(void *arg, bool available, const char *why)
 	const char *name = backend_public_name(x->parts.backend);
 
 	x->result.backend_name = available ? name : NULL;
-	x->result.passed[READY_BACKEND_AVAILABLE] = available;
-	x->result.passed[READY_REQUIRED_BACKEND] = name && strcmp(name, "nsjail") == 0;
-	x->result.passed[READY_CONFIGURATION] = !x->parts.admission->error;
+	x->result.met[READY_BACKEND_AVAILABLE] = available;
+	x->result.met[READY_REQUIRED_BACKEND] = name && strcmp(name, "nsjail") == 0;
+	x->result.met[READY_CONFIGURATION] = !x->parts.admission->error;
 	if (!available)
 		set_error(x, why);
 	if (x->parts.admission->error)

@@ -38,15 +38,15 @@ static bool counts(const struct readiness *r, enum readiness_check c)
 	return r->strict || c == READY_BACKEND_AVAILABLE;
 }
 
-bool readiness_passed(const struct readiness *r, enum readiness_check c)
+bool readiness_met(const struct readiness *r, enum readiness_check c)
 {
-	return r->passed[c] || (r->unsafe_storage && is_storage(c));
+	return r->met[c] || (r->unsafe_storage && is_storage(c));
 }
 
 bool readiness_is_ready(const struct readiness *r)
 {
 	for (unsigned i = 0; i < READY_CHECK_COUNT; i++)
-		if (counts(r, i) && !readiness_passed(r, i))
+		if (counts(r, i) && !readiness_met(r, i))
 			return false;
 	return true;
 }
@@ -56,7 +56,7 @@ static void encode_backend(const struct readiness *r, struct json_writer *w)
 	json_key(w, "backend");
 	json_begin_object(w);
 	json_key_str(w, "name", r->backend_name);
-	json_key_bool(w, "available", r->passed[READY_BACKEND_AVAILABLE]);
+	json_key_bool(w, "available", r->met[READY_BACKEND_AVAILABLE]);
 	if (r->strict) {
 		json_key(w, "details");
 		json_begin_object(w);
@@ -76,7 +76,7 @@ void readiness_members(const struct readiness *r, struct json_writer *w)
 	json_begin_object(w);
 	for (unsigned i = 0; i < READY_CHECK_COUNT; i++)
 		if (counts(r, i))
-			json_key_bool(w, names[i], readiness_passed(r, i));
+			json_key_bool(w, names[i], readiness_met(r, i));
 	json_end_object(w);
 	if (r->strict)
 		json_key_bool(w, "unsafe_soft_storage_limits", r->unsafe_storage);
@@ -89,7 +89,7 @@ int readiness_fault(const struct readiness *r, struct fault *f)
 	AUTO_BUF failed = BUF_INIT(1024);
 
 	for (unsigned i = 0; i < READY_CHECK_COUNT; i++)
-		if (counts(r, i) && !readiness_passed(r, i))
+		if (counts(r, i) && !readiness_met(r, i))
 			buf_addf(&failed, "%s%s", failed.n ? ", " : "", names[i]);
 	return fault_set(f, FAULT_READINESS,
 			 "Managed sandbox isolation is not ready (failed checks: %s)",

@@ -29,18 +29,18 @@ enum readiness_check {
 };
 
 struct readiness {
-	bool strict; /* grants are enforced */
-	bool passed[READY_CHECK_COUNT];
-	bool unsafe_storage;      /* the operator has switched off the four checks of storage */
-	const char *backend_name; /* borrowed; NULL if there is no backend */
-	const char *error;        /* borrowed; NULL if there is no error */
+	bool strict;                 /* grants are enforced */
+	bool met[READY_CHECK_COUNT]; /* for each check, whether its condition is met */
+	bool unsafe_storage;         /* the operator has switched off the four checks of storage */
+	const char *backend_name;    /* borrowed; NULL if there is no backend */
+	const char *error;           /* borrowed; NULL if there is no error */
 	/* writes the members of `backend.details` if `strict` is true; may be NULL */
 	void (*details)(void *arg, struct json_writer *w);
 	void *arg;
 };
 
 const char *readiness_check_name(enum readiness_check c);
-bool readiness_passed(const struct readiness *r, enum readiness_check c);
+bool readiness_met(const struct readiness *r, enum readiness_check c);
 bool readiness_is_ready(const struct readiness *r);
 /* Writes the members of the answer. The calling code begins and ends the JSON object, and may add
  * members. */

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define SNIFF_MAX 64
 
 struct seen {
-	size_t passed;
+	size_t judged;
 	unsigned n;
 	struct {
 		enum hello_kind kind;
@@ -29,9 +29,9 @@ static void follow(const uint8_t *p, size_t n, size_t piece, bool http, struct s
 	*ret = (struct seen){ 0 };
 	while (have < n) {
 		have = n - have < piece ? n : have + piece;
-		while (have > ret->passed && have - ret->passed >= wanted) {
+		while (have > ret->judged && have - ret->judged >= wanted) {
 			enum sniff_step step =
-				sniff_next(&s, p + ret->passed, have - ret->passed, &more, &h);
+				sniff_next(&s, p + ret->judged, have - ret->judged, &more, &h);
 
 			wanted = 0;
 			if (step == SNIFF_WAIT) {
@@ -39,14 +39,14 @@ static void follow(const uint8_t *p, size_t n, size_t piece, bool http, struct s
 				break;
 			}
 			if (step == SNIFF_PASS) {
-				if (more == 0 || more > have - ret->passed)
+				if (more == 0 || more > have - ret->judged)
 					abort();
-				ret->passed += more;
+				ret->judged += more;
 				continue;
 			}
 			if (ret->n < SNIFF_MAX) {
 				ret->hello[ret->n].kind = h.kind;
-				ret->hello[ret->n++].at = ret->passed;
+				ret->hello[ret->n++].at = ret->judged;
 			}
 			if (h.kind == HELLO_BAD || h.kind == HELLO_MORE)
 				return;
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	follow(data + 1, size - 1, size, data[0] & 1, &whole);
 	follow(data + 1, size - 1, 1 + (data[0] >> 1) % 16, data[0] & 1, &parts);
-	if (parts.passed != whole.passed || parts.n != whole.n ||
+	if (parts.judged != whole.judged || parts.n != whole.n ||
 	    memcmp(parts.hello, whole.hello, sizeof(whole.hello)) != 0)
 		abort();
 	return 0;

@@ -621,7 +621,7 @@ static void readiness_is_shown(void)
 
 	T_STR(readiness(&r), "{\"ready\":false,\"mode\":\"standard\",\"backend\":{\"name\":null,"
 			     "\"available\":false},\"checks\":{\"backend_available\":false}}");
-	r.passed[READY_BACKEND_AVAILABLE] = true;
+	r.met[READY_BACKEND_AVAILABLE] = true;
 	r.backend_name = "nsjail";
 	T_TRUE(readiness_is_ready(&r));
 	T_STR(readiness(&r),
@@ -632,9 +632,9 @@ static void readiness_is_shown(void)
 	r.details = put_details;
 	r.arg = engine;
 	for (unsigned i = 0; i < READY_CHECK_COUNT; i++)
-		r.passed[i] = true;
-	r.passed[READY_CGROUP_V2] = r.passed[READY_INODE_QUOTA] =
-		r.passed[READY_HARD_WORKSPACE_QUOTA] = false;
+		r.met[i] = true;
+	r.met[READY_CGROUP_V2] = r.met[READY_INODE_QUOTA] = r.met[READY_HARD_WORKSPACE_QUOTA] =
+		false;
 	T_TRUE(!readiness_is_ready(&r));
 	T_INT(readiness_fault(&r, &f), -1);
 	T_STR(message(&f),
@@ -653,14 +653,14 @@ static void readiness_is_shown(void)
 	      "\"hard_skill_storage_quota\":true,\"bounded_ephemeral_storage\":true,"
 	      "\"inode_quota\":true,\"session_cap\":true,\"managed_process_cap\":true},"
 	      "\"unsafe_soft_storage_limits\":true,\"error\":\"x\"}");
-	r.passed[READY_CGROUP_V2] = true;
+	r.met[READY_CGROUP_V2] = true;
 	T_TRUE(readiness_is_ready(&r));
 	for (unsigned i = 0; i < READY_CHECK_COUNT; i++) {
 		bool storage = i >= READY_HARD_WORKSPACE_QUOTA && i <= READY_INODE_QUOTA;
 
-		r.passed[i] = false;
+		r.met[i] = false;
 		T_INT(readiness_is_ready(&r), storage);
-		r.passed[i] = true;
+		r.met[i] = true;
 	}
 }
 

@@ -2,26 +2,26 @@
 #include "t.h"
 
 /* Passes TEXT in pieces, as a gate does. Returns the results as "name name BAD OPAQUE", then "+"
- * and the number of bytes that passed. Every name is allowed, and BAD ends the stream. */
+ * and the number of bytes that were judged. Every name is allowed, and BAD ends the stream. */
 static const char *follow(const void *text, size_t n, bool http, size_t piece)
 {
 	static char out[256];
 	struct sniff s = { .http = http };
-	size_t have = 0, passed = 0, more;
+	size_t have = 0, judged = 0, more;
 	struct hello h;
 
 	out[0] = '\0';
 	while (have < n) {
 		have = n - have < piece ? n : have + piece;
 		for (;;) {
-			const uint8_t *p = (const uint8_t *)text + passed;
-			enum sniff_step step = sniff_next(&s, p, have - passed, &more, &h);
+			const uint8_t *p = (const uint8_t *)text + judged;
+			enum sniff_step step = sniff_next(&s, p, have - judged, &more, &h);
 			size_t at = strlen(out);
 
 			if (step == SNIFF_WAIT)
 				break;
 			if (step == SNIFF_PASS) {
-				passed += more;
+				judged += more;
 				continue;
 			}
 			snprintf(out + at, sizeof(out) - at, "%s ",
@@ -35,7 +35,7 @@ static const char *follow(const void *text, size_t n, bool http, size_t piece)
 		}
 	}
 end:
-	snprintf(out + strlen(out), sizeof(out) - strlen(out), "+%zu", passed);
+	snprintf(out + strlen(out), sizeof(out) - strlen(out), "+%zu", judged);
 	return out;
 }
 
