@@ -1,4 +1,4 @@
-/* `prune` deletes stopped sandboxes, volumes that no sandbox names, and layers that belong to no image. */
+/* `prune` erases stopped sandboxes, volumes that no sandbox names, and layers that belong to no image. */
 #include <stdio.h>
 #include <string.h>
 #include <termios.h>
@@ -20,7 +20,7 @@ struct plan {
 	struct space sandboxes, volumes, images;
 };
 
-/* What was deleted in the end, which may be less than the plan. */
+/* What was erased in the end, which may be less than the plan. */
 struct result {
 	struct strv sandboxes, volumes;
 	size_t layers;
@@ -47,7 +47,7 @@ static void add_lines(struct buf *b, const char *kind, const struct space *s)
 	}
 }
 
-/* Shows what `prune` would delete, with sizes, and asks whether to delete it. */
+/* Shows what `prune` would erase, with sizes, and asks whether to erase it. */
 static bool agreed(const struct plan *p)
 {
 	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
@@ -72,8 +72,8 @@ static bool agreed(const struct plan *p)
 	       (strcmp(line, "y\n") == 0 || strcmp(line, "Y\n") == 0 || strcmp(line, "yes\n") == 0);
 }
 
-static void delete_all(const struct home *h, const struct space *s, struct strv *done,
-		       struct result *ret, bool sandboxes)
+static void erase_unused(const struct home *h, const struct space *s, struct strv *done,
+			 struct result *ret, bool sandboxes)
 {
 	for (size_t i = 0; i < s->unused.n; i++) {
 		uint64_t begin = clock_mono_ns();
@@ -93,9 +93,9 @@ static void delete_all(const struct home *h, const struct space *s, struct strv 
 	}
 }
 
-/* Lets cordon-image delete the layers. cordon-image first takes the lock of the store, and then
+/* Lets cordon-image sweep the layers. cordon-image first takes the lock of the store, and then
  * looks again which layers are unused. */
-static void delete_layers(const struct home *h, const struct space *s, struct result *ret)
+static void sweep_layers(const struct home *h, const struct space *s, struct result *ret)
 {
 	char hint[IMAGER_HINT_BYTES];
 	struct strv argv = { 0 };
@@ -164,9 +164,9 @@ static int prune(const struct args *a, const struct home *h, const struct plan *
 			return 0;
 		}
 	}
-	delete_all(h, &p->sandboxes, &r.sandboxes, &r, true);
-	delete_all(h, &p->volumes, &r.volumes, &r, false);
-	delete_layers(h, &p->images, &r);
+	erase_unused(h, &p->sandboxes, &r.sandboxes, &r, true);
+	erase_unused(h, &p->volumes, &r.volumes, &r, false);
+	sweep_layers(h, &p->images, &r);
 	status = report(a, &r);
 	strv_done(&r.sandboxes);
 	strv_done(&r.volumes);

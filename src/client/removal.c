@@ -124,7 +124,7 @@ int sandbox_remove(const struct home *h, const char *name, bool force, struct er
 	}
 	r = control_lock(h, name, false, &dir, &lock, e);
 	if (r < 0) {
-		/* a stopped ephemeral sandbox is deleted by its supervisor */
+		/* a supervisor erases its ephemeral sandbox when the sandbox stops */
 		if (e->code == ERR_NOT_FOUND && seen >= 0)
 			return 0;
 		if (e->code == ERR_BUSY && !force)
@@ -143,7 +143,7 @@ int sandbox_remove_this(const struct home *h, const char *name, int dir, struct 
 	if (sandbox_stop_this(h, name, dir, 0, e) < 0)
 		return -1;
 	if (control_lock(h, name, false, &now, &lock, e) < 0)
-		/* a stopped ephemeral sandbox is deleted by its supervisor */
+		/* a supervisor erases its ephemeral sandbox when the sandbox stops */
 		return record_is_retired(h, name, dir) ? 0 : -1;
 	return record_is_retired(h, name, dir) ? 0 : erase(h, name, now, &lock, e);
 }

@@ -154,7 +154,7 @@ static bool find_spare(struct scopes *s, bool with_launcher, struct scope *ret)
 	return false;
 }
 
-static void discard(struct scopes *s, struct scope *c)
+static void release(struct scopes *s, struct scope *c)
 {
 	char name[32];
 
@@ -165,14 +165,14 @@ static void discard(struct scopes *s, struct scope *c)
 		return;
 	fd_closep(&c->group);
 	group_name(c->number, name);
-	/* fails while a process in the group is still dying; the supervisor then removes the group later */
+	/* fails while a process in the group is still dying; the supervisor then releases the group later */
 	IGNORE(unlinkat(s->payload, name, AT_REMOVEDIR));
 }
 
 static void keep_spare(struct scopes *s, struct scope *c)
 {
 	if (s->n_spare == SCOPES_SPARE_MAX) {
-		discard(s, c);
+		release(s, c);
 		return;
 	}
 	s->spare[s->n_spare++] = *c;
@@ -224,7 +224,7 @@ void scope_close(struct scopes *s, struct scope *c)
 	 * of pid 1's group with that of the new process's group. If the counts differ, the new
 	 * process dies at once. So a group that was killed cannot be used again */
 	if (c->killed || s->ending) {
-		discard(s, c);
+		release(s, c);
 		return;
 	}
 	if (c->group >= 0 && c->procs < 0)
@@ -242,7 +242,7 @@ void scopes_end(struct scopes *s)
 {
 	s->ending = true;
 	while (s->n_spare)
-		discard(s, &s->spare[--s->n_spare]);
+		release(s, &s->spare[--s->n_spare]);
 }
 
 static void pin(struct scopes *s, const struct launcher *l)

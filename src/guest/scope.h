@@ -87,7 +87,7 @@ void scope_signal(const struct scope *c, int sig);
  * behind. */
 bool scope_is_over(struct scopes *s, const struct scope *c);
 /* Call it when the command has ended; its background children may live on. Keeps the scope for a later command, or
- * removes the scope. */
+ * releases the scope. */
 void scope_close(struct scopes *s, struct scope *c);
 /* Call it when no command will start any more. Ends the waiting launchers. */
 void scopes_end(struct scopes *s);

@@ -24,9 +24,9 @@
 /* Socket buffers get an eighth of the memory limit. With a limit of 512 MiB this is 64 MiB, enough
  * for a dozen connections at full speed. */
 #define BUFFERS_PART 8
-#define REMOVE_TRIES 400 /* on a busy machine killed processes need a moment to die */
-#define REMOVE_RETRY_MS 5
-#define REMOVE_DEPTH_MAX 8 /* the payload owns its group and can make groups below groups in it */
+#define RELEASE_TRIES 400 /* on a busy machine killed processes need a moment to die */
+#define RELEASE_RETRY_MS 5
+#define RELEASE_DEPTH_MAX 8 /* the payload owns its group and can make groups below groups in it */
 #define CONTROL_FILE_MAX_BYTES 65536
 #define CONTROL_FILE_USUAL_BYTES 512
 #define WORDS_MAX_BYTES 512 /* the kernel has some fifteen controllers */
@@ -156,10 +156,10 @@ void cgroup_prepare(struct cgroup *c, const char *id)
 	snprintf(c->id, sizeof(c->id), "%s", id);
 	group_name(id, name);
 	base = open_v2_base();
-	/* a killed supervisor has left this group, and its members are dying; we remove the group
+	/* a killed supervisor has left this group, and its members are dying; we release the group
 	 * before we make a new one */
 	if (base >= 0 && faccessat(base, name, F_OK, 0) == 0)
-		cgroup_remove(id);
+		cgroup_release(id);
 	if (base >= 0)
 		c->v2_home = make_dir(base, name);
 	if (c->v2_home < 0)
@@ -507,9 +507,9 @@ void cgroup_lift_cpu(const struct cgroup *c)
 			IGNORE(io_write_file(c->v1[i], "cpu.cfs_quota_us", "-1"));
 }
 
-/* Removes the group NAME, after all groups below it. The kernel removes the files of these groups.
+/* Releases the group NAME, after all groups below it. The kernel removes the files of these groups.
  * Returns false while a member is still dying. */
-static bool remove_groups(int parent, const char *name, unsigned depth)
+static bool release_groups(int parent, const char *name, unsigned depth)
 {
 	AUTO_FD dir = -1;
 	struct dirent *d;
@@ -522,29 +522,30 @@ static bool remove_groups(int parent, const char *name, unsigned depth)
 	if (dir < 0 || depth == 0)
 		return true;
 	list = fdopendir(fcntl(dir, F_DUPFD_CLOEXEC, 0));
-	/* if this fails, NAME cannot be removed either, and the caller sees that */
+	/* if this fails, NAME cannot be released either, and the caller sees that */
 	while (list && (d = readdir(list)))
 		if (d->d_type == DT_DIR && d->d_name[0] != '.')
-			IGNORE(remove_groups(dir, d->d_name, depth - 1));
+			IGNORE(release_groups(dir, d->d_name, depth - 1));
 	if (list)
 		closedir(list);
 	return unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno != EBUSY;
 }
 
-static void remove_one(int base, const char *name)
+static void release_one(int base, const char *name)
 {
 	char kill_file[96];
 
 	snprintf(kill_file, sizeof(kill_file), "%s/cgroup.kill", name);
 	/* this fails in version 1, which has no such file */
 	IGNORE(io_write_file(base, kill_file, "1"));
-	for (unsigned i = 0; i < REMOVE_TRIES && !remove_groups(base, name, REMOVE_DEPTH_MAX); i++)
-		IGNORE(poll(NULL, 0, REMOVE_RETRY_MS));
+	for (unsigned i = 0; i < RELEASE_TRIES && !release_groups(base, name, RELEASE_DEPTH_MAX);
+	     i++)
+		IGNORE(poll(NULL, 0, RELEASE_RETRY_MS));
 }
 
-/* Removes a group that a killed supervisor left. Removes the group's CPU limit first, because
+/* Releases a group that a killed supervisor left. Lifts the group's CPU limit first, because
  * throttled members die slowly. */
-static void remove_left(int base, const char *name)
+static void release_left(int base, const char *name)
 {
 	AUTO_FD group = -1;
 
@@ -555,10 +556,10 @@ static void remove_left(int base, const char *name)
 		return;
 	IGNORE(io_write_file(group, "payload/cpu.max", "max")); /* version 2 */
 	IGNORE(io_write_file(group, "cpu.cfs_quota_us", "-1")); /* version 1 */
-	remove_one(base, name);
+	release_one(base, name);
 }
 
-void cgroup_remove(const char *id)
+void cgroup_release(const char *id)
 {
 	char name[64], path[128];
 	AUTO_FD v2 = open_v2_base();
@@ -566,9 +567,9 @@ void cgroup_remove(const char *id)
 
 	group_name(id, name);
 	if (v2 >= 0)
-		remove_left(v2, name);
+		release_left(v2, name);
 	if (scope >= 0)
-		remove_left(scope, name);
+		release_left(scope, name);
 	for (size_t i = 0; i < ARRAY_SIZE(v1_names) + CGROUP_SEEN_COUNT; i++) {
 		AUTO_FD root = -1;
 
@@ -577,29 +578,29 @@ void cgroup_remove(const char *id)
 						  : seen_names[i - ARRAY_SIZE(v1_names)]);
 		root = open_dir(AT_FDCWD, path);
 		if (root >= 0)
-			remove_left(root, name);
+			release_left(root, name);
 	}
 }
 
-/* Removes the open GROUP through its parent directory, without a path. */
-static void clear_one(int group, const char *name)
+/* Releases the open GROUP through its parent directory, without a path. */
+static void release_open(int group, const char *name)
 {
 	AUTO_FD parent = group < 0 ? -1 : openat(group, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (parent >= 0)
-		remove_one(parent, name);
+		release_one(parent, name);
 }
 
-void cgroup_clear(const struct cgroup *c)
+void cgroup_release_open(const struct cgroup *c)
 {
 	char name[64];
 
 	group_name(c->id, name);
-	clear_one(c->v2_home, name);
+	release_open(c->v2_home, name);
 	for (unsigned i = 0; i < c->n_v1; i++)
-		clear_one(c->v1[i], name);
+		release_open(c->v1[i], name);
 	for (unsigned i = 0; i < CGROUP_SEEN_COUNT; i++)
-		clear_one(c->seen[i], name);
+		release_open(c->seen[i], name);
 }
 
 static bool read_number(int dir, const char *file, const char *key, uint64_t *ret)

@@ -5,7 +5,7 @@
  * who may create groups. The groups are called `cordon-ID`. If root runs cordon, the groups are at
  * the root of each hierarchy. If an ordinary user runs cordon, the groups are below the user's own
  * group. This is possible only if the user's group is delegated to the user, as a scope of the
- * user's systemd is. These places are fixed, so a later command of the same user finds and removes
+ * user's systemd is. These places are fixed, so a later command of the same user finds and releases
  * the groups that a killed supervisor left. Pid 1 stays outside the limited group. So if the memory
  * is used up, the kernel kills a process of the payload and never pid 1.
  */
@@ -60,7 +60,7 @@ struct cgroup {
 };
 
 void cgroup_init(struct cgroup *c);
-void cgroup_done(struct cgroup *c); /* closes the descriptors; removes no group */
+void cgroup_done(struct cgroup *c); /* closes the descriptors; releases no group */
 /* Call this before the clone. Makes the v2 group in which pid 1 is born. If that is impossible, *C
  * has no v2 group. */
 void cgroup_prepare(struct cgroup *c, const char *id);
@@ -85,12 +85,12 @@ MUST_USE int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l
 /* Removes the CPU limit. Call this before the members are killed, because throttled processes die
  * slowly. */
 void cgroup_lift_cpu(const struct cgroup *c);
-/* Removes the groups of the sandbox ID in every hierarchy. In version 2, kills all members first.
+/* Releases the groups of the sandbox ID in every hierarchy. In version 2, kills all members first.
  * Does nothing if the sandbox has no group. */
-void cgroup_remove(const char *id);
-/* Does the same as cgroup_remove() for the groups that *C has open. Uses no paths, so a confined
+void cgroup_release(const char *id);
+/* Does the same as cgroup_release() for the groups that *C has open. Uses no paths, so a confined
  * supervisor can call this function. */
-void cgroup_clear(const struct cgroup *c);
+void cgroup_release_open(const struct cgroup *c);
 
 struct cgroup_usage {
 	uint64_t memory_bytes, cpu_ns, pids;

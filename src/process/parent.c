@@ -457,6 +457,6 @@ void process_done(struct process_instance *i)
 		fuse_overlay_end(TAKE(i->fuse));
 	fd_closep(&i->pidfd);
 	if (i->cgroup.id[0])
-		cgroup_clear(&i->cgroup);
+		cgroup_release_open(&i->cgroup);
 	cgroup_done(&i->cgroup);
 }

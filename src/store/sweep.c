@@ -155,7 +155,7 @@ static uint64_t layer_bytes(const struct store *store, const char *hex)
 	return bytes;
 }
 
-/* Moves each unused tree away by one rename. Afterwards one worker removes all these trees. */
+/* Moves each unused tree away by one rename. Afterwards one worker erases all these trees. */
 static int sweep_layers(const struct store *store, const struct live *l, struct sweep_result *ret,
 			struct err *e)
 {
@@ -223,7 +223,7 @@ static void sweep_bases(const struct store *store)
 			sweep_base(dirfd(dir), entry->d_name);
 }
 
-/* Removes all parts. We hold the store exclusively, so no other process uses a part. */
+/* Erases all parts. We hold the store exclusively, so no other process uses a part. */
 static void sweep_parts(const struct store *store, struct sweep_result *ret)
 {
 	AUTO_DIR dir = dir_open(store->tmp_fd, ".");
@@ -243,7 +243,7 @@ int sweep(const struct store *store, bool parts, struct sweep_result *ret, struc
 	struct live l = { 0 };
 	int r = collect_live(store, &l, e);
 
-	/* trees are removed before blobs, because the blob of a manifest is needed to find the
+	/* trees are erased before blobs, because the blob of a manifest is needed to find the
 	 * trees of a sandbox's image */
 	if (r == 0)
 		r = sweep_layers(store, &l, ret, e);

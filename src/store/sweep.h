@@ -1,5 +1,5 @@
 /*
- * Removes content from the store that no reference and no sandbox uses.
+ * Sweeps the store: erases content that no reference and no sandbox uses.
  *
  * The caller holds the store's lock exclusively. A process that adds an image or creates a sandbox
  * holds a shared lock until the record that names the content is written.
@@ -17,7 +17,7 @@ struct sweep_result {
 	size_t layers_removed, manifests_removed, references_removed;
 };
 
-/* If PARTS is true, also removes the partial blobs of interrupted pulls. */
+/* If PARTS is true, also erases the partial blobs of interrupted pulls. */
 MUST_USE int sweep(const struct store *store, bool parts, struct sweep_result *ret, struct err *e);
-/* Removes every reference that no sandbox uses, and counts the removed references in *RET. */
+/* Erases every reference that no sandbox uses, and counts the erased references in *RET. */
 MUST_USE int sweep_references(const struct store *store, struct sweep_result *ret, struct err *e);

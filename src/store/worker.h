@@ -9,7 +9,7 @@
  *   inflate     reads a blob on stdin, writes the plain tar to stdout
  *   stage       reads an archive on stdin, writes its files to DIR/0, DIR/1 …, answers with names
  *   merge ARG   merges the layers ARG of the directory on stdin into DIR
- *   erase ARG   removes DIR/ARG, also files of other owners
+ *   erase ARG   erases DIR/ARG, also files of other owners
  *
  * If an ordinary user runs cordon, the worker runs in a user namespace with the user's subordinate
  * ids, so that files keep their owners. If the user has no subordinate ids, the namespace maps only

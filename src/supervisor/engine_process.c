@@ -353,7 +353,7 @@ static void release(const struct home *h, const char *name, struct spec *spec)
 	AUTO_FD root = -1;
 
 	home_machine_id(h, name, id);
-	cgroup_remove(id);
+	cgroup_release(id);
 	/* this fails if another directory is now at the path; that directory has none of our mount
 	 * points */
 	if (spec && spec_image_in_place(&spec->image) &&
