@@ -339,7 +339,7 @@ static int make_entry(struct tree_build *b, int dir, const char *name, struct er
 	size_t before = b->where.n;
 	int r;
 
-	if (b->flags & TREE_OUTSIDE && room_take(&b->room, dir, 0, 1, e) < 0)
+	if (b->flags & TREE_OUTSIDE && disk_limit_take(&b->disk_limit, dir, 0, 1, e) < 0)
 		return err_wrap(e, "'%s'", b->path);
 	if (before)
 		buf_add_char(&b->where, '/');
@@ -404,7 +404,8 @@ static int on_data(struct tree_build *b, struct err *e)
 			return err_sys(e, EFBIG, "'%s'", where(b));
 		return 0;
 	}
-	if (b->flags & TREE_OUTSIDE && room_take(&b->room, b->file, b->record.data.n, 0, e) < 0)
+	if (b->flags & TREE_OUTSIDE &&
+	    disk_limit_take(&b->disk_limit, b->file, b->record.data.n, 0, e) < 0)
 		return err_wrap(e, "'%s'", b->path);
 	r = io_write_all(b->file, b->record.data.p, b->record.data.n);
 	b->file_at += (off_t)b->record.data.n;

@@ -11,15 +11,15 @@
  * - A link is made only if it leads to somewhere in the copied tree; other links are left out with
  *   a note. A stream that consists of one link makes nothing.
  * - Hard links are made between files of this stream only, and only to regular files.
- * - The copy ends before the disk is full (tree/room.h).
+ * - The copy ends before the disk is full (tree/disk_limit.h).
  */
 #pragma once
 
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "tree/disk_limit.h"
 #include "tree/place.h"
-#include "tree/room.h"
 #include "tree/walk.h"
 #include "wire/file.h"
 
@@ -61,7 +61,7 @@ struct tree_build {
 	/* `shared` is an array of struct tree_shared; `shared_paths` has the path of each, ending
 	 * in NUL */
 	struct buf shared, shared_paths;
-	struct room room;
+	struct disk_limit disk_limit;
 	bool ended; /* DONE was received */
 	/* length of "NAME/" at the start of `where`; paths in SAME records lack this part */
 	size_t top_n;

@@ -163,7 +163,7 @@ static int on_file(struct tar *t, struct err *e)
 		return -1;
 	t->in_file = true;
 	t->size = 0;
-	t->room = (struct room){ 0 }; /* the scratch file begins anew */
+	t->disk_limit = (struct disk_limit){ 0 }; /* the scratch file begins anew */
 	if (ftruncate(t->scratch, 0) < 0 || lseek(t->scratch, 0, SEEK_SET) < 0)
 		return err_sys(e, errno, "use a scratch file");
 	return 0;
@@ -208,7 +208,7 @@ static int on_data(struct tar *t, struct err *e)
 				       lseek(t->scratch, (off_t)t->size, SEEK_SET) < 0
 			       ? err_sys(e, errno, "use a scratch file")
 			       : 0;
-	if (room_take(&t->room, t->scratch, t->record.data.n, 0, e) < 0)
+	if (disk_limit_take(&t->disk_limit, t->scratch, t->record.data.n, 0, e) < 0)
 		return -1;
 	r = io_write_all(t->scratch, t->record.data.p, t->record.data.n);
 	return r < 0 ? err_sys(e, -r, "use a scratch file") : 0;

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "tree/room.h"
+#include "tree/disk_limit.h"
 #include "tree/walk.h"
 #include "wire/file.h"
 
@@ -28,7 +28,7 @@ struct tar {
 	bool in_file; /* between the records FILE and END */
 	bool placed;  /* the outermost entry was sent */
 	unsigned depth, mode;
-	struct room room; /* for the scratch file */
+	struct disk_limit disk_limit; /* for the scratch file */
 	uint64_t size, time_s;
 	struct buf in, at;
 	struct file_record record;

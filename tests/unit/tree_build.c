@@ -435,21 +435,21 @@ static void a_copy_ends_before_the_disk_is_full(void)
 {
 	struct statvfs fs = { .f_frsize = 4096, .f_blocks = 1000000, .f_bavail = 50000 };
 
-	T_INT(room_left(&fs), 0); /* exactly 5 % are free */
+	T_INT(disk_limit_left(&fs), 0); /* exactly 5 % are free */
 	fs.f_bavail = 50001;
-	T_INT(room_left(&fs), 4096);
+	T_INT(disk_limit_left(&fs), 4096);
 	fs.f_blocks = 100000000; /* 400 GB: 1 GiB is less than 5 % */
 	fs.f_bavail = (1u << 30) / 4096;
-	T_INT(room_left(&fs), 0);
+	T_INT(disk_limit_left(&fs), 0);
 	fs.f_bavail += 2;
-	T_INT(room_left(&fs), 8192);
+	T_INT(disk_limit_left(&fs), 8192);
 	fs.f_files = 1000;
 	fs.f_favail = 49;
-	T_INT(room_left(&fs), 0);
+	T_INT(disk_limit_left(&fs), 0);
 	fs.f_favail = 50;
-	T_INT(room_left(&fs), 8192);
+	T_INT(disk_limit_left(&fs), 8192);
 	fs = (struct statvfs){ .f_frsize = 4096 };
-	T_TRUE(room_left(&fs) == UINT64_MAX);
+	T_TRUE(disk_limit_left(&fs) == UINT64_MAX);
 }
 
 int main(void)
