@@ -16,9 +16,9 @@
 #include "service/resolution.h"
 #include "tool/errors.h"
 #include "tool/file_tools.h"
+#include "tool/path_mask.h"
 #include "tool/status.h"
 #include "tool/text.h"
-#include "tool/veil.h"
 
 #define CONFIG_MAX_BYTES (1u << 20)
 #define ARGUMENT_MAX_BYTES (16u << 20) /* far more than a model writes in one call */
@@ -435,7 +435,8 @@ static void write_failure(struct call *c, const struct fault *f)
 	AUTO_BUF text = BUF_INIT(2 * FAULT_TEXT_MAX * 4);
 
 	if (strcmp(c->options->group, "tool") == 0)
-		veil_write(&c->config, c->options->config, (struct str){ f->text, f->n }, &text);
+		path_mask_write(&c->config, c->options->config, (struct str){ f->text, f->n },
+				&text);
 	else
 		buf_add(&text, f->text, f->n);
 	buf_clear(&c->out);

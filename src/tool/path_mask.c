@@ -1,4 +1,4 @@
-#include "tool/veil.h"
+#include "tool/path_mask.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +82,8 @@ static const struct hidden *find(const struct hidden_list *l, struct str text)
 	return NULL;
 }
 
-void veil_write(const struct service_config *c, const char *config, struct str text,
-		struct buf *out)
+void path_mask_write(const struct service_config *c, const char *config, struct str text,
+		     struct buf *out)
 {
 	struct hidden_list l = { 0 };
 	char before = ' ';

@@ -8,5 +8,5 @@
 /* Appends TEXT to OUT, with changed paths. The workspace and the directories of skills get their
  * paths in the sandbox. All other directories of the service, and the file CONFIG, are replaced by
  * words in brackets. CONFIG may be NULL. */
-void veil_write(const struct service_config *c, const char *config, struct str text,
-		struct buf *out);
+void path_mask_write(const struct service_config *c, const char *config, struct str text,
+		     struct buf *out);
