@@ -45,7 +45,7 @@ struct background {
 struct backgrounds {
 	struct background *first; /* the latest comes first */
 	unsigned n;
-	struct pool pool; /* shared with the state blob (guest/notebook.h) */
+	struct pool pool; /* shared with the state blob (guest/state_blob.h) */
 };
 
 struct background_spec {

@@ -51,8 +51,8 @@ struct guest {
 	uint64_t oom_seen;
 	struct boot_message boot;
 	struct buf boot_body, update_body; /* the strings of `boot` point into these */
-	struct buf notebook;               /* see notebook.h */
-	uint64_t notebook_version;
+	struct buf state;                  /* see state_blob.h */
+	uint64_t state_version;
 	struct backgrounds backgrounds;
 	loop_id expiry_timer; /* drops background entries whose time is over */
 	struct look *looks;   /* see inquiry.h */

@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/fdpass.h"
 #include "guest/inquiry.h"
-#include "guest/notebook.h"
 #include "guest/session.h"
+#include "guest/state_blob.h"
 
 #define READ_CHUNK_BYTES 8192        /* small, because idle sandboxes keep this buffer in memory */
 #define SPARE_FDS 32                 /* descriptors that commands of a few clients need to start */
@@ -222,10 +222,10 @@ static bool on_frame(struct connection *c, const struct frame *f)
 		inquiry_feed(c, f->stream, f->body);
 		return true;
 	case FRAME_STATE_GET:
-		notebook_get(c, f->stream);
+		state_blob_get(c, f->stream);
 		return true;
 	case FRAME_STATE_PUT:
-		notebook_put(c, f->stream, f->body);
+		state_blob_put(c, f->stream, f->body);
 		return true;
 	case FRAME_DETACH:
 		if (s)

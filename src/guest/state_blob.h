@@ -1,6 +1,6 @@
 /*
- * The notebook is one blob, which clients leave with pid 1 for later clients until the sandbox
- * stops. The blob has a version. A terminal client keeps the state of its shell in the notebook,
+ * The state blob is one blob, which clients leave with pid 1 for later clients until the sandbox
+ * stops. The blob has a version. A terminal client keeps the state of its shell in the state blob,
  * because that state must not be in any file of the sandbox or the host.
  *
  * A client that changes the blob names the version that it replaces. If two clients change the same version, pid 1
@@ -11,5 +11,5 @@
 
 #include "guest/connection.h"
 
-void notebook_get(struct connection *c, uint32_t stream);
-void notebook_put(struct connection *c, uint32_t stream, struct str body);
+void state_blob_get(struct connection *c, uint32_t stream);
+void state_blob_put(struct connection *c, uint32_t stream, struct str body);

@@ -1,4 +1,4 @@
-#include "guest/notebook.h"
+#include "guest/state_blob.h"
 
 #include "base/cleanup.h"
 
@@ -6,7 +6,7 @@ static void answer(struct connection *c, uint32_t stream, struct str blob)
 {
 	AUTO_BUF b = BUF_INIT(STATE_MAX_BYTES + 64);
 
-	state_encode(&b, &(struct state_message){ c->guest->notebook_version, blob });
+	state_encode(&b, &(struct state_message){ c->guest->state_version, blob });
 	connection_send(c, FRAME_STATE, 0, stream, b.p, b.n);
 }
 
@@ -18,14 +18,14 @@ static void refuse(struct connection *c, uint32_t stream, enum err_code code, co
 	connection_send(c, FRAME_ERROR, 0, stream, b.p, b.n);
 }
 
-void notebook_get(struct connection *c, uint32_t stream)
+void state_blob_get(struct connection *c, uint32_t stream)
 {
-	const struct buf *kept = &c->guest->notebook;
+	const struct buf *kept = &c->guest->state;
 
 	answer(c, stream, (struct str){ kept->p, kept->n });
 }
 
-void notebook_put(struct connection *c, uint32_t stream, struct str body)
+void state_blob_put(struct connection *c, uint32_t stream, struct str body)
 {
 	struct guest *g = c->guest;
 	struct state_message m;
@@ -40,15 +40,15 @@ void notebook_put(struct connection *c, uint32_t stream, struct str body)
 		refuse(c, stream, ERR_LIMIT, "the state is larger than 4 MiB");
 		return;
 	}
-	if (m.version != g->notebook_version) {
+	if (m.version != g->state_version) {
 		refuse(c, stream, ERR_BUSY, "the state was changed meanwhile");
 		return;
 	}
 	/* the old blob makes room for the new one */
-	pool_give(pool, g->notebook.n);
+	pool_give(pool, g->state.n);
 	if (!pool_take(pool, m.blob.n)) {
 		/* cannot fail, because these bytes were given back just now */
-		IGNORE(pool_take(pool, g->notebook.n));
+		IGNORE(pool_take(pool, g->state.n));
 		refuse(c, stream, ERR_LIMIT, POOL_REFUSAL);
 		return;
 	}
@@ -57,13 +57,13 @@ void notebook_put(struct connection *c, uint32_t stream, struct str body)
 	buf_add(&fresh, m.blob.p, m.blob.n);
 	if (buf_failed(&fresh)) { /* the old state stays */
 		pool_give(pool, m.blob.n);
-		IGNORE(pool_take(pool, g->notebook.n));
+		IGNORE(pool_take(pool, g->state.n));
 		refuse(c, stream, ERR_LIMIT, "no memory for the state");
 		return;
 	}
-	buf_done(&g->notebook);
-	g->notebook = fresh;
+	buf_done(&g->state);
+	g->state = fresh;
 	buf_init(&fresh, 0); /* the guest owns the memory now */
-	g->notebook_version++;
+	g->state_version++;
 	answer(c, stream, (struct str){ 0 });
 }
