@@ -21,7 +21,7 @@ struct operation {
 /* Returns NULL if no operation has that name. */
 const struct operation *operation_find(const char *name);
 
-/* look.c: operations that change nothing */
+/* queries.c: operations that change nothing */
 int run_list(const struct store *s, const struct json_value *data, int file, struct json_writer *w,
 	     struct why *y);
 int run_get(const struct store *s, const struct json_value *data, int file, struct json_writer *w,
