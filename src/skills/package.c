@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/beneath.h"
-#include "skills/matter.h"
 #include "skills/name.h"
+#include "skills/skill_md.h"
 
 const char *const package_entries[PACKAGE_ENTRIES] = { PACKAGE_ENTRY, "skill.md" };
 const char *const package_project_files[PACKAGE_PROJECT_FILES] = { "requirements.txt",
@@ -28,13 +28,13 @@ void skill_done(struct skill *s)
 int skill_read(struct str text, const char *entry, const char *path, const char *dir_name,
 	       struct skill *ret, struct why *y)
 {
-	AUTO_MATTER m = { 0 };
+	AUTO_SKILL_MD m = { 0 };
 	char *name;
 	struct err e;
 
 	if (!utf8_valid(text.p, text.n))
 		return why_set(y, "Skill entry file %s is not valid UTF-8 text", entry);
-	if (matter_read(text, &m, &e) < 0)
+	if (skill_md_read(text, &m, &e) < 0)
 		return why_set(y, "Skill entry file %s has front matter that cannot be read: %s",
 			       entry, e.msg);
 	if (name_check(str_of(m.name ? m.name : dir_name), &name, y) < 0)
@@ -103,7 +103,7 @@ int package_write(int dir, const char *name, const char *display_name, const cha
 	AUTO_BUF text = BUF_INIT(PACKAGE_TEXT_MAX_BYTES);
 	int r;
 
-	matter_write(&text, name, display_name, description, instructions);
+	skill_md_write(&text, name, display_name, description, instructions);
 	if (buf_failed(&text))
 		return too_large(PACKAGE_ENTRY, y);
 	r = beneath_write(dir, PACKAGE_ENTRY, (struct str){ text.p, text.n });

@@ -1,4 +1,4 @@
-#include "skills/matter.h"
+#include "skills/skill_md.h"
 
 #include <stdlib.h>
 #include <strings.h>
@@ -10,12 +10,12 @@
 
 #define FENCE "---"
 
-void matter_done(struct matter *m)
+void skill_md_done(struct skill_md *m)
 {
 	free(m->name);
 	free(m->display_name);
 	free(m->description);
-	*m = (struct matter){ 0 };
+	*m = (struct skill_md){ 0 };
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
@@ -57,13 +57,13 @@ static char *field(const struct json_value *v, const char *key)
 	return s.n ? xstrndup(s.p, s.n) : NULL;
 }
 
-int matter_read(struct str text, struct matter *ret, struct err *e)
+int skill_md_read(struct str text, struct skill_md *ret, struct err *e)
 {
 	AUTO_BUF json = BUF_INIT(YAML_JSON_MAX_BYTES);
 	AUTO_JSON doc = NULL;
 	struct str yaml, rest;
 
-	*ret = (struct matter){ .instructions = text };
+	*ret = (struct skill_md){ .instructions = text };
 	if (!split(text, &yaml, &rest))
 		return 0;
 	if (yaml_to_json(yaml.p, yaml.n, YAML_WORDS, &json, e) < 0 ||
@@ -166,8 +166,8 @@ static void write_field(struct buf *out, const char *key, const char *value)
 	buf_add_char(out, '\n');
 }
 
-void matter_write(struct buf *out, const char *name, const char *display_name,
-		  const char *description, struct str instructions)
+void skill_md_write(struct buf *out, const char *name, const char *display_name,
+		    const char *description, struct str instructions)
 {
 	size_t begin = out->n, empty;
 

@@ -1,4 +1,4 @@
-#include "skills/matter.h"
+#include "skills/skill_md.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -8,10 +8,10 @@
  * field; or the error. */
 static char *fields_of(const char *text, size_t n)
 {
-	AUTO_MATTER m = { 0 };
+	AUTO_SKILL_MD m = { 0 };
 	struct err e;
 
-	if (matter_read((struct str){ text, n }, &m, &e) < 0)
+	if (skill_md_read((struct str){ text, n }, &m, &e) < 0)
 		return xasprintf("<%s>", e.msg);
 	return xasprintf("%s|%s|%s|%.*s", m.name ? m.name : "-",
 			 m.display_name ? m.display_name : "-", m.description ? m.description : "-",
@@ -85,7 +85,7 @@ static char *written(const char *name, const char *display_name, const char *des
 {
 	struct buf out = BUF_INIT(1 << 20);
 
-	matter_write(&out, name, display_name, description, str_of(instructions));
+	skill_md_write(&out, name, display_name, description, str_of(instructions));
 	return buf_take(&out);
 }
 
@@ -164,10 +164,10 @@ static void round_trips(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		AUTO_FREE char *text = written("n", values[i], values[i], "body");
-		AUTO_MATTER m = { 0 };
+		AUTO_SKILL_MD m = { 0 };
 		struct err e;
 
-		if (matter_read(str_of(text), &m, &e) < 0) {
+		if (skill_md_read(str_of(text), &m, &e) < 0) {
 			T_FAIL("%s: %s", text, e.msg);
 			continue;
 		}

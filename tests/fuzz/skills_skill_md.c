@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "skills/matter.h"
+#include "skills/skill_md.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,19 +14,19 @@ static int differ(const char *a, const char *b)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	AUTO_MATTER one = { 0 }, two = { 0 };
+	AUTO_SKILL_MD one = { 0 }, two = { 0 };
 	AUTO_BUF text = BUF_INIT(8 << 20);
 	struct err e;
 
 	if (!utf8_valid((const char *)data, size) ||
-	    matter_read((struct str){ (const char *)data, size }, &one, &e) < 0 || !one.name)
+	    skill_md_read((struct str){ (const char *)data, size }, &one, &e) < 0 || !one.name)
 		return 0;
-	matter_write(&text, one.name, one.display_name, one.description, one.instructions);
-	if (buf_failed(&text) || matter_read((struct str){ text.p, text.n }, &two, &e) < 0 ||
+	skill_md_write(&text, one.name, one.display_name, one.description, one.instructions);
+	if (buf_failed(&text) || skill_md_read((struct str){ text.p, text.n }, &two, &e) < 0 ||
 	    differ(one.name, two.name) || differ(one.display_name, two.display_name) ||
 	    differ(one.description, two.description))
 		abort();
-	/* matter_read() drops line feeds before the instructions, so one.instructions and
+	/* skill_md_read() drops line feeds before the instructions, so one.instructions and
 	 * two.instructions are equal */
 	if (one.instructions.n != two.instructions.n ||
 	    (one.instructions.n &&
