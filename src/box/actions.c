@@ -82,7 +82,7 @@ static bool get_id(struct action *a, const char *key, struct str *ret)
 /* Returns true if grants are enforced and the action uses a sandbox. */
 static bool is_gated(const struct action *a)
 {
-	return a->row->reach == REACH_SANDBOX && gate_is_on(runtime_gate(a->server->runtime));
+	return a->row->reach == REACH_SANDBOX && grant_gate_is_on(runtime_gate(a->server->runtime));
 }
 
 /* Gets the session id in its cleaned form, under which the tenant's session is stored. */
@@ -231,7 +231,7 @@ static void with_spec(struct action *a, void (*use)(struct action *a, struct box
 	}
 	n = xcalloc(1, sizeof(*n));
 	*n = (struct fitting){ a, b, use };
-	gate_fit(runtime_gate(a->server->runtime), &a->tenant, &n->spec, on_fitted, n);
+	grant_gate_fit(runtime_gate(a->server->runtime), &a->tenant, &n->spec, on_fitted, n);
 }
 
 static void create(struct action *a, struct box_spec *b)
@@ -390,14 +390,14 @@ static void act_grant(struct action *a)
 {
 	struct reply r = reply_to(a);
 
-	gate_install(runtime_gate(a->server->runtime), a->request.data, trusted(a), &r);
+	grant_gate_install(runtime_gate(a->server->runtime), a->request.data, trusted(a), &r);
 }
 
 static void act_revoke(struct action *a)
 {
 	struct reply r = reply_to(a);
 
-	gate_revoke(runtime_gate(a->server->runtime), a->request.data, trusted(a), &r);
+	grant_gate_revoke(runtime_gate(a->server->runtime), a->request.data, trusted(a), &r);
 }
 
 static void act_verify_volume(struct action *a)
@@ -524,7 +524,7 @@ static int find_tenant(struct action *a, struct fault *f)
 	if (a->legacy) {
 		tenant_init_legacy(&a->tenant);
 		/* a legacy peer that connected before grants were enforced has no Workspace that could hold a grant */
-		return a->of_tenant && gate_is_on(runtime_gate(a->server->runtime))
+		return a->of_tenant && grant_gate_is_on(runtime_gate(a->server->runtime))
 			       ? context_missing(f)
 			       : 0;
 	}
@@ -547,7 +547,8 @@ void actions_run(struct action *a)
 	else if (!a->of_tenant || a->tenant.legacy)
 		a->row->run(a);
 	else if (is_gated(a))
-		gate_admit(runtime_gate(a->server->runtime), &a->tenant, use_of(a), on_admitted, a);
+		grant_gate_admit(runtime_gate(a->server->runtime), &a->tenant, use_of(a),
+				 on_admitted, a);
 	else
 		pass_fence(a);
 }

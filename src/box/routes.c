@@ -80,7 +80,7 @@ static void open_rpc(struct peer *p)
 	struct str key;
 	int status;
 
-	s->trust.admission = gate_is_on(runtime_gate(s->runtime));
+	s->trust.admission = grant_gate_is_on(runtime_gate(s->runtime));
 	v = handshake_rpc(&s->trust, r, who_is(p));
 	if (v == HANDSHAKE_REFUSED) {
 		refuse(p);
@@ -141,9 +141,9 @@ static bool is_current(struct peer *p, const struct tenant *t)
 /* Returns true if grants are not enforced, or if the tenant's grant allows relays. */
 static bool may_relay(struct server *s, const struct tenant *t, struct fault *f)
 {
-	struct gate *g = runtime_gate(s->runtime);
+	struct grant_gate *g = runtime_gate(s->runtime);
 
-	return t->legacy || !gate_is_on(g) || gate_check(g, t, ADMISSION_RELAY, f) == 0;
+	return t->legacy || !grant_gate_is_on(g) || grant_gate_check(g, t, ADMISSION_RELAY, f) == 0;
 }
 
 static bool owns(const struct tenant *t, struct str session, struct str *ret_id)
@@ -161,7 +161,7 @@ static void open_relay(struct peer *p, const char *session, const char *process_
 	struct tenant tenant;
 	struct str id, key;
 
-	s->trust.admission = gate_is_on(runtime_gate(s->runtime));
+	s->trust.admission = grant_gate_is_on(runtime_gate(s->runtime));
 	if (handshake_relay(&s->trust, r, who_is(p), &tenant) == HANDSHAKE_REFUSED ||
 	    !is_current(p, &tenant)) {
 		refuse(p);

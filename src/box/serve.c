@@ -84,7 +84,7 @@ static void on_advanced(void *arg, const struct tenant *newer)
 /* Returns false if grants are enforced and the peer on standard input is a legacy peer, which cannot have a grant. */
 static bool is_open_to(const struct server *s, bool stdio)
 {
-	return !stdio || s->trust.instance || !gate_is_on(runtime_gate(s->runtime));
+	return !stdio || s->trust.instance || !grant_gate_is_on(runtime_gate(s->runtime));
 }
 
 int serve(struct settings *settings)

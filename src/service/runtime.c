@@ -39,7 +39,7 @@ struct runtime {
 	struct enforcement_words enforced;
 	struct admission admission;
 	struct examiner *examiner;
-	struct gate *gate;
+	struct grant_gate *gate;
 	uint64_t descriptors;  /* how many descriptors this process may have open */
 	int64_t said_sessions; /* the lowered max_sessions that was logged last, or 0 */
 	char instance[RUNTIME_INSTANCE_BYTES]; /* a random id of this process */
@@ -210,7 +210,7 @@ static int configure(struct runtime *r, const struct json_value *config, struct 
 	r->ceiling->max = (size_t)ceiling_mb << 20;
 	read_places(r);
 	r->fence.max = r->admission.max = (size_t)r->config.limits.max_admission_records;
-	gate_configure(r->gate, box_config_get(&r->config, "", "admission"));
+	grant_gate_configure(r->gate, box_config_get(&r->config, "", "admission"));
 	examiner_forget(r->examiner);
 	select_backend(r);
 	return 0;
@@ -544,18 +544,18 @@ static void add_gate(struct runtime *r, const struct runtime_parts *parts)
 					  .limits = &r->config.limits,
 					  .own = parts->namespaces,
 					  .unsafe_storage = parts->unsafe_storage };
-	struct gate_parts g = { .loop = r->loop,
-				.sessions = r->sessions,
-				.skills = r->skills,
-				.workplace = &r->workplace,
-				.fence = &r->fence,
-				.cut = parts->cut,
-				.advanced = parts->advanced,
-				.arg = parts->arg };
+	struct grant_gate_parts g = { .loop = r->loop,
+				      .sessions = r->sessions,
+				      .skills = r->skills,
+				      .workplace = &r->workplace,
+				      .fence = &r->fence,
+				      .cut = parts->cut,
+				      .advanced = parts->advanced,
+				      .arg = parts->arg };
 
 	admission_init(&r->admission, (size_t)r->config.limits.max_admission_records);
 	g.examiner = r->examiner = examiner_new(&x);
-	r->gate = gate_new(&r->admission, &g);
+	r->gate = grant_gate_new(&r->admission, &g);
 }
 
 int runtime_new(const struct runtime_parts *parts, const struct json_value *config,
@@ -600,7 +600,7 @@ int runtime_new(const struct runtime_parts *parts, const struct json_value *conf
 
 void runtime_free(struct runtime *r)
 {
-	gate_free(r->gate);
+	grant_gate_free(r->gate);
 	examiner_free(r->examiner);
 	admission_done(&r->admission);
 	backend_free(r->backend);
@@ -622,7 +622,7 @@ struct sessions *runtime_sessions(const struct runtime *r)
 	return r->sessions;
 }
 
-struct gate *runtime_gate(const struct runtime *r)
+struct grant_gate *runtime_gate(const struct runtime *r)
 {
 	return r->gate;
 }

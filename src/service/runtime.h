@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "service/gate.h"
+#include "service/grant_gate.h"
 #include "service/sessions.h"
 #include "service/skills.h"
 
@@ -25,7 +25,7 @@ struct runtime_parts {
 	const struct namespaces *namespaces; /* the server's own namespaces; borrowed */
 	uint64_t descriptors;                /* how many descriptors this process may have open */
 	bool unsafe_storage; /* the operator has switched off the readiness checks of storage */
-	/* these three members are as in struct gate_parts */
+	/* these three members are as in struct grant_gate_parts */
 	void (*cut)(void *arg, const struct tenant *t, const struct fault *why);
 	void (*advanced)(void *arg, const struct tenant *newer);
 	void *arg;
@@ -38,7 +38,7 @@ void runtime_free(struct runtime *r);
 
 struct sessions *runtime_sessions(const struct runtime *r);
 struct fence *runtime_fence(struct runtime *r);
-struct gate *runtime_gate(const struct runtime *r);
+struct grant_gate *runtime_gate(const struct runtime *r);
 const struct box_limits *runtime_limits(const struct runtime *r);
 
 /* These functions carry out actions that concern the whole server. */

@@ -10,10 +10,10 @@
 #include "service/fence.h"
 #include "service/skills.h"
 
-struct gate;
+struct grant_gate;
 
 /* All pointers are borrowed. */
-struct gate_parts {
+struct grant_gate_parts {
 	struct loop *loop;
 	struct sessions *sessions;
 	struct skills *skills;
@@ -30,30 +30,30 @@ struct gate_parts {
 };
 
 /* The gate calls this function with a result. FAULT is NULL if the tenant may use sandboxes. */
-typedef void gate_told_fn(void *arg, const struct fault *fault);
+typedef void grant_gate_told_fn(void *arg, const struct fault *fault);
 
 /* *A and all parts are borrowed. */
-struct gate *gate_new(struct admission *a, const struct gate_parts *parts);
-void gate_free(struct gate *g);
-bool gate_is_on(const struct gate *g);
+struct grant_gate *grant_gate_new(struct admission *a, const struct grant_gate_parts *parts);
+void grant_gate_free(struct grant_gate *g);
+bool grant_gate_is_on(const struct grant_gate *g);
 /* Applies the section `admission` of a configuration. If this turns the gate on, all sessions end, because no
  * Workspace has a grant yet. */
-void gate_configure(struct gate *g, const struct json_value *section);
+void grant_gate_configure(struct grant_gate *g, const struct json_value *section);
 
 /* These functions carry out actions of a peer. TRUSTED is the instance to which the server
  * belongs. */
-void gate_install(struct gate *g, const struct json_value *data, struct str trusted,
-		  const struct reply *reply);
-void gate_revoke(struct gate *g, const struct json_value *data, struct str trusted,
-		 const struct reply *reply);
+void grant_gate_install(struct grant_gate *g, const struct json_value *data, struct str trusted,
+			const struct reply *reply);
+void grant_gate_revoke(struct grant_gate *g, const struct json_value *data, struct str trusted,
+		       const struct reply *reply);
 
-/* Checks readiness, then the grant. Calls FN exactly once, perhaps before gate_admit() returns. */
-void gate_admit(struct gate *g, const struct tenant *t, enum admission_use use, gate_told_fn *fn,
-		void *arg);
+/* Checks readiness, then the grant. Calls FN exactly once, perhaps before grant_gate_admit() returns. */
+void grant_gate_admit(struct grant_gate *g, const struct tenant *t, enum admission_use use,
+		      grant_gate_told_fn *fn, void *arg);
 /* Checks only the grant, not readiness, so it never waits. Returns 0, or -1 with a fault in *F. */
-MUST_USE int gate_check(struct gate *g, const struct tenant *t, enum admission_use use,
-			struct fault *f);
+MUST_USE int grant_gate_check(struct grant_gate *g, const struct tenant *t, enum admission_use use,
+			      struct fault *f);
 /* Changes the spec *B so that it has the form that the policy prescribes. *B must stay valid until
  * FN is called. */
-void gate_fit(struct gate *g, const struct tenant *t, struct box_spec *b, gate_told_fn *fn,
-	      void *arg);
+void grant_gate_fit(struct grant_gate *g, const struct tenant *t, struct box_spec *b,
+		    grant_gate_told_fn *fn, void *arg);

@@ -1,4 +1,4 @@
-#include "service/gate.h"
+#include "service/grant_gate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +15,13 @@
 #define EXPIRED_TEXT "Sandbox admission grant has expired"
 #define MISSING_TEXT "Sandbox admission grant is missing"
 
-struct gate {
-	struct gate_parts parts;
+struct grant_gate {
+	struct grant_gate_parts parts;
 	struct admission *admission;
 	loop_id timer; /* fires when the next grant expires */
 };
 
-static void set_timer(struct gate *g);
+static void set_timer(struct grant_gate *g);
 
 /* --- ending sessions ------------------------------------------------------------------------- */
 
@@ -49,7 +49,7 @@ static void on_nothing(void *arg, const struct fault *fault, struct buf *data)
 {
 }
 
-static void cut(struct gate *g, const struct tenant *t, const char *text)
+static void cut(struct grant_gate *g, const struct tenant *t, const char *text)
 {
 	AUTO_FAULT f = { 0 };
 
@@ -58,7 +58,8 @@ static void cut(struct gate *g, const struct tenant *t, const char *text)
 }
 
 /* Ends the actions and sessions of a Workspace that has lost its grant. The actions fail with TEXT. */
-static void end_workspace(struct gate *g, struct tenant *t, const char *text, const struct reply *r)
+static void end_workspace(struct grant_gate *g, struct tenant *t, const char *text,
+			  const struct reply *r)
 {
 	cut(g, t, text);
 	sessions_drop(g->parts.sessions, is_of_workspace, t, r);
@@ -75,14 +76,14 @@ static void on_expired(void *arg, const unsigned char key[TENANT_KEY_BYTES])
 
 static void on_timer(void *arg)
 {
-	struct gate *g = arg;
+	struct grant_gate *g = arg;
 
 	g->timer = 0;
 	admission_expire(g->admission, clock_real_ns(), on_expired, g);
 	set_timer(g);
 }
 
-static void set_timer(struct gate *g)
+static void set_timer(struct grant_gate *g)
 {
 	uint64_t next = admission_next_expiry(g->admission), now = clock_real_ns();
 	uint64_t wait = next > now + EXPIRY_STEP_NS ? next - now : EXPIRY_STEP_NS;
@@ -128,7 +129,7 @@ static void refuse(const struct reply *reply, const struct fault *f)
 }
 
 /* Ends the sessions that the new grant does not cover, then sends the receipt. */
-static void apply(struct gate *g, struct tenant *t, enum admission_effect effect,
+static void apply(struct grant_gate *g, struct tenant *t, enum admission_effect effect,
 		  struct receipt *receipt)
 {
 	const struct reply r = { on_dropped, receipt };
@@ -143,8 +144,8 @@ static void apply(struct gate *g, struct tenant *t, enum admission_effect effect
 		      effect == ADMISSION_KEEP_ONE ? is_not_canonical : is_of_workspace, t, &r);
 }
 
-void gate_install(struct gate *g, const struct json_value *data, struct str trusted,
-		  const struct reply *reply)
+void grant_gate_install(struct grant_gate *g, const struct json_value *data, struct str trusted,
+			const struct reply *reply)
 {
 	const struct admission_record *record;
 	struct admission_grant grant;
@@ -185,8 +186,8 @@ void gate_install(struct gate *g, const struct json_value *data, struct str trus
 	apply(g, &t, effect, receipt);
 }
 
-void gate_revoke(struct gate *g, const struct json_value *data, struct str trusted,
-		 const struct reply *reply)
+void grant_gate_revoke(struct grant_gate *g, const struct json_value *data, struct str trusted,
+		       const struct reply *reply)
 {
 	struct admission_grant grant;
 	AUTO_FAULT f = { 0 };
@@ -214,7 +215,8 @@ void gate_revoke(struct gate *g, const struct json_value *data, struct str trust
 
 /* --- letting tenants pass -------------------------------------------------------------------- */
 
-int gate_check(struct gate *g, const struct tenant *t, enum admission_use use, struct fault *f)
+int grant_gate_check(struct grant_gate *g, const struct tenant *t, enum admission_use use,
+		     struct fault *f)
 {
 	const struct reply none = { on_nothing, NULL };
 	struct tenant copy = *t;
@@ -230,10 +232,10 @@ int gate_check(struct gate *g, const struct tenant *t, enum admission_use use, s
 }
 
 struct passer {
-	struct gate *gate;
+	struct grant_gate *gate;
 	struct tenant tenant;
 	enum admission_use use;
-	gate_told_fn *fn;
+	grant_gate_told_fn *fn;
 	void *arg;
 };
 
@@ -241,15 +243,15 @@ static void on_examined(void *arg, const struct readiness *r)
 {
 	struct passer *p = arg;
 	AUTO_FAULT f = { 0 };
-	int result = readiness_is_ready(r) ? gate_check(p->gate, &p->tenant, p->use, &f)
+	int result = readiness_is_ready(r) ? grant_gate_check(p->gate, &p->tenant, p->use, &f)
 					   : readiness_fault(r, &f);
 
 	p->fn(p->arg, result < 0 ? &f : NULL);
 	free(p);
 }
 
-void gate_admit(struct gate *g, const struct tenant *t, enum admission_use use, gate_told_fn *fn,
-		void *arg)
+void grant_gate_admit(struct grant_gate *g, const struct tenant *t, enum admission_use use,
+		      grant_gate_told_fn *fn, void *arg)
 {
 	struct passer *p;
 	AUTO_FAULT f = { 0 };
@@ -266,10 +268,10 @@ void gate_admit(struct gate *g, const struct tenant *t, enum admission_use use, 
 /* --- specs ----------------------------------------------------------------------------------- */
 
 struct fitting {
-	struct gate *gate;
+	struct grant_gate *gate;
 	struct tenant tenant;
 	struct box_spec *spec;
-	gate_told_fn *fn;
+	grant_gate_told_fn *fn;
 	void *arg;
 };
 
@@ -283,7 +285,7 @@ static bool is_another(void *arg, const struct tenant *t, const char *id)
 	       (t->generation != own->generation || strcmp(id, ADMISSION_SESSION) != 0);
 }
 
-static int fit(struct gate *g, struct tenant *t, struct box_spec *b, const char *skill_root,
+static int fit(struct grant_gate *g, struct tenant *t, struct box_spec *b, const char *skill_root,
 	       struct fault *f)
 {
 	const char *above = g->parts.workplace->found;
@@ -313,7 +315,7 @@ static void on_skill(void *arg, const struct fault *fault, struct buf *data)
 	free(n);
 }
 
-static void ask_for_skill(struct gate *g, const struct tenant *t, const char *name,
+static void ask_for_skill(struct grant_gate *g, const struct tenant *t, const char *name,
 			  const struct reply *r)
 {
 	AUTO_BUF text = BUF_INIT(QUESTION_MAX_BYTES);
@@ -330,8 +332,8 @@ static void ask_for_skill(struct gate *g, const struct tenant *t, const char *na
 	skills_ask(g->parts.skills, "get", t, json_root(doc), (struct skills_file){ .fd = -1 }, r);
 }
 
-void gate_fit(struct gate *g, const struct tenant *t, struct box_spec *b, gate_told_fn *fn,
-	      void *arg)
+void grant_gate_fit(struct grant_gate *g, const struct tenant *t, struct box_spec *b,
+		    grant_gate_told_fn *fn, void *arg)
 {
 	struct tenant copy = *t;
 	struct fitting *n;
@@ -348,33 +350,33 @@ void gate_fit(struct gate *g, const struct tenant *t, struct box_spec *b, gate_t
 
 /* --- the gate -------------------------------------------------------------------------------- */
 
-bool gate_is_on(const struct gate *g)
+bool grant_gate_is_on(const struct grant_gate *g)
 {
 	return g->admission->active;
 }
 
-void gate_configure(struct gate *g, const struct json_value *section)
+void grant_gate_configure(struct grant_gate *g, const struct json_value *section)
 {
 	const struct reply none = { on_nothing, NULL };
-	bool was_on = gate_is_on(g);
+	bool was_on = grant_gate_is_on(g);
 
 	admission_configure(g->admission, section);
-	if (was_on || !gate_is_on(g))
+	if (was_on || !grant_gate_is_on(g))
 		return;
 	cut(g, NULL, MISSING_TEXT);
 	sessions_drop(g->parts.sessions, is_any, NULL, &none);
 }
 
-struct gate *gate_new(struct admission *a, const struct gate_parts *parts)
+struct grant_gate *grant_gate_new(struct admission *a, const struct grant_gate_parts *parts)
 {
-	struct gate *g = xcalloc(1, sizeof(*g));
+	struct grant_gate *g = xcalloc(1, sizeof(*g));
 
 	g->admission = a;
 	g->parts = *parts;
 	return g;
 }
 
-void gate_free(struct gate *g)
+void grant_gate_free(struct grant_gate *g)
 {
 	loop_remove(g->parts.loop, &g->timer);
 	free(g);
