@@ -35,7 +35,7 @@ void admission_init(struct admission *a, size_t max)
 void admission_done(struct admission *a)
 {
 	free(a->error);
-	roll_done(&a->roll);
+	workspace_list_done(&a->workspaces);
 	free(a->record);
 	*a = (struct admission){ 0 };
 }
@@ -244,9 +244,9 @@ int admission_check_enabled(const struct admission *a, struct fault *f)
 
 static struct admission_record *find(const struct admission *a, const unsigned char *key)
 {
-	size_t at = roll_find(&a->roll, key);
+	size_t at = workspace_list_find(&a->workspaces, key);
 
-	return at == ROLL_UNKNOWN ? NULL : &a->record[at];
+	return at == WORKSPACE_UNKNOWN ? NULL : &a->record[at];
 }
 
 /* Returns the record of a Workspace. Adds a record for a new Workspace. Returns NULL with a fault in F if the table is
@@ -259,12 +259,12 @@ static struct admission_record *find_or_add(struct admission *a, const struct te
 
 	if (r)
 		return r;
-	if (a->roll.n >= a->max) {
+	if (a->workspaces.n >= a->max) {
 		refuse(f, CAPACITY_TEXT);
 		return NULL;
 	}
-	at = roll_add(&a->roll, t->key);
-	a->record = roll_room(a->record, &a->cap, at, sizeof(*a->record));
+	at = workspace_list_add(&a->workspaces, t->key);
+	a->record = workspace_list_grow_items(a->record, &a->cap, at, sizeof(*a->record));
 	memcpy(a->record[at].key, t->key, sizeof(t->key));
 	return &a->record[at];
 }
@@ -340,7 +340,7 @@ int admission_install(struct admission *a, const struct admission_grant *g, stru
 	known = find(a, t.key);
 	if (check_bounds(a, g, now_ns, f) < 0)
 		return -1;
-	if (!known && a->roll.n >= a->max)
+	if (!known && a->workspaces.n >= a->max)
 		return refuse(f, CAPACITY_TEXT);
 	/* we check the order before a record is added, so that a refused grant makes no record */
 	if (check_order(known ? known : &unknown, g, fenced, f) < 0)
@@ -402,7 +402,7 @@ void admission_expire(struct admission *a, uint64_t now_ns,
 		      void (*expired)(void *arg, const unsigned char key[TENANT_KEY_BYTES]),
 		      void *arg)
 {
-	for (size_t i = 0; i < a->roll.n; i++) {
+	for (size_t i = 0; i < a->workspaces.n; i++) {
 		if (!a->record[i].granted || a->record[i].expires_ns > now_ns)
 			continue;
 		a->record[i].granted = false;
@@ -414,7 +414,7 @@ uint64_t admission_next_expiry(const struct admission *a)
 {
 	uint64_t next = 0;
 
-	for (size_t i = 0; i < a->roll.n; i++)
+	for (size_t i = 0; i < a->workspaces.n; i++)
 		if (a->record[i].granted && (!next || a->record[i].expires_ns < next))
 			next = a->record[i].expires_ns;
 	return next;

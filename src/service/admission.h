@@ -15,8 +15,8 @@
 #include "base/json.h"
 #include "service/boxspec.h"
 #include "service/fault.h"
-#include "service/roll.h"
 #include "service/tenant.h"
+#include "service/workspace_list.h"
 
 #define ADMISSION_SESSION "global" /* the only session of a Workspace */
 
@@ -47,9 +47,9 @@ struct admission {
 	struct admission_policy policy;
 	char *error; /* owned: what is wrong with the configuration, or NULL */
 	size_t max;  /* the largest number of records; the calling code may change it */
-	struct roll roll;
+	struct workspace_list workspaces;
 	size_t cap;
-	struct admission_record *record; /* indexed by the Workspace's number in the roll */
+	struct admission_record *record; /* indexed by the Workspace's number in `workspaces` */
 };
 
 void admission_init(struct admission *a, size_t max);

@@ -9,16 +9,16 @@ void fence_init(struct fence *f, size_t max)
 
 void fence_done(struct fence *f)
 {
-	roll_done(&f->roll);
+	workspace_list_done(&f->workspaces);
 	free(f->generation);
 	*f = (struct fence){ 0 };
 }
 
 uint64_t fence_generation(const struct fence *f, const struct tenant *t)
 {
-	size_t at = roll_find(&f->roll, t->key);
+	size_t at = workspace_list_find(&f->workspaces, t->key);
 
-	return at == ROLL_UNKNOWN ? 0 : f->generation[at];
+	return at == WORKSPACE_UNKNOWN ? 0 : f->generation[at];
 }
 
 enum fence_verdict fence_observe(struct fence *f, const struct tenant *t)
@@ -28,10 +28,12 @@ enum fence_verdict fence_observe(struct fence *f, const struct tenant *t)
 
 	if (highest >= t->generation)
 		return highest == t->generation ? FENCE_CURRENT : FENCE_STALE;
-	if (!highest && f->roll.n >= f->max)
+	if (!highest && f->workspaces.n >= f->max)
 		return FENCE_FULL;
-	at = highest ? roll_find(&f->roll, t->key) : roll_add(&f->roll, t->key);
-	f->generation = roll_room(f->generation, &f->cap, at, sizeof(*f->generation));
+	at = highest ? workspace_list_find(&f->workspaces, t->key)
+		     : workspace_list_add(&f->workspaces, t->key);
+	f->generation =
+		workspace_list_grow_items(f->generation, &f->cap, at, sizeof(*f->generation));
 	f->generation[at] = t->generation;
 	return FENCE_ADVANCED;
 }

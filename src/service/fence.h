@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 #include "service/fault.h"
-#include "service/roll.h"
 #include "service/tenant.h"
+#include "service/workspace_list.h"
 
 struct fence {
 	size_t max; /* the largest number of Workspaces; the calling code may change it */
-	struct roll roll;
+	struct workspace_list workspaces;
 	size_t cap;
-	uint64_t *generation; /* indexed by the Workspace's number in the roll */
+	uint64_t *generation; /* indexed by the Workspace's number in `workspaces` */
 };
 
 enum fence_verdict {

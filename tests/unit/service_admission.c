@@ -304,9 +304,9 @@ static void grants_are_bounded(void)
 	g.max_managed_processes = 1;
 	T_STR(install(&a, g),
 	      "BoxAdmissionError: Sandbox admission grant exceeds the managed-process cap");
-	T_INT(a.roll.n, 0); /* a refused grant makes no record */
+	T_INT(a.workspaces.n, 0); /* a refused grant makes no record */
 	T_STR(install(&a, grant(1, 1, 300, 1)), "drop");
-	T_INT(a.roll.n, 1);
+	T_INT(a.workspaces.n, 1);
 	admission_done(&a);
 }
 
@@ -380,7 +380,7 @@ static void records_are_bounded(void)
 		else
 			T_INT(admission_revoke(&a, &r, STR("inst-7"), &f), 0);
 	}
-	T_INT(a.roll.n, 100);
+	T_INT(a.workspaces.n, 100);
 	g.workspace = r.workspace = kept;
 	T_STR(install(&a, g), full);
 	/* the room in the table is checked before the generation */

@@ -313,7 +313,7 @@ static void generations_only_rise(void)
 	T_TRUE(!fence_is_current(&f, &g1));
 	T_TRUE(fence_is_current(&f, &g2));
 	T_INT(fence_observe(&f, &other), FENCE_ADVANCED);
-	T_INT(f.roll.n, 2);
+	T_INT(f.workspaces.n, 2);
 	T_INT(fence_generation(&f, &g1), 2);
 	T_INT(fence_fault(FENCE_STALE, &why), -1);
 	T_INT(why.class, FAULT_PERMISSION);
@@ -338,8 +338,8 @@ static void fences_have_a_capacity(void)
 		t = tenant("i", name, 7);
 		T_INT(fence_observe(&f, &t), i < N ? FENCE_ADVANCED : FENCE_FULL);
 	}
-	T_INT(f.roll.n, N);
-	T_TRUE(f.roll.cap <= 4 * N && f.cap <= 2 * N);
+	T_INT(f.workspaces.n, N);
+	T_TRUE(f.workspaces.cap <= 4 * N && f.cap <= 2 * N);
 	/* the fence still knows every workspace that it accepted */
 	for (unsigned i = 0; i < N; i++) {
 		char name[32];
