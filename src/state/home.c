@@ -521,9 +521,13 @@ static int socket_address(const struct home *h, const char *name, const char *su
 int home_connect(const struct home *h, const char *name, const char *suffix, int *ret_fd)
 {
 	struct sockaddr_un a;
-	AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int r = socket_address(h, name, suffix, &a);
+	AUTO_FD fd = -1;
 
-	if (fd < 0 || socket_address(h, name, suffix, &a) < 0)
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
 		return -errno;
 	while (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
 		if (errno != EINTR)
@@ -535,9 +539,13 @@ int home_connect(const struct home *h, const char *name, const char *suffix, int
 int home_listen(const struct home *h, const char *name, const char *suffix, int *ret_fd)
 {
 	struct sockaddr_un a;
-	AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int r = socket_address(h, name, suffix, &a);
+	AUTO_FD fd = -1;
 
-	if (fd < 0 || socket_address(h, name, suffix, &a) < 0)
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
 		return -errno;
 	/* the caller holds the sandbox's lock, so an existing socket belongs to a dead process */
 	IGNORE(unlink(a.sun_path));
