@@ -88,11 +88,12 @@ void execlog_rotate(int logs_dir, const char *file)
 static void check(struct execlog *l)
 {
 	struct stat mine, named;
+	bool known = fstat(l->fd, &mine) == 0;
 
-	if (fstat(l->fd, &mine) == 0 && mine.st_size >= EXECLOG_MAX_BYTES)
+	if (known && mine.st_size >= EXECLOG_MAX_BYTES)
 		execlog_rotate(l->dir, EXECLOG_FILE);
-	if (fstatat(l->dir, EXECLOG_FILE, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    named.st_ino == mine.st_ino)
+	if (known && fstatat(l->dir, EXECLOG_FILE, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    named.st_dev == mine.st_dev && named.st_ino == mine.st_ino)
 		return;
 	fd_closep(&l->fd);
 	l->fd = open_file(l->dir);

@@ -1,6 +1,7 @@
 /* Writes a log in a temporary directory and checks that its file stays bounded. */
 #include "state/execlog.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,56 @@ static off_t size_of(int dir, const char *path)
 
 	return fstatat(dir, path, &st, 0) < 0 ? -1 : st.st_size;
 }
+
+/* --- a log file that was replaced ------------------------------------------------------------- */
+
+static enum { FSTAT_WORKS, FSTAT_FAILS, FSTAT_OTHER_DEVICE } fstat_mode;
+static struct stat fstat_gives;
+
+/* Replaces the function of the C library for the whole program. The result of a failed fstat() is undefined: here it
+ * is FSTAT_GIVES. */
+int fstat(int fd, struct stat *ret)
+{
+	if (fstat_mode == FSTAT_WORKS)
+		return fstatat(fd, "", ret, AT_EMPTY_PATH);
+	*ret = fstat_gives;
+	if (fstat_mode == FSTAT_FAILS) {
+		errno = ESTALE;
+		return -1;
+	}
+	ret->st_dev++;
+	return 0;
+}
+
+/* Another process replaces the log file. The next check opens the new file, even if fstat() on the old file fails or
+ * gives the inode number of the new file. */
+static void a_replaced_file_is_opened_again(void)
+{
+	char path[] = "/tmp/cordon-unit-XXXXXX";
+	AUTO_FD parent = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FD dir = -1;
+	struct execlog l;
+
+	T_TRUE(mkdtemp(path));
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	execlog_open(&l, dir);
+	execlog_add(&l, 1, LOG_STDOUT, "a", 1);
+	for (fstat_mode = FSTAT_FAILS; fstat_mode <= FSTAT_OTHER_DEVICE; fstat_mode++) {
+		AUTO_FD fresh = -1;
+
+		T_INT(renameat(dir, "logs/" EXECLOG_FILE, dir, "logs/old"), 0);
+		fresh = openat(dir, "logs/" EXECLOG_FILE, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		T_INT(fstatat(fresh, "", &fstat_gives, AT_EMPTY_PATH), 0);
+		l.until_check = 0;
+		execlog_add(&l, 1, LOG_STDOUT, "b", 1);
+		T_TRUE(size_of(dir, "logs/" EXECLOG_FILE) > 0);
+	}
+	fstat_mode = FSTAT_WORKS;
+	execlog_close(&l);
+	T_INT(erase_tree(parent, path + strlen("/tmp/")), 0);
+}
+
+/* --- size ------------------------------------------------------------------------------------ */
 
 static void large_entries_do_not_pass_the_bound(void)
 {
@@ -51,6 +102,7 @@ static void large_entries_do_not_pass_the_bound(void)
 
 int main(void)
 {
+	T_RUN(a_replaced_file_is_opened_again);
 	T_RUN(large_entries_do_not_pass_the_bound);
 	return t_end();
 }
