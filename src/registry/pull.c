@@ -92,33 +92,49 @@ static int resolve(struct pull *p, struct err *e)
 	return r;
 }
 
-/* With --force: removes a blob whose content does not match its digest, so that it is fetched
- * again. */
-static void erase_if_wrong(const struct store *store, const char *digest)
+/* Returns true if the store has the blob and the blob's content matches its digest. */
+static bool is_right(const struct store *store, const char *digest)
 {
 	AUTO_FD fd = openat(store->blobs_fd, digest_hex(digest), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct err ignored; /* if hash_init() fails, the blob is not checked */
-	char got[DIGEST_BYTES];
+	char got[DIGEST_BYTES] = "";
+	struct err ignored; /* a blob that cannot be checked counts as wrong */
 	struct hash h;
 	uint64_t n;
 
 	if (fd < 0 || hash_init(&h, &ignored) < 0)
-		return;
-	if (hash_fd(&h, fd, &n) < 0)
-		got[0] = '\0';
-	else
+		return false;
+	if (hash_fd(&h, fd, &n) == 0)
 		hash_end(&h, got);
 	hash_done(&h);
-	if (strcmp(got, digest) != 0)
-		/* if unlinkat() fails, the old blob is used */
-		IGNORE(unlinkat(store->blobs_fd, digest_hex(digest), 0));
+	return strcmp(got, digest) == 0;
 }
 
-static void add_blob(struct pull *p, const struct image_descriptor *d)
+/* With --force: removes a blob whose content does not match its digest or cannot be read, so that
+ * the blob is fetched again. Fails if the blob stays, because the pull would use it. */
+static int erase_if_wrong(const struct store *store, const char *digest, struct err *e)
 {
-	if (p->options->verify)
-		erase_if_wrong(p->store, d->digest);
+	if (!is_right(store, digest) && unlinkat(store->blobs_fd, digest_hex(digest), 0) < 0 &&
+	    errno != ENOENT)
+		return err_sys(e, errno, "remove the damaged blob %s", digest);
+	return 0;
+}
+
+static int add_blob(struct pull *p, const struct image_descriptor *d, struct err *e)
+{
+	if (p->options->verify && erase_if_wrong(p->store, d->digest, e) < 0)
+		return -1;
 	fetch_add(&p->fetch, d->digest, d->size_bytes, p->endpoint);
+	return 0;
+}
+
+static int add_blobs(struct pull *p, struct err *e)
+{
+	const struct image_manifest *m = &p->install.manifest;
+	int r = add_blob(p, &m->config, e);
+
+	for (size_t i = 0; r == 0 && i < m->n_items; i++)
+		r = add_blob(p, &m->item[i], e);
+	return r;
 }
 
 /* --- the two queues -------------------------------------------------------------------------- */
@@ -186,11 +202,11 @@ static int pull_all(struct pull *p, const char *reference, bool *ret_cached, str
 		return -1;
 	}
 	layers_init(&p->layers, p->store, NULL);
-	add_blob(p, &p->install.manifest.config);
-	for (size_t i = 0; i < p->install.manifest.n_items; i++)
-		add_blob(p, &p->install.manifest.item[i]);
-	*ret_cached = all_present(p);
-	r = run_queues(p, e);
+	r = add_blobs(p, e);
+	if (r == 0) {
+		*ret_cached = all_present(p);
+		r = run_queues(p, e);
+	}
 	progress_end(&p->progress);
 	fetch_done(&p->fetch);
 	layers_done(&p->layers);

@@ -66,7 +66,8 @@ class Real(ImageMixin, CordonTest):
         self.ok("pull", "--insecure", f"{registry.host}/x@{first}")
         self.assertEqual(self.inspect(f"{registry.host}/x@{first}")["digest"], first)
 
-    def test_pull_force_repairs_the_store(self):
+    def damaged_blob(self):
+        """Pulls an image and damages its layer in the store. Returns the reference and the path of the blob."""
         layout, registry = self.busybox_layout(), RealRegistry(self)
         self.push(layout, "bb", registry, "x", "--dest-tls-verify=false")
         ref = f"{registry.host}/x"
@@ -78,6 +79,27 @@ class Real(ImageMixin, CordonTest):
             handle.write(b"damage")
         got = self.image("save", "--output", self.path("s.tar"), ref)
         self.assertIn("damaged", got.errtext)
+        return ref, blob
+
+    def test_pull_force_repairs_the_store(self):
+        ref, _ = self.damaged_blob()
+        self.ok("pull", "--insecure", "--force", ref)
+        self.ok("save", "--output", self.path("s.tar"), ref)
+
+    def test_pull_force_fetches_a_blob_that_it_cannot_read(self):
+        ref, blob = self.damaged_blob()
+        os.chmod(blob, 0)
+        self.ok("pull", "--insecure", "--force", ref)
+        self.ok("save", "--output", self.path("s.tar"), ref)
+
+    def test_pull_force_fails_if_a_damaged_blob_stays(self):
+        if os.geteuid() == 0:
+            return  # root may remove files from every directory
+        ref, blob = self.damaged_blob()
+        os.chmod(os.path.dirname(blob), 0o500)
+        got = self.refused("pull", "--insecure", "--force", ref, says="remove the damaged blob")
+        os.chmod(os.path.dirname(blob), 0o700)
+        self.assertIn("Permission denied", got.errtext)
         self.ok("pull", "--insecure", "--force", ref)
         self.ok("save", "--output", self.path("s.tar"), ref)
 
