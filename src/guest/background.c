@@ -13,12 +13,12 @@ static uint64_t keep_ns(uint64_t ms)
 int background_new(struct backgrounds *t, const struct background_spec *s, struct background **ret,
 		   struct err *e)
 {
+	const unsigned most = s->hidden ? BACKGROUND_MAX - BACKGROUND_RESERVED : BACKGROUND_MAX;
 	bool marked = !s->terminal && !s->joined;
 	struct background *b;
 
-	if (t->n >= (s->hidden ? BACKGROUND_MAX - BACKGROUND_RESERVED : BACKGROUND_MAX))
-		return err_set(e, ERR_LIMIT, "there are %u background commands already",
-			       BACKGROUND_MAX);
+	if (t->n >= most)
+		return err_set(e, ERR_LIMIT, "there are %u background commands already", t->n);
 	b = xcalloc(1, sizeof(*b));
 	words_copy(&b->words, s->words);
 	b->cost = sizeof(*b) + b->words.n + ring_cost(marked);

@@ -63,7 +63,8 @@ struct background_spec {
  * free. */
 #define BACKGROUND_RESERVED (BACKGROUND_MAX / 2)
 
-/* Makes an entry. Fails with ERR_LIMIT if there are BACKGROUND_MAX entries or the pool has too few bytes left. */
+/* Makes an entry. Fails with ERR_LIMIT if the pool has too few bytes left or if there are BACKGROUND_MAX entries; a
+ * hidden entry already fails if there are BACKGROUND_MAX - BACKGROUND_RESERVED entries. */
 MUST_USE int background_new(struct backgrounds *t, const struct background_spec *s,
 			    struct background **ret, struct err *e);
 void background_free(struct backgrounds *t, struct background *b);

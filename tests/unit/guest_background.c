@@ -12,10 +12,11 @@ static const char *const argv[] = { "sh", "-c", "exit", NULL };
 static struct backgrounds table;
 static struct err err;
 
-static struct background *add(uint64_t id, bool joined, uint64_t keep_ms)
+static struct background *add_entry(uint64_t id, bool joined, uint64_t keep_ms, bool hidden)
 {
 	struct words words;
 	struct background_spec s = { .id = id,
+				     .hidden = hidden,
 				     .joined = joined,
 				     .keep_ms = keep_ms,
 				     .words = &words,
@@ -28,6 +29,11 @@ static struct background *add(uint64_t id, bool joined, uint64_t keep_ms)
 	r = background_new(&table, &s, &b, &err);
 	words_done(&words);
 	return r < 0 ? NULL : b;
+}
+
+static struct background *add(uint64_t id, bool joined, uint64_t keep_ms)
+{
+	return add_entry(id, joined, keep_ms, false);
 }
 
 static void clear(void)
@@ -153,6 +159,17 @@ static void commands_are_bounded(void)
 	T_TRUE(add(100, true, 0) != NULL);
 	clear();
 	T_INT(table.pool.used, 0);
+}
+
+static void hidden_entries_leave_room(void)
+{
+	for (unsigned i = 0; i < BACKGROUND_MAX - BACKGROUND_RESERVED; i++)
+		T_TRUE(add_entry(i + 1, true, 0, true) != NULL);
+	T_TRUE(add_entry(100, true, 0, true) == NULL);
+	T_INT(err.code, ERR_LIMIT);
+	T_STR(err.msg, "there are 32 background commands already");
+	T_TRUE(add(100, true, 0) != NULL);
+	clear();
 }
 
 static void all_commands_share_one_pool(void)
@@ -285,6 +302,7 @@ int main(void)
 	T_RUN(each_byte_remembers_its_stream);
 	T_RUN(a_look_names_the_part_that_it_wants);
 	T_RUN(commands_are_bounded);
+	T_RUN(hidden_entries_leave_room);
 	T_RUN(all_commands_share_one_pool);
 	T_RUN(a_report_is_given_back_with_its_command);
 	T_RUN(a_status_is_kept_for_its_time);
