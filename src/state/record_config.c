@@ -88,8 +88,11 @@ static int read_spec(int dir, const char *file, struct spec *ret, uint64_t *ret_
 		return err_sys(e, -r, "read '%s'", file);
 	if (json_parse(buf_str(&b), b.n, &doc, e) < 0)
 		return err_wrap(e, "'%s'", file);
-	if (format_is_newer(json_root(doc), RECORD_FORMAT))
+	r = format_check(json_root(doc), RECORD_FORMAT);
+	if (r == -ENOTSUP)
 		return err_set(e, ERR_UNSUPPORTED, "this sandbox was made by a newer cordon");
+	if (r < 0)
+		return err_set(e, ERR_INVALID, "'%s': the format is not an integer", file);
 	*ret_created = (uint64_t)json_get_int(json_root(doc), "created_ns", 0);
 	*ret_updated = (uint64_t)json_get_int(json_root(doc), "updated_ns", 0);
 	return spec_read_json(json_get(json_root(doc), "config"), ret, e);

@@ -176,12 +176,13 @@ int state_read(int dir, struct state *ret)
 		return r;
 	r = -EINVAL; /* damaged, as after a power cut */
 	if (json_parse(buf_str(&b), b.n, &doc, &why) == 0) {
-		if (format_is_newer(json_root(doc), RECORD_FORMAT))
-			r = -ENOTSUP;
-		else if (decode(json_root(doc), ret, &why) == 0)
+		r = format_check(json_root(doc), RECORD_FORMAT);
+		if (r == 0 && decode(json_root(doc), ret, &why) == 0)
 			return 0;
-		else
+		if (r == 0) {
+			r = -EINVAL;
 			log_line(LOG_DEBUG, "'" STATE_FILE "' is damaged: %s", why.msg);
+		}
 	}
 	know_only_that_it_ran(ret);
 	return r;

@@ -200,8 +200,11 @@ int volume_load(const struct home *h, const char *name, struct volume *ret, stru
 	if (json_parse(buf_str(&b), b.n, &doc, e) < 0)
 		return err_wrap(e, "volume '%s'", name);
 	v = json_root(doc);
-	if (format_is_newer(v, VOLUME_FORMAT))
+	r = format_check(v, VOLUME_FORMAT);
+	if (r == -ENOTSUP)
 		return err_set(e, ERR_UNSUPPORTED, "volume '%s' was made by a newer cordon", name);
+	if (r < 0)
+		return err_set(e, ERR_INVALID, "volume '%s': the format is not an integer", name);
 	ret->kind = strcmp(json_get_str(v, "kind", "dir"), "disk") == 0 ? VOLUME_DISK : VOLUME_DIR;
 	ret->created_ns = (uint64_t)json_get_int(v, "created_ns", 0);
 	ret->size_mib = (uint64_t)json_get_int(v, "size_mib", 0);

@@ -153,6 +153,24 @@ static void newer_formats_are_refused(void)
 	unmake("a");
 }
 
+/* A newer cordon would have written an integer, so such a file is damaged. */
+static void formats_that_are_no_integer_are_refused(void)
+{
+	static const char *const texts[] = { "{\"format\":\"1\"}", "{\"format\":1.5}",
+					     "{\"format\":null}" };
+	AUTO_FD dir = -1;
+	struct err e;
+
+	make("a", STATUS_STOPPED);
+	T_INT(record_open(&home, "a", &dir, &e), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		put(dir, "config.json", texts[i]);
+		load_fails("a", ERR_INVALID,
+			   "sandbox 'a': 'config.json': the format is not an integer");
+	}
+	unmake("a");
+}
+
 static void damaged_configurations_are_refused(void)
 {
 	static const char *const texts[] = { "", "{", "[]", "{\"format\":1}", "{\"config\":[]}" };
@@ -329,6 +347,7 @@ int main(void)
 	T_RUN(a_held_lock_means_a_live_sandbox);
 	T_RUN(leftovers_of_a_killed_create_are_not_listed);
 	T_RUN(newer_formats_are_refused);
+	T_RUN(formats_that_are_no_integer_are_refused);
 	T_RUN(damaged_configurations_are_refused);
 	T_RUN(configuration_in_force);
 	T_RUN(one_holder_at_a_time);
