@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "spec/cpus.h"
 #include "t.h"
@@ -391,6 +392,28 @@ static void lists(void)
 	T_TRUE(a.v == NULL && a.n == 0);
 }
 
+/* The image store knows sha256 only, so no other digest may pass the first check. */
+static void digests_of_images(void)
+{
+	static const struct {
+		const char *algorithm;
+		size_t n_hex;
+		int result;
+	} rows[] = { { "sha256", 64, 0 }, { "sha256", 63, -1 }, { "sha512", 128, -1 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		AUTO_BUF b = BUF_INIT(256);
+		struct spec_image image = { 0 };
+
+		buf_addf(&b, "x@%s:", rows[i].algorithm);
+		buf_add_fill(&b, 'a', rows[i].n_hex);
+		T_INT(parse_image(buf_str(&b), &image, &e), rows[i].result);
+		if (rows[i].result < 0)
+			T_TRUE(strstr(e.msg, "must be sha256: and 64 lower-case hexadecimal"));
+		free(image.reference);
+	}
+}
+
 int main(void)
 {
 	T_RUN(sizes);
@@ -407,5 +430,6 @@ int main(void)
 	T_RUN(cpus);
 	T_RUN(cpus_in_json);
 	T_RUN(lists);
+	T_RUN(digests_of_images);
 	return t_end();
 }
