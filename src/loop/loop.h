@@ -48,7 +48,8 @@ void loop_stop(struct loop *l);
 
 /* Returns how many slots the loop has looked at so far. A test compares the count with few and with
  * many idle entries: idle descriptors must not raise the count, and N timers may raise it only by
- * about log N. */
+ * about log N. The count leaves out the doubling of the table of slots. Each doubling touches every
+ * new slot, so adding an entry costs the same on average, but not every time. */
 uint64_t loop_looked_at(const struct loop *l);
 
 /* For tests. The loop calls this function if the handler at the address HANDLER waited for
