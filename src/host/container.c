@@ -29,7 +29,8 @@ static const char *const advice[CONTAINER_NEED_COUNT] = {
 		"--security-opt apparmor=unconfined (Docker, Podman) or "
 		"securityContext.appArmorProfile.type: Unconfined (Kubernetes)",
 	[CONTAINER_PROC] =
-		"the container's /proc is covered in parts, and then the kernel mounts no fresh one; give it "
+		"parts of the container's /proc are covered, so the kernel refuses to mount a new /proc; "
+		"give the container "
 		"--security-opt systempaths=unconfined (Docker), --security-opt unmask=ALL (Podman) or "
 		"securityContext.procMount: Unmasked with hostUsers: false (Kubernetes)",
 	[CONTAINER_CGROUPS] =

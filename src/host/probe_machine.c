@@ -35,9 +35,10 @@ void probe_setuid_programs(const char *dir, struct fact *f)
 		return;
 	}
 	fact_no(f, 0,
-		"the caller has no_new_privs set: newuidmap here, and su and sudo inside, cannot "
-		"work");
-	fact_fix(f, "start cordon from a process without it (not under NoNewPrivileges=yes)");
+		"the caller has no_new_privs set: newuidmap cannot work for cordon, and su and "
+		"sudo cannot work in sandboxes");
+	fact_fix(f, "start cordon from a process without no_new_privs (not under "
+		    "NoNewPrivileges=yes)");
 }
 
 void probe_landlock(const char *dir, struct fact *f)

@@ -107,7 +107,8 @@ static void name_forbidding_setting(struct fact *f)
 	else if (container_is_filtered())
 		fact_fix(f, "%s", container_advice(CONTAINER_NAMESPACES));
 	else if (f->sys == ENOSPC)
-		fact_fix(f, "raise user.max_user_namespaces, or leave a nesting of namespaces");
+		fact_fix(f, "raise user.max_user_namespaces, or run cordon in fewer nested "
+			    "namespaces");
 }
 
 void probe_user_namespace(const char *dir, struct fact *f)

@@ -82,12 +82,11 @@ static const char *hint_for(const struct step *step, int errnum)
 		       "which "
 		       "other volumes are mounted in it";
 	if (step->op == STEP_PLACE && errnum == EBUSY)
-		return "a link in the image leads from there to its root, or to a directory of the "
-		       "sandbox's own: choose another target";
+		return "a link in the image leads from this target to the image's root, or to a "
+		       "directory that cordon itself mounts: choose another target";
 	if (step->op == STEP_PLACE && errnum == ELOOP && step->text)
-		return "a link in the volume leads from there to another place: remove the link, "
-		       "or "
-		       "choose another target";
+		return "the target passes through a link in the volume: remove the link, or choose "
+		       "another target";
 	if (step->op == STEP_DIR && errnum == ENOTDIR && step->flags & WAY_NO_LINK)
 		return "the image has a link or a file where the sandbox needs a directory of its "
 		       "own";

@@ -291,7 +291,8 @@ static bool sweep_dir(const struct store *s, DIR *d)
 	if (gone)
 		return true;
 	if (error) /* log the error once, when nothing else is left to erase */
-		log_line(LOG_WARN, "'%s' keeps what was deleted: %s", s->path, strerror(-error));
+		log_line(LOG_WARN, "deleted or unfinished skills in '%s' cannot be erased: %s",
+			 s->path, strerror(-error));
 	return false;
 }
 

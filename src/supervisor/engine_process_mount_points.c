@@ -65,8 +65,8 @@ static int explain(const struct mount_points *s, int errnum, const char *path, c
 {
 	err_sys(e, errnum, "mount point '%s' in '%s'", path + 1, where);
 	if (errnum == ELOOP && s->links == LINKS_REFUSED)
-		return err_hint(e, "a link in the volume leads from there to another place: remove "
-				   "the link, or choose another target");
+		return err_hint(e, "the target passes through a link in the volume: remove the "
+				   "link, or choose another target");
 	return -1;
 }
 

@@ -47,7 +47,7 @@ static int change(struct file_call *c, const struct request *r, struct str text,
 		return fault_set(f, FAULT_VALIDATION, "old_string not found in file.");
 	}
 	if (n > 1) {
-		c->hint = "Add the lines before or after the text to old_string.";
+		c->hint = "Make old_string longer: include the lines before or after the text.";
 		return fault_set(f, FAULT_VALIDATION,
 				 "old_string matches %zu locations; provide a more unique string.",
 				 n);

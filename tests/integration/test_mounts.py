@@ -509,7 +509,7 @@ class Links(MountTest):
             got = self.cordon("create", "-q", *option, root)
             self.assertEqual(got.code, 1, got)
             self.assertIn("mount on '/up'", got.errtext)
-            self.assertIn("a link in the image leads from there to its root", got.errtext)
+            self.assertIn("a link in the image leads from this target to the image's root", got.errtext)
 
     def test_dots_in_the_target_are_normalised(self):
         src = self.source()

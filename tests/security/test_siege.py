@@ -2508,7 +2508,7 @@ class LinksToOurMounts(ImageMixin, AttackTest):
                 root = self.make_root()
                 os.mkdir(os.path.join(root, ".msb"))
                 os.symlink(to, os.path.join(root, "work"))
-                said = "a link in the image leads from there"
+                said = "a link in the image leads from this target"
                 self.refused(root, said, "-v", f"{self.path('ws')}:/work")
                 self.refused(root, said, "--tmpfs", "/work")
         layer = Layer(self.path("layer")).symlink("work", "/dev/pts").close()
@@ -2516,7 +2516,7 @@ class LinksToOurMounts(ImageMixin, AttackTest):
 
     def test_no_file_of_ours_covers_proc(self):
         layer = Layer(self.path("layer")).symlink("etc/hosts", "/proc/thread-self/children").close()
-        self.refused(self.load_busybox(layer), "a link in the image leads from there")
+        self.refused(self.load_busybox(layer), "a link in the image leads from this target")
 
 
 class LinksInVolumes(AttackTest):
@@ -2545,7 +2545,7 @@ class LinksInVolumes(AttackTest):
                     box = self.box()
                     got = self.cordon("create", "-q", "-n", box.name, *self.opts(mode, place), "host")
                     self.assertEqual(got.code, 1, got)
-                    self.assertIn("a link in the volume leads from there", got.errtext)
+                    self.assertIn("the target passes through a link in the volume", got.errtext)
                     self.assertEqual(sorted(os.walk(self.ws)), before)
 
     def test_links_that_come_and_go_move_no_mount(self):
