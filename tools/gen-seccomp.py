@@ -28,8 +28,8 @@ class TableError(Exception):
 
 
 class Rule:
-    """A list of clauses: (answer, switch or None, [(argument, mask or None, values or None)]). The last clause
-    always matches."""
+    """A list of clauses: (answer, switch or None, [(offset in struct seccomp_data, mask or None, values or
+    None)]). The last clause always matches."""
 
     def __init__(self, index):
         self.name = f"rule{index}"
@@ -58,17 +58,20 @@ def answer_value(word):
         return RET_KILL_PROCESS
     if word == "notify":
         return RET_USER_NOTIF
+    if word == "ignore":
+        return RET_ERRNO  # with errno 0 the kernel skips the call and returns 0
     if not hasattr(errno, word):
-        raise TableError(f"'{word}' is neither allow, notify, kill nor the name of an errno")
+        raise TableError(f"'{word}' is neither allow, ignore, notify, kill nor the name of an errno")
     return RET_ERRNO | getattr(errno, word)
 
 
 def parse_term(text, where):
-    m = re.fullmatch(r"arg([0-5])(?:&(0x[0-9a-f]+))?(?:=([0-9a-fx,]+))?", text)
-    if not m or not (m[2] or m[3]):
+    m = re.fullmatch(r"(arg|high)([0-5])(?:&(0x[0-9a-f]+))?(?:=([0-9a-fx,]+))?", text)
+    if not m or not (m[3] or m[4]):
         raise TableError(f"{where}: bad term '{text}'")
-    values = [int(v, 0) for v in m[3].split(",")] if m[3] else None
-    return int(m[1]), int(m[2], 0) if m[2] else None, values
+    offset = OFFSET_ARGS + 8 * int(m[2]) + (4 if m[1] == "high" else 0)
+    values = [int(v, 0) for v in m[4].split(",")] if m[4] else None
+    return offset, int(m[3], 0) if m[3] else None, values
 
 
 def parse_clause(words, where):
@@ -210,9 +213,9 @@ def emit_rule(p, rule):
             # always allowed. If the switch is on, guest/seccomp.c changes the jump so that it leads to the clause.
             p.switches.append((len(p.code), switch))
             p.emit(JA, miss)
-        for i, (arg, mask, values) in enumerate(terms):
+        for i, (offset, mask, values) in enumerate(terms):
             hit = answer if i == len(terms) - 1 else p.fresh() + "hit"
-            p.emit(LD_W_ABS, OFFSET_ARGS + 8 * arg)
+            p.emit(LD_W_ABS, offset)
             if values is None:
                 p.emit(JSET, mask, hit, miss)
             else:
