@@ -37,9 +37,9 @@ MAY_FORK = {
     "src/process/birth.c",   # starts pid 1 and fuse-overlayfs
     "src/supervisor/surveyor.c",  # makes the surveyor, which counts the size of the writable layer
 }
-# Signal handlers and masks, timers that send signals, the terminal's mode, the working and the root directory, limits,
-# the environment, the locale and the end belong to the whole process. A file that a server links must not change them,
-# so only programs (src/bin) may use these calls, and each file of MAY_OWN_PROCESS the calls that it names.
+# Calls that act on the whole process: on its signals, terminal, directories, limits, environment and locale, or that
+# end it. A file of a library must not make them, because a server that links the library would be affected as a whole.
+# Programs (src/bin) may make all of them. A file in MAY_OWN_PROCESS may make only the calls in its entry.
 WHOLE_PROCESS = {"sigaction", "signal", "setitimer", "alarm", "tcsetattr", "cfmakeraw", "sigprocmask",
                  "pthread_sigmask", "umask", "chdir", "fchdir", "chroot", "setrlimit", "prlimit", "setlocale",
                  "setenv", "unsetenv", "putenv", "clearenv", "exit", "_exit", "_Exit", "quick_exit"}

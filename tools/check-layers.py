@@ -5,19 +5,19 @@ docs/architecture.md prints the same table, and both must be equal. The list of 
 enough to be learnt. Files in src/bin may include any room. An include names its room, so that a reader sees which
 rooms a file uses.
 
-A file that includes a header also gets what that header includes. So a file must not include a header that includes a
-header of a closed room, which the file itself may not include. DOORS names the headers that may do this, and which
-headers each of them may include. BEHIND lists rooms that only some files of another room may include, so that the code
-of an engine stays in that engine's files. The check first runs on a small tree with known faults, because a check that
-finds nothing would look like a clean tree."""
+A file that includes a header also gets what that header includes. So both count: if a file of the room `top` may not
+include `low`, it may also not include a header of `middle` that includes a header of `low`. DOORS lists the exceptions.
+BEHIND lists rooms that only some files of another room may include, so that the code of an engine stays in that
+engine's files. The check first runs on a small tree with known faults, because a check that finds nothing would look
+like a clean tree."""
 import ast
 import pathlib
 import re
 import sys
 import tempfile
 
-# HEADER: OTHERS, and why. HEADER may include OTHERS, although files that include HEADER may not include the rooms of
-# OTHERS.
+# HEADER: OTHERS. A file that may not include OTHERS itself may still include HEADER, which includes OTHERS. A comment
+# says why.
 DOORS = {
     # Front ends load and show records, but only client/ and the rooms below it change records. So client/ shows the
     # structs of state/, because copies of them in client/ would be of no use.
@@ -48,8 +48,8 @@ def room_of(name):
 
 
 def brought(src, rooms, room, header, seen):
-    """ROOM may include HEADER. Yields (header, what it includes) for each header of a room closed to ROOM that HEADER
-    includes, directly or through other headers."""
+    """ROOM may include HEADER. Looks in HEADER, and in the headers that it includes, for includes that ROOM itself may
+    not have. Yields (the header with such an include, the name that it includes) for each."""
     seen.add(header)
     if not (src / header).exists():
         return  # the build makes this header
@@ -71,8 +71,8 @@ def reach(src, header, seen):
 
 
 def judge_behind(src, name, where, target, behind):
-    """The file NAME includes TARGET. Yields an error for each header that this brings in although only other files
-    of NAME's room may use it."""
+    """The file NAME includes TARGET, and so also every header that TARGET includes. Yields an error for each of these
+    headers that BEHIND reserves for other files of NAME's room."""
     for header in sorted(reach(src, target, set())):
         only = behind.get((room_of(name), room_of(header)))
         if only and not name.startswith(only):

@@ -63,9 +63,11 @@ static void add_sources(struct strv *argv, const struct args *a)
 		strv_add(argv, text);
 }
 
-/* Chooses which bytes are shown. Output of a command must not control the user's terminal, because it could hide
- * lines, change the title of the window or make the terminal send input. A pipe gets colours only if the user asks
- * for them. */
+/* Says what cordon-logs does with the control characters that commands printed. On a terminal it
+ * removes escape sequences and shows other control characters as \xNN (`--terminal`), because they
+ * could hide lines, change the title of the window or make the terminal send input. With `--raw` it
+ * keeps everything. In a pipe or a file it keeps the colours of commands only with
+ * `--color=always`. */
 static void add_bytes(struct strv *argv, const struct args *a)
 {
 	const char *when = args_str(a, "color");
@@ -111,8 +113,8 @@ static int add_options(struct strv *argv, const struct args *a, struct err *e)
 			strv_add(argv, flag);
 		}
 	if (args_has(a, "color-sessions") && !args_has(a, "show-id"))
-		/* show the number too, because a colour alone does not say to which command a line
-		 * belongs */
+		/* show the id of the command too, because a colour alone does not say to which
+		 * command a line belongs */
 		strv_add(argv, "--show-id");
 	add_bytes(argv, a);
 	return 0;

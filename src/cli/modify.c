@@ -104,7 +104,9 @@ static int check_cpus(const struct record *r, const struct spec *to, const struc
 	return err_hint(e, "ask for whole CPUs, which hold by affinity");
 }
 
-/* Changes the size of the writable layer. How the size is enforced cannot change, and a disk can only grow. */
+/* Changes the size of the writable layer. The way in which the size is enforced stays the same, so
+ * a layer that was made without a size cannot get one. If the layer is a loop image, it can only
+ * grow. */
 static int change_root_disk(const struct record *r, const struct args *a, struct spec *to,
 			    struct err *e)
 {
@@ -274,7 +276,8 @@ static enum disposition disposition(const struct plan *p, const struct change *c
 	return can ? LIVE : NEEDS_RESTART;
 }
 
-/* Returns the parts that the supervisor must update. */
+/* Returns the UPDATE_… bits of all live changes: what the supervisor of the running sandbox must
+ * update. */
 static unsigned live_parts(const struct plan *p)
 {
 	static const unsigned parts[] = {

@@ -28,8 +28,8 @@ bool project_is_wanted(const struct args *a)
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* Gives the parser the text that was already read and whose digest was computed. The parser never
- * reads the file itself. */
+/* Parses TEXT, the content of the file PATH. The parser gets TEXT in a memfd and never opens PATH,
+ * so it cannot see other bytes than those of which the digest was computed. */
 static int convert(const struct buf *text, const char *path, struct json_doc **ret, struct err *e)
 {
 	AUTO_FD fd = memfd_create("project", MFD_CLOEXEC);

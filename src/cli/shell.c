@@ -2,9 +2,9 @@
  * `shell` opens a shell in a sandbox. It is the shell that was chosen when the sandbox was made, otherwise bash,
  * otherwise /bin/sh.
  *
- * We can find out only by a try whether the sandbox has bash. So we first run bash without input.
- * If we ran bash with our input, and then /bin/sh because bash is missing, the input that was
- * already read for bash would be lost.
+ * To find out whether the sandbox has bash, we must run it. So we first run bash without input. If
+ * we ran bash with our input, and then /bin/sh because bash is missing, the input that was already
+ * read for bash would be lost.
  */
 #include <errno.h>
 #include <string.h>

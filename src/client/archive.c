@@ -54,7 +54,7 @@ static int send_file(void *arg, const struct tree_sink *to, struct err *e)
 	return to->write(to->arg, b.p, b.n, e);
 }
 
-/* The answer to a request GET with the flag FILE_TOP. */
+/* The answer to a request GET with the flag FILE_TOP, which asks whether a path is a directory. */
 struct top {
 	struct buf in;
 	bool dir;

@@ -276,8 +276,8 @@ void job_input_end(struct job *j)
 	j->wants_room = false;
 }
 
-/* Runs from the loop, a little after the owner's call. The owner may have called us from one of
- * its callbacks, and then we must not call the owner back at once. */
+/* Does the work of job_resume() and job_cancel() that calls the owner back. The loop runs this after these functions
+ * have returned: the owner may have called them from one of its own callbacks, and we must not call it back there. */
 static void on_soon(void *arg)
 {
 	struct job *j = arg;

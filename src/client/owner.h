@@ -4,8 +4,8 @@
  *
  * This user is chosen once, when the sandbox is created. The image's /etc/passwd says which ids the
  * user has. The record keeps the ids, so a restart does not change owners. If an ordinary user runs
- * cordon, the files of this person belong to the chosen user in the sandbox (base/rotation.h). The
- * image's layers then need a form with other owners.
+ * cordon, the files of this person belong to the chosen user in the sandbox (base/rotation.h). For
+ * such a sandbox, the store makes a copy of the image's layers in which the files have other owners.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ struct image_fetch;
 MUST_USE int owner_find(const struct home *h, const struct image_fetch *f, struct spec *s,
 			struct err *e);
 /* Does the same as owner_find(), for a record whose mounts have changed. If an owner was chosen
- * before, the owner stays. If an ordinary user runs cordon, the sandbox gets no other owner after
- * its creation, because its layers and its own files have the ids of the map that was chosen at the
- * creation. If such a sandbox has no owner yet but now needs one, sets *RET_FIXED. The shared files
- * then belong to root in the sandbox. */
+ * before, the owner stays. If the sandbox has no owner yet and now needs one, S->owner is set.
+ * But if an ordinary user runs cordon, this is too late: the files of the sandbox already have the
+ * ids that were chosen at its creation. In this case S->owner stays unset, *RET_FIXED becomes true,
+ * and the shared files belong to root in the sandbox. */
 MUST_USE int owner_follow(const struct home *h, struct spec *s, bool *ret_fixed, struct err *e);

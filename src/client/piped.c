@@ -35,7 +35,8 @@ struct piped {
 
 /* --- output ---------------------------------------------------------------------------------- */
 
-/* Reads the clock only after the end of the command, because the time of earlier output has no effect. */
+/* Tells the drain that N bytes of output were read. The drain begins when the command has ended, so earlier output does
+ * not matter to it. */
 static void count(struct piped *p, const struct stream *s, size_t n)
 {
 	if (p->run->call.ended)

@@ -1,8 +1,8 @@
 /*
  * Retires and erases sandboxes by name. Also sweeps the files that commands and supervisors left when they
  * were killed. The steps are in state/removal.h. The program cordon-supervisor does the work that
- * needs the engine: it erases files that belong to other ids of a user's range, and releases what
- * a supervisor that was killed left outside of the home.
+ * needs the engine: it erases files that belong to other ids of a user's range, and releases
+ * what a killed supervisor still claims outside of the home, such as control groups.
  */
 #pragma once
 
@@ -17,8 +17,9 @@ MUST_USE int sandbox_remove(const struct home *h, const char *name, bool force, 
 /* Stops, retires and erases the sandbox whose record is the directory DIR. Succeeds also if NAME belongs to another
  * sandbox by now, and leaves that sandbox alone. */
 MUST_USE int sandbox_remove_this(const struct home *h, const char *name, int dir, struct err *e);
-/* Call this for an ephemeral sandbox that is about to end. Retires the sandbox, so that it is in no
- * list, a little earlier than its supervisor would. The supervisor erases the sandbox's files. */
+/* Call this for an ephemeral sandbox that is about to end. Retires the sandbox at once, so that no
+ * list shows it any more. The supervisor would do this a little later. The supervisor erases the
+ * sandbox's files. */
 void sandbox_retire(const struct home *h, const char *name);
 
 /* Erases the record NAME if a `create` that was killed left it, or if the sandbox is ephemeral

@@ -42,7 +42,8 @@ MUST_USE int run_hear(struct run *r);
  * must have reported the end, whichever is earlier. */
 int run_poll_ms(const struct run *r, uint64_t until_ns);
 /* If pid 1 should have reported the end by now, ends the sandbox, because pid 1 hangs, or an attacker controls it.
- * If ANSWERED is true, first reads what pid 1 has sent, because we may have had no CPU time to read it earlier. */
+ * ANSWERED says that poll() found bytes from pid 1. These are read first, because the report may have come in time and
+ * only we are late. Returns 0, or -1 if this reading failed. */
 MUST_USE int run_check_deadline(struct run *r, bool answered);
 /* K is the result of a write to our own output: 0 or -errno. Returns true if K is 0. Otherwise
  * notes in R how the output broke, and returns false. */

@@ -20,8 +20,8 @@
 #define SUPERVISOR "cordon-supervisor"
 /* how long to wait for the lock of a supervisor whose sockets are gone */
 #define GONE_WAIT_MS 2000
-/* how often we ask: a supervisor that has no free descriptors or memory closes the connection, and
- * then we ask again */
+/* how many times we ask: a supervisor that has no free descriptors or memory closes the connection,
+ * and then we ask again */
 #define STOP_TRIES 3
 /* how long to wait for the sandbox's end after the connection was closed, before the next try */
 #define HUNG_UP_MS 500
@@ -139,8 +139,9 @@ int sandbox_stop_this(const struct home *h, const char *name, int dir, uint32_t 
 		AUTO_FD fd = -1;
 
 		r = i == 0 ? control_connect(h, name, &fd) : home_connect(h, name, "ctl", &fd);
-		/* A name never leads back to an earlier record. So if NAME still leads to DIR, the connection that we
-		 * have just made by the name leads to the sandbox of DIR. */
+		/* We have connected by the name. If NAME does not lead to DIR now, our sandbox is gone, and another
+		 * sandbox may have answered. If NAME still leads to DIR, it did so when we connected: a name never leads
+		 * back to an earlier record. */
 		if (dir >= 0 && record_is_retired(h, name, dir))
 			return 0;
 		if (r == -ENOENT || r == -ECONNREFUSED) {

@@ -92,7 +92,7 @@ static void tell(struct connector *c)
 	c->told = true;
 }
 
-/* Waits for the time of the next attempt. Returns -1 if a signal comes. */
+/* Waits for the time of the next attempt. Returns 0 then, or -1 if a signal comes before. */
 static int wait_turn(struct connector *c)
 {
 	struct interrupt i;
@@ -106,7 +106,8 @@ static int wait_turn(struct connector *c)
 	return c->signal ? -1 : 0;
 }
 
-/* Runs the loop that reconnect_lost() has begun. Returns 0 when a way is open. */
+/* Waits and tries to connect, again and again, after reconnect_lost() has begun a loop of attempts. Returns 0 when an
+ * attempt succeeds and c->way is set, or -1 when the loop ends without success. */
 static int run_loop(struct connector *c)
 {
 	while (c->reconnect.state == RECONNECT_WAITING) {

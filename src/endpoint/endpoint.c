@@ -23,7 +23,7 @@ struct endpoint {
 	bool linked;
 	struct child child;   /* pidfd is -1 if the server is not our child */
 	int64_t seq;          /* number of the next request */
-	uint64_t ready_by_ns; /* the deadline of the first two actions */
+	uint64_t ready_by_ns; /* deadline for the connection, ENDPOINT_PING and ENDPOINT_INIT */
 	bool committed;       /* the server may have got an action that changes something */
 };
 

@@ -25,9 +25,10 @@ struct link {
 	struct buf received;         /* bytes for the decoder */
 	size_t decoded;              /* how many bytes of `received` are decoded */
 	struct buf pending;          /* bytes to write */
-	size_t written;              /* how many bytes of `pending` are written */
-	uint64_t taken;  /* how many bytes of `pending` were written since link_init() */
-	uint64_t handed; /* how many bytes we have sent, or may have sent, since link_init() */
+	size_t written; /* how many of the bytes that `pending` holds now are written */
+	uint64_t taken; /* how many bytes were written since link_init() */
+	/* `taken`, plus bytes that TLS may have sent although its write did not succeed */
+	uint64_t handed;
 	struct websocket frames;
 	struct stdio_reader lines;
 	uint64_t ping_ns; /* time between two pings, and time limit for a pong; 0 means no pings */

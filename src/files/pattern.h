@@ -13,7 +13,7 @@
 #include "base/str.h"
 
 #define PATTERN_PARTS_MAX 64u
-#define PATTERN_DEPTH_MAX 512u /* components of a path that can match */
+#define PATTERN_DEPTH_MAX 512u /* a path with more components matches no pattern */
 
 struct pattern {
 	size_t n;

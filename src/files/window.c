@@ -19,7 +19,8 @@ void window_done(struct window *w)
 	buf_done(&w->content);
 }
 
-/* Ends the window at a line that does not fit. */
+/* Ends the window before a line that does not fit into max_bytes. Always returns false, which
+ * window_add() passes on: the window wants no more. */
 static bool end_by_bytes(struct window *w)
 {
 	w->limit = WINDOW_BYTES;
@@ -27,7 +28,7 @@ static bool end_by_bytes(struct window *w)
 	return false;
 }
 
-/* Moves the line that was read to the content. */
+/* Moves the line in w->part to the content. If it does not fit, ends the window and returns false. */
 static bool take_line(struct window *w)
 {
 	size_t before = w->content.n;

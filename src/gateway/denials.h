@@ -14,8 +14,9 @@ struct denials {
 	uint64_t seen[2 *
 		      DENIALS_MAX]; /* a hash table with open addressing; 0 marks an empty slot */
 	unsigned n;
-	struct refusals *
-		refusals; /* gets every refused connection that the sandbox itself began; or NULL */
+	/* the list that pid 1 reads; the gateway adds every refused connection that the sandbox itself began. May be
+	 * NULL */
+	struct refusals *refusals;
 };
 
 void denials_reset(struct denials *d);

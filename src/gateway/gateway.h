@@ -27,8 +27,9 @@
 #define GATEWAY_RESETS_MAX 256u /* the most resets that wait for the stack */
 #define GATEWAY_ECHO_PER_S \
 	50u /* the most echo requests in a second; the stack keeps a socket for each for a while */
-#define GATEWAY_SPARE_SOCKETS \
-	1024u /* sockets of the stack besides live connections: for UDP, echo and closing connections */
+/* The stack may have this many sockets more than --max-connections allows: for UDP, for echo
+ * requests, and for connections that are being closed. */
+#define GATEWAY_SPARE_SOCKETS 1024u
 
 struct counters {
 	uint64_t tx_bytes, tx_packets; /* sent by the guest */

@@ -3,8 +3,9 @@
  * peer. A name in the bytes is judged as soon as it is complete. From the bytes that were judged
  * and may pass, we make new segments for the stack.
  *
- * When the stack's window opens again, the stack does not tell us. libslirp would send a window
- * update only if the window had room for several segments, but our segments are too large for that.
+ * When the stack's window opens again, the stack does not tell us. libslirp sends a window update
+ * only if the window has room for two more segments. On a link with large segments this never
+ * happens, because two segments of TRAIN_MSS bytes (firewall.c) are more than the largest window.
  * So while a hold has bytes that may pass, we ask the stack after each turn in which the stack had
  * something to do.
  */
@@ -115,9 +116,9 @@ void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet
 	if (!f)
 		return;
 	if (!f->hold) {
-		stack_input(
-			g->stack, p->frame,
-			p->n); /* the hold is over and did not take all bytes of P, or P has the FIN */
+		/* The hold is over, so the stack now gets the guest's own segments. It gets P too,
+		 * because P may have bytes that the hold did not take, or a FIN. */
+		stack_input(g->stack, p->frame, p->n);
 		return;
 	}
 	if (p->data_n > 0 || p->seq != hold_taken(f->hold))
@@ -140,7 +141,9 @@ static void probe(struct gateway *g, struct flow *f)
 
 	f->probed_ns = g->now_ns;
 	hold_fill_tcp(f->hold, true, &tcp);
-	tcp.seq--; /* the stack answers a segment with an old sequence number */
+	/* this sequence number is too old, so the stack answers with an acknowledgement, which has
+	 * its window */
+	tcp.seq--;
 	stack_input(g->stack, frame, packet_make_tcp(frame, &ends, &tcp, NULL, 0));
 }
 

@@ -178,8 +178,8 @@ static void add_host_servers(struct resolver *r, int resolv_conf)
 	AUTO_BUF text = BUF_INIT(RESOLV_CONF_MAX_BYTES);
 	struct str rest;
 
-	/* if the host has replaced resolv.conf, our namespace may have no file at its path. In this
-	 * case read the old file, which the supervisor has opened */
+	/* If the host has replaced RESOLV_CONF by a new file, this path may be missing in our mount
+	 * namespace. Then read RESOLV_CONF from the descriptor that the supervisor opened before. */
 	if (io_read_file(AT_FDCWD, RESOLV_CONF, &text) < 0 &&
 	    (resolv_conf < 0 || lseek(resolv_conf, 0, SEEK_SET) < 0 ||
 	     io_read_to_end(resolv_conf, &text) < 0))

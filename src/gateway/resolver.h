@@ -26,7 +26,9 @@ struct dns_origin {
 	bool tcp;
 	struct addr server; /* the address that the guest asked */
 	uint16_t guest_port;
-	unsigned conn; /* TCP: slot and generation of the connection */
+	unsigned conn; /* TCP: the slot of the connection in struct dns_tcp */
+	/* TCP: the number of the connection. If the slot has another number by now, the connection
+	 * is closed. */
 	uint32_t generation;
 };
 

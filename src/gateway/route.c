@@ -66,8 +66,8 @@ static void add_attribute(struct question *q, unsigned type, const void *p, size
 	q->head.nlmsg_len = (uint32_t)(NLMSG_ALIGN(q->head.nlmsg_len) + RTA_ALIGN(a->rta_len));
 }
 
-/* The question has the protocol and the port, because the host's routing rules may depend on
- * them. */
+/* Writes to *Q the netlink message that asks for the route to A. The message also has the protocol
+ * and the port, because the host's routing rules may depend on them. */
 static void make_question(struct question *q, const struct addr *a, enum policy_proto proto,
 			  uint16_t port)
 {

@@ -1,6 +1,7 @@
 /*
- * Verdicts on flows. Policy decides when the kernel has said where a flow leads. If the guest's
- * bytes later show a host name, policy decides again. Each refusal is reported to the supervisor.
+ * Verdicts on flows. First the kernel says where a flow leads, then policy allows or refuses the
+ * flow. If the guest's bytes later show a host name, policy judges the flow again. Each refusal is
+ * reported to the supervisor.
  */
 #pragma once
 

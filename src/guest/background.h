@@ -1,8 +1,8 @@
 /*
  * What pid 1 keeps of background commands (wire/background.h): the last part of their output, how
  * they ended, what they reported, and what LIST shows of them. pid 1 makes an entry before the
- * command starts. The entry stays until a client has got the exit status, but after the command's
- * end only for a limited time.
+ * command starts. When a client has got the exit status, pid 1 drops the entry. If no client fetches
+ * the exit status, pid 1 drops the entry some time after the command's end (keep_ms).
  *
  * These functions use no descriptor and no clock; the caller passes the time. Before they allocate
  * memory, they take the bytes from the table's pool (guest/pool.h). So an entry is either complete
@@ -59,8 +59,8 @@ struct background_spec {
 	uint64_t began_ns;
 };
 
-/* This many entries are only for background commands: a hidden entry is refused if fewer would stay
- * free. */
+/* background_new() refuses a hidden entry if it would leave fewer free places than this in the
+ * table. So commands that a client starts in the background always find some places. */
 #define BACKGROUND_RESERVED (BACKGROUND_MAX / 2)
 
 /* Makes an entry. Fails with ERR_LIMIT if the pool has too few bytes left or if there are BACKGROUND_MAX entries; a

@@ -65,7 +65,8 @@ static int receive_boot(struct guest *g, int *fds, unsigned *ret_n_fds, struct e
 	}
 }
 
-/* Makes sure that pid 1 may make groups in PAYLOAD and put commands into them. If the supervisor
+/* Makes sure that pid 1 may make groups in PAYLOAD and put commands into them. Returns false if this
+ * is impossible, or if PAYLOAD is -1. If the supervisor
  * runs as an ordinary user, it owns PAYLOAD and cannot give PAYLOAD to the id of pid 1. In this
  * case pid 1 makes PAYLOAD writable for its own group id. The supervisor can still remove what pid
  * 1 makes. PAYLOAD is a mount of its own, so `..` does not lead out of it. PROCS is the file

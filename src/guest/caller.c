@@ -129,8 +129,9 @@ static bool take_prefix(const char **path, const char *prefix)
 	return true;
 }
 
-/* Removes "self" or one of the caller's numbers from the front of PATH. Writes the directory of
- * the process or thread below /proc to WHO. */
+/* PATH is a path below /proc. If its first component means the caller ("self", "thread-self" or one
+ * of the caller's numbers), removes this component, writes the caller's directory below /proc to
+ * WHO, for example "12/task/13", and returns true. Otherwise returns false. */
 static bool take_process(const struct caller *c, const char **path, char who[CALLER_LINK_BYTES])
 {
 	char tgid[16], tid[16];

@@ -6,8 +6,10 @@
 #include "guest/users.h"
 
 struct endpoints {
-	int child[3];           /* what the command gets as 0, 1 and 2 */
-	int input;              /* the command gets this as 0 instead, or -1; not ours to close */
+	int child[3]; /* what the command gets as 0, 1 and 2 */
+	/* If this is not -1, the command gets it as 0 instead of child[0]. It is the /dev/null of
+	 * struct guest, so endpoints_done() does not close it. */
+	int input;
 	int write_in;           /* background: pid 1 writes input here */
 	int read_out, read_err; /* background or detached: pid 1 reads output here */
 	int master;             /* master of the terminal */

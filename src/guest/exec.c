@@ -29,8 +29,10 @@
 
 #include "base/raw.h"
 
-#define CAPABILITY_LAST 63 /* the loop ends at the first capability that the kernel does not know */
-#define REPORT_FD 3        /* the child has only this descriptor and 0, 1, 2; the exec closes it */
+/* A set of capabilities has 64 bits. drop_capabilities() ends earlier, at the first number that the
+ * kernel does not know. */
+#define CAPABILITY_LAST 63
+#define REPORT_FD 3 /* the child has only this descriptor and 0, 1, 2; the exec closes it */
 
 long exec_join_cgroups(const struct exec_walls *w)
 {
@@ -259,8 +261,9 @@ _Noreturn void exec_become(struct exec_args *a)
 static _Noreturn void run(struct exec_args *a)
 {
 	enum exec_failure failure;
-	/* an agent gets the filter without switches, because it needs openat2, which SWITCH_SHARED refuses. This
-	 * is safe, because the deputy sees all calls by which an agent gives files privileges */
+	/* A file agent needs openat2. In a sandbox with SWITCH_SHARED, the filter of commands refuses
+	 * openat2. So an agent gets seccomp_filter, in which all switches are off (seccomp.h). This is
+	 * safe, because the deputy sees all calls by which an agent gives files privileges. */
 	long r = exec_enter_walls(a->walls, a->agent ? seccomp_filter : a->walls->filter, &failure);
 
 	if (r < 0)

@@ -62,7 +62,8 @@ static size_t length(const unsigned char head[REPORT_HEAD_BYTES])
 	       (size_t)head[3] << 24;
 }
 
-/* Called when the length of the report is known. Takes memory for the bytes. */
+/* Called when the length of the report is known. Takes memory for the bytes. Returns the new state
+ * of the report: REPORT_BAD if the report is too long or there is no memory. */
 static enum report_state begin(struct report *r, struct pool *pool)
 {
 	size_t want = length(r->head);

@@ -142,8 +142,10 @@ static void take_spare(struct scopes *s, unsigned i, struct scope *ret)
 	s->spare[i] = s->spare[--s->n_spare];
 }
 
-/* Takes an empty spare scope. If the scope's launcher turns out to be dead, the scope comes
- * without a launcher. */
+/* Looks for a spare scope in which no process of a command is left. If WITH_LAUNCHER is true, the
+ * scope must have a launcher, otherwise it must have none. Moves the scope to *RET and returns true,
+ * or returns false if there is no such scope. If the payload has killed the launcher, *RET has no
+ * launcher. */
 static bool find_spare(struct scopes *s, bool with_launcher, struct scope *ret)
 {
 	for (unsigned i = s->n_spare; i-- > 0;)
@@ -379,8 +381,9 @@ static unsigned signal_marked(uint64_t ino, int sig, pid_t launcher)
 	return n;
 }
 
-/* Kills every process except pid 1 and SPARED. Stops all of them first. Stopped processes cannot fork, and no
- * process is left that could continue them. So one pass over /proc finds them all. */
+/* Kills every process except pid 1 and SPARED. Stops all of them first. Stopped processes cannot
+ * fork, and no process is left that could continue them. So one pass over /proc finds them all.
+ * Returns false, without a kill, if /proc cannot be opened. */
 static bool kill_all_but(pid_t spared)
 {
 	DIR *proc = opendir("/proc");

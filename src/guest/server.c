@@ -20,7 +20,7 @@
 #include "guest/state_blob.h"
 
 #define READ_CHUNK_BYTES 8192        /* small, because idle sandboxes keep this buffer in memory */
-#define SPARE_FDS 32                 /* descriptors that commands of a few clients need to start */
+#define SPARE_FDS 32                 /* stay free, so that a few clients can start commands */
 #define BACKGROUND_FDS 3             /* pid 1's ends of a background command's pipes */
 #define ACCEPT_RETRY_NS 100000000ull /* 100 ms, when the machine is short of descriptors */
 

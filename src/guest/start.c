@@ -286,7 +286,8 @@ bool start_reaped(struct start *s, pid_t pid, int status)
 	if (!l || launcher_pid(l) != pid)
 		return false;
 	launcher_reaped(l, pid);
-	if (s->launcher) /* otherwise the launcher has no order from this start */
+	/* if s->launcher is NULL, L has got no order from S, so its death does not matter here */
+	if (s->launcher)
 		look_at_dead_launcher(s);
 	return true;
 }

@@ -20,8 +20,10 @@ static bool unchanged(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* No process can set a change time, but two changes within one tick of the clock have the same time. So pid 1 does
- * not keep a file that was changed just now. */
+/* Returns true if pid 1 may keep the text of the file: its last change is more than a second old.
+ * pid 1 recognizes a changed file by its change time, which no process can set. But two changes
+ * within one tick of the clock have the same change time. So if a file was changed just now, pid 1
+ * might not notice another change. */
 static bool is_old_enough(const struct stat *st)
 {
 	struct timespec now;

@@ -2,7 +2,7 @@
  * Facts say what this machine lets the user of this process do. There is one fact for each thing
  * that a sandbox may need. A probe finds out a fact: it tries the operation that a sandbox would
  * need, and never looks at a version number. If the operation fails, the fact says what to change.
- * `cordon doctor`, error hints and the tests read this table.
+ * `cordon doctor`, error hints and the tests read the facts.
  *
  * A probe forks and takes some milliseconds, so the creation of a sandbox must not run probes.
  */
@@ -32,8 +32,8 @@ enum fact_id {
 };
 
 #define FACT_TEXT_BYTES 256 /* holds one line of a terminal and a path */
-#define FACT_FIX_BYTES \
-	640 /* holds the settings of three container engines, and all options of one */
+/* holds the longest text of container_advice() (ADVICE_BYTES) */
+#define FACT_FIX_BYTES 640
 
 struct fact {
 	bool yes;

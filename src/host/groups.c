@@ -74,7 +74,7 @@ void groups_find(void (*seen)(void *arg, const char *id, bool idle), void *arg)
 
 	if (hierarchy_find(&l) == 0 && l.unified.version)
 		look_in(l.unified.dir, seen, arg);
-	/* version 1 groups belong to root and lie at the top */
+	/* In version 1 only root's sandboxes have groups. They lie at the top of each hierarchy. */
 	for (unsigned i = 0; i < CONTROLLER_COUNT; i++) {
 		char path[64];
 

@@ -390,8 +390,9 @@ static void deliver_signals(struct loop *l)
 }
 
 /* Runs the timers that are due, in the order of their deadlines. Returns milliseconds until the
- * next timer, or -1. If a handler adds a timer for a later moment, that timer waits for the next
- * turn, so that descriptors are served between two turns. */
+ * next timer, or -1. A timer is due if its deadline was reached when this call began. If a handler
+ * adds a timer that becomes due later, that timer fires in the next call. So timers that are added
+ * again and again cannot keep the loop from its descriptors. */
 static int run_timers(struct loop *l)
 {
 	uint64_t now = clock_mono_ns(), left;

@@ -46,14 +46,15 @@ void loop_remove(struct loop *l, loop_id *id);
 MUST_USE int loop_run(struct loop *l);
 void loop_stop(struct loop *l);
 
-/* Returns how many slots the loop has looked at so far. A test compares the count with few and with
- * many idle entries: idle descriptors must not raise the count, and N timers may raise it only by
- * about log N. The count leaves out the doubling of the table of slots. Each doubling touches every
- * new slot, so adding an entry costs the same on average, but not every time. */
+/* Returns how many slots the loop has looked at so far. For a test: it does the same work once
+ * beside few and once beside many idle entries, and compares the counts. Idle descriptors must not
+ * raise the count. N idle timers may raise the count of each operation only by about log N. The
+ * count leaves out the doubling of the table of slots. Each doubling touches every new slot, so
+ * adding an entry costs the same on average, but not every time. */
 uint64_t loop_looked_at(const struct loop *l);
 
 /* For tests. The loop calls this function if the handler at the address HANDLER waited for
- * something, for instance for a lock, a disk or a peer. */
+ * something, for instance for a lock, a disk or another process. */
 typedef void loop_blocked_fn(void *arg, const void *handler);
 /* From now on the loop compares the thread's voluntary context switches before and after each handler, and calls FN
  * for every handler that blocked. If FN is NULL, the loop stops comparing. */

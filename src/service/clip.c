@@ -5,8 +5,10 @@
 #include "service/python.h"
 
 #define NOTICE_BYTES 96
-#define ROUNDS \
-	4 /* the lengths of notice and kept text depend on each other; this many tries find both */
+/* The notice tells how many characters are cut out, so its length depends on the length of the kept
+ * text. The kept text gets the room that the notice leaves. find_cut() computes both in turn, at most
+ * this many times. */
+#define ROUNDS 4
 
 /* How a text of N characters is cut. */
 struct cut {
@@ -40,8 +42,8 @@ static bool find_cut(struct cut *c, size_t n, size_t limit)
 		c->tail = room - head;
 	}
 	write_notice(c, n);
-	/* if the number in the final notice has one digit more, the text exceeds the limit; shorten
-	 * the text */
+	/* The notice that was written now can be one digit longer than the notice for which the room
+	 * was computed. Then all parts together exceed the limit, and the tail must be shorter. */
 	while (c->head + c->tail + c->n_notice > limit) {
 		c->tail--;
 		write_notice(c, n);

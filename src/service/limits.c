@@ -6,9 +6,11 @@
 #include "base/cleanup.h"
 
 /* How many descriptors a server needs, and for what. */
-#define OWN_DESCRIPTORS \
-	32u /* the loop, the log, the hands, the pipes of a command that is being sent */
-/* at most this many connections, and at most a quarter of all descriptors */
+/* for the loop, the log and the hands, and for the pipe ends that the server sends to pid 1 with a
+ * new command */
+#define OWN_DESCRIPTORS 32u
+/* for the connections of peers: this many descriptors, or a quarter of all descriptors if this is
+ * less */
 #define PEERS_MAX 1024u
 #define SESSION_DESCRIPTORS \
 	4u /* the leash, the connection to pid 1, two pipes of the running exec */

@@ -5,7 +5,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 
-#define OUTCOME_PREVIEW_MAX_BYTES 51200u /* the same limit as in every other result of a tool */
+/* the results of the tools for files have the same limit */
+#define OUTCOME_PREVIEW_MAX_BYTES 51200u
 
 struct outcome {
 	char *session_id, *backend;

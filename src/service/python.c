@@ -36,7 +36,8 @@ bool python_is_alnum(uint32_t c)
 	return low < ARRAY_SIZE(letters) && letters[low].first <= c;
 }
 
-/* Cuts the first character off S, which is not empty. A byte that is not UTF-8 counts as a character. */
+/* Removes the first character from S and returns its code point. S must not be empty. A byte that is not UTF-8 counts
+ * as a character. */
 static uint32_t next_character(struct str *s)
 {
 	const unsigned char *p = (const unsigned char *)s->p;
@@ -53,7 +54,7 @@ static uint32_t next_character(struct str *s)
 	return c;
 }
 
-/* Cuts the last character off S, which is not empty. */
+/* Removes the last character from S and returns its code point. S must not be empty. */
 static uint32_t last_character(struct str *s)
 {
 	size_t k = 1;

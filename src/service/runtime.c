@@ -116,7 +116,8 @@ static char *local_path(const struct runtime *r, const struct box_config *c, con
 							    : xasprintf("%s/%s", above, named);
 }
 
-/* If no list of roots is configured, the base directory is the only root. */
+/* Reads the directories in which the host paths of mounts must be, from `allowed_mount_roots`. If this list is not
+ * configured, the directory `host_root` is the only root. */
 static int read_roots(const struct runtime *r, const struct box_config *c, struct model_texts *ret,
 		      struct fault *f)
 {
@@ -293,7 +294,7 @@ static void write_backend(const struct runtime *r, bool available, struct json_w
 	json_end_object(w);
 }
 
-/* A question that waits for the examiner. */
+/* A request of a peer that waits until the examiner (service/examiner.h) has checked the server. */
 struct question {
 	struct runtime *runtime;
 	struct reply reply;
@@ -577,7 +578,8 @@ int runtime_new(const struct runtime_parts *parts, const struct json_value *conf
 	r->home = parts->home;
 	fill_instance(r->instance);
 	box_config_init(&r->config);
-	IGNORE(cordon_config_read(&r->config, &r->cordon, f)); /* defaults cannot fail */
+	/* cannot fail: r->config holds only defaults here */
+	IGNORE(cordon_config_read(&r->config, &r->cordon, f));
 	r->descriptors = parts->descriptors;
 	if (!config)
 		fit_limits(r);

@@ -35,8 +35,7 @@ struct work;
 
 struct reply {
 	/* Called with the result. FAULT is NULL on success. *DATA is a JSON object. FAULT and DATA
-	 * are borrowed, but this function may take over the memory in which *DATA holds its
-	 * text. */
+	 * are valid only during the call. `done` may move the text out of *DATA to keep it. */
 	void (*done)(void *arg, const struct fault *fault, struct buf *data);
 	void *arg;
 };
@@ -67,13 +66,17 @@ void sessions_free(struct sessions *all);
 void sessions_set_ttl(struct sessions *all, uint64_t seconds);
 uint64_t sessions_ttl_sec(const struct sessions *all);
 
-/* --- work: R is called once, after the function has returned; the handle is valid until then --- */
+/* --- work --------------------------------------------------------------------------------------- */
+
+/* Each of these functions queues work and returns it. The reply R is called once, after the function has returned. The
+ * returned work is valid until R is called. */
+
 
 /* Takes ownership of *B. */
 struct work *sessions_create(struct sessions *all, const struct tenant *t, struct box_spec *b,
 			     const struct reply *r);
-/* Takes ownership of *B. OUTPUT_JSON_MAX limits the bytes of each output in the JSON. 0 means no
- * limit. */
+/* Takes ownership of *B. OUTPUT_JSON_MAX is the largest number of bytes that stdout, and also
+ * stderr, may have in the JSON of the answer. 0 means no limit. */
 struct work *sessions_exec(struct sessions *all, const struct tenant *t, struct box_spec *b,
 			   size_t output_json_max, const struct reply *r);
 struct work *sessions_delete(struct sessions *all, const struct tenant *t, const char *id,

@@ -1,6 +1,7 @@
 /*
- * The first request of the queue is active: it waits for a worker, or a worker is doing it. A worker fits a request if it
- * was started for the current root and for the source that the request needs.
+ * The first request of the queue is active: it waits for a worker, or a worker is doing it. A worker is
+ * started for one skills root. A worker that imports a skill is also started for the directory from which it imports,
+ * the source. A worker can only do requests that need exactly these directories.
  */
 #include "service/skills.h"
 
@@ -148,7 +149,7 @@ static void tell_failure(struct request *r, const struct json_value *v)
 	const struct json_value *text = json_get(v, "text");
 	const char *name = json_get_str(v, "class", "");
 	AUTO_FREE char *before = xasprintf("%s: ", *name ? name : "BoxError");
-	enum fault_class class = FAULT_BARE; /* for a name that is no class */
+	enum fault_class class = FAULT_BARE; /* if no fault class has this name */
 	AUTO_FAULT f = { 0 };
 
 	for (int i = FAULT_NONE + 1; i < FAULT_CLASS_COUNT; i++)
@@ -172,8 +173,9 @@ static void tell_data(struct request *r, const struct json_value *data)
 		finish(r, NULL, &b);
 }
 
-/* Drops the worker, so that another worker does the first request again. The worker asks for this.
- * Returns false if the worker has no right to ask. */
+/* Drops the worker, so that another worker does the first request again. The worker asks for this if it needs the source
+ * of an import (WITH is "source"), or if its root was deleted ("root"). It may ask once for each reason. Returns false
+ * if it asks without need. */
 static bool begin_again(struct skills *s, const char *with)
 {
 	struct request *r = s->first;

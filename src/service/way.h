@@ -33,7 +33,7 @@ struct way_row {
 	int (*close)(struct way *w);
 };
 
-/* The first member of every way. */
+/* The struct of each kind of way begins with this struct, and the members of that kind follow. */
 struct way {
 	const struct way_row *row;
 };

@@ -53,7 +53,8 @@ static void add_roots(const struct workplace *w, struct buf *out)
 		buf_addf(out, "%s%s", i ? ", " : "", w->roots->item[i]);
 }
 
-/* Sets the texts of the Box protocol for mistakes in the configuration. */
+/* Sets *F to say why the default workspace was not found. The Box protocol prescribes the texts for mistakes in the
+ * configuration. */
 static void explain(const struct workplace *w, const struct err *why, struct fault *f)
 {
 	AUTO_BUF list = BUF_INIT(ROOTS_TEXT_MAX_BYTES);

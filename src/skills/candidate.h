@@ -7,7 +7,8 @@
 struct candidate {
 	struct skill skill;
 	char *prefix; /* where the package lies in the archive, "" for its top */
-	/* the same path, but relative to the archive's base directory; peers see this path */
+	/* The same path as peers see it. If one top directory holds all entries of the archive, the
+	 * path is relative to this directory, which is called the base. */
 	char *source;
 	char *target; /* the directory in the store that an installation would make */
 };
@@ -24,7 +25,7 @@ struct upload_names {
 	const char *file;   /* the file's name as the peer wrote it, for messages */
 	const char *stem;   /* the result of name_stem() for `file` */
 	const char *suffix; /* may be empty */
-	struct str subdir;  /* the directory below the base to search, may be empty */
+	struct str subdir; /* search only this directory below the base; may be empty */
 };
 
 /* Finds all packages. Fails if a package cannot be read, or if the archive has no package. */

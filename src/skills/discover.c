@@ -83,8 +83,9 @@ static int add_children(struct search *s, DIR *d, const struct waiting *at)
 	while ((entry = readdir(d))) {
 		const char *name = entry->d_name;
 
-		/* skipped entries do not count for the limit, because there are many of them while
-		 * a wide tree is being erased */
+		/* Entries that SKIP leaves out do not count for the limit. While the sweep erases a
+		 * package, it moves the package's directories to hidden names in the store, so
+		 * there may be many such entries. */
 		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
 		    (depth == 1 && s->skip && s->skip(name)))
 			continue;

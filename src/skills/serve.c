@@ -132,8 +132,8 @@ static int receive(int sock, struct buf *in, int *ret_file)
 
 	k = fdpass_recv(sock, head, sizeof(head), &file, 1, &n_fds);
 	if (k <= 0) {
-		/* do not close it again: fdpass_recv() has already closed a descriptor that it
-		 * refused */
+		/* After a failure FILE may hold a number that fdpass_recv() has already closed, so
+		 * AUTO_FD must not close it. */
 		fd_take(&file);
 		return (int)k;
 	}

@@ -8,7 +8,8 @@
 
 #include "skills/store.h"
 
-/* the length of the list; if the list is full, a store is added after its next change */
+/* The length of the list. If the list is full, sweep_add() does nothing. The rubbish of that store
+ * stays until a later change of the store adds it to the list. */
 #define SWEEP_STORES_MAX 16u
 
 struct sweep {

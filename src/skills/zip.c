@@ -80,7 +80,7 @@ static int invalid(struct why *y)
 	return why_set(y, "Uploaded file must be a valid .zip archive");
 }
 
-/* Finds the last offset at which an end record can begin. */
+/* Sets *RET_AT to the last offset at which an end record can begin. Returns false if there is none. */
 static bool find_end(struct str s, uint64_t *ret_at)
 {
 	if (s.n < END_BYTES)

@@ -3,7 +3,7 @@
  *
  *   expand   replace ${NAME}, make host paths absolute, put the contents of patch files and env_file
  *            in place of their names, write a network preset as an object, put the contents of a
- *            file with only one part (--net-conf and so on) below the key of this part
+ *            --net-conf file below the key `network` (see wrapper() for the other options)
  *   check    apply the file to a spec that is thrown away
  *   merge    merge the file into the result of the files before it
  *
@@ -252,8 +252,9 @@ static int expand_file(struct expander *x, const char *path,
 	return 0;
 }
 
-/* If a file of this scope holds what a --conf file has below one key, returns this key. Otherwise
- * returns NULL. */
+/* Returns the key of a --conf file under which the contents of a file of this scope belong. For
+ * example, a --net-conf file has the contents of `network`. Returns NULL if the file has the same
+ * keys as a --conf file. */
 static const char *wrapper(enum conf_scope scope)
 {
 	return scope == CONF_NET      ? "network"

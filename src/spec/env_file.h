@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "spec/spec.h"
 
-#define ENV_FILE_MAX_BYTES (1u << 20) /* one command cannot pass more to a program */
+#define ENV_FILE_MAX_BYTES (1u << 20) /* the environment of a command cannot be larger anyway */
 
 /* What a line with a NAME alone means. */
 enum env_file_bare {

@@ -368,8 +368,8 @@ static int read_port(const struct json_value *v, const char *path, struct spec *
 	return 0;
 }
 
-/* Copies the members of `network` that this file does not read into net_extra_doc, which policy/
- * reads. */
+/* Fills s->net_extra_doc, which policy/ reads. It gets all members of `network`, except those that
+ * the other functions of this file read. */
 static int read_net_extra(const struct json_value *v, struct spec *s, struct err *e)
 {
 	char room[1024];

@@ -85,11 +85,8 @@ static inline bool spec_image_in_place(const struct spec_image *i)
 }
 
 enum spec_mount_kind { MOUNT_BIND, MOUNT_NAMED, MOUNT_TMPFS, MOUNT_DISK };
-enum spec_want {
-	WANT_ANY,
-	WANT_DIR,
-	WANT_FILE
-}; /* what kind of source the mount requires, as --mount-dir and --mount-file do */
+/* What the source of a mount must be. --mount-dir wants a directory, --mount-file wants a file. */
+enum spec_want { WANT_ANY, WANT_DIR, WANT_FILE };
 enum spec_stat_virt { STAT_VIRT_STRICT, STAT_VIRT_RELAXED, STAT_VIRT_OFF };
 
 struct spec_mount {

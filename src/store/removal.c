@@ -144,7 +144,7 @@ static int print_result(const struct sweep_result *s, bool json, struct err *e)
 	json_writer_init(&w, &out, 2);
 	json_begin_object(&w);
 	json_key_int(&w, "bytes_reclaimed", (int64_t)s->bytes_reclaimed);
-	/* msb has a kind of file that cordon does not have */
+	/* msb prints this member, so we print it too; cordon has no fsmeta files */
 	json_key_int(&w, "fsmeta_removed", 0);
 	json_key_int(&w, "image_refs_removed", (int64_t)s->references_removed);
 	json_key_int(&w, "layers_removed", (int64_t)s->layers_removed);

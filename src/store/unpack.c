@@ -62,8 +62,8 @@ struct unpack {
 	size_t n_hidden, room_hidden;
 	bool named; /* the tree has whiteouts as files named .wh.NAME */
 	/* The directory of the last entry, or NULL. It is kept because the next entry is usually in
-	 * the same directory. No entry can have replaced it: an entry replaces only what is inside
-	 * its own directory. */
+	 * the same directory. No entry has replaced it since: such an entry would be in a
+	 * directory above it, and that directory would now be kept here. */
 	char *parent_path;
 	int parent_fd;
 	/* directories for which the tar may have no entry; each path ends with a NUL */
@@ -347,10 +347,10 @@ static void remember_hidden(struct unpack *u, const char *path, const char *base
 		xasprintf("%.*s%s", (int)(base - strlen(WHITEOUT_PREFIX) - path), path, base);
 }
 
-/* Marks the directory as a copy. Overlayfs hides whiteouts only in a directory that it takes for
- * merged or copied. In other directories it lists the whiteouts, and then the directory cannot
- * be removed. It does not matter from where the directory was copied, so the attribute has no
- * value. */
+/* Makes overlayfs hide the whiteouts in the directory DIR_FD. Without a mark, overlayfs would list them
+ * like files, and then a sandbox could not remove the directory. Overlayfs hides whiteouts in a
+ * directory that has the attribute user.overlay.origin, which means that the directory was copied from a
+ * lower layer. The value of the attribute does not matter, so it is empty. */
 static int hide_whiteouts(int dir_fd, const char *path, struct err *e)
 {
 	AUTO_FD fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

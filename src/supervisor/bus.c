@@ -71,7 +71,7 @@ static int send_all(const struct bus *b, const struct buf *out, struct err *e)
 	return (size_t)n == out->n ? 0 : err_set(e, ERR_PROTOCOL, "the bus does not read");
 }
 
-/* Reads more bytes. Fails at the deadline, even if the peer sends all the time. */
+/* Reads more bytes. Fails at the deadline, even if the bus sends bytes all the time. */
 static int receive(struct bus *b, struct err *e)
 {
 	struct pollfd p = { .fd = b->fd, .events = POLLIN };

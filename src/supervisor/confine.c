@@ -2,7 +2,7 @@
  * A confined supervisor keeps these rights, which it needs for its sandbox:
  *
  *   capabilities  DAC_OVERRIDE, FOWNER  to delete files of the sandbox's ids: the record of an ephemeral
- *                                       sandbox, and groups that pid 1 made
+ *                                       sandbox, and control groups that pid 1 made
  *                 KILL                  to kill pid 1, whose user namespace belongs to an id of the range;
  *                                       the filter allows signals only through a pidfd
  *                 with a network:

@@ -330,7 +330,9 @@ static int do_status(struct call *c, struct fault *f)
 
 enum need {
 	NEEDS_NOTHING,
-	NEEDS_TRUTH, /* the runtime as it is now; does not wait for a server that restarts */
+	/* like NEEDS_RUNTIME, but the call does not wait for a server that restarts: it reports that the
+	 * runtime is unavailable now */
+	NEEDS_TRUTH,
 	NEEDS_RUNTIME,
 	NEEDS_SKILLS
 };

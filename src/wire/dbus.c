@@ -21,8 +21,8 @@ enum field {
 
 /* --- login ----------------------------------------------------------------------------------- */
 
-/* Writes the login. In it, each decimal digit of UID is a character that is written as two
- * hexadecimal digits. */
+/* Writes the login. D-Bus wants the decimal text of UID in hexadecimal: for the UID 10, the text is
+ * "10" and the login has "3130". */
 void dbus_put_login(struct buf *b, uint32_t uid)
 {
 	AUTO_BUF digits = BUF_INIT(16);
@@ -268,7 +268,8 @@ static struct str *text_field(struct dbus_message *m, unsigned code, char type)
 	}
 }
 
-/* Reads one header field. Skips an unknown field if its type is one that known fields have. */
+/* Reads one header field. Skips a field with an unknown code. Sets r->bad if the type is none of o, s, g
+ * and u, because this code cannot skip values of other types. */
 static void read_field(struct dbus_reader *r, struct dbus_message *m)
 {
 	struct str type, text, *kept;

@@ -235,7 +235,7 @@ bool dns_walk_next(struct dns_walk *w, struct dns_record *ret)
 		return false;
 	ret->section = (enum dns_section)s;
 	if (walk_record(w, ret) < 0)
-		return false; /* w->left stays above 0: the caller sees that the message is cut */
+		return false; /* w->left[s] stays above 0, and this tells the caller that the message is cut */
 	w->left[s]--;
 	return true;
 }

@@ -2,8 +2,9 @@
 
 #include <errno.h>
 
-/* These numbers are part of the protocol: never reuse one; add new tags at the end. After an
- * upgrade, a server that still runs has the older program and starts newer hands. */
+/* These numbers are part of the protocol: never reuse one; add new tags at the end. If cordon is
+ * upgraded while a server runs, this older server starts hands of the new version, and the two must
+ * understand each other. */
 enum tag {
 	TAG_TASK = 1,
 	TAG_SPEC = 2,

@@ -1,9 +1,11 @@
 /*
  * The leash: a socket between a supervisor and the command that started it.
  *
- * The supervisor inherits the leash. If the command wants to send its first request before the
- * start is over, it makes a connection: it keeps one end, and the supervisor inherits the other end
- * and passes it to pid 1. The command first sends LEASH_RECORD with the descriptors of the record,
+ * The supervisor inherits the leash (LEASH_FD). A command that has a request for pid 1 may send it
+ * before the start is over. For this, the command makes a pair of sockets and keeps one of them. The
+ * supervisor inherits the other one (LEASH_FD_CONNECTION) and passes it to pid 1.
+ *
+ * On the leash, the command first sends LEASH_RECORD with the descriptors of the record,
  * and later other words. Each word is one byte (enum leash_word). The supervisor answers OK or
  * ERROR when the start is over, and again after LEASH_SETTLED and after each LEASH_LIMITS. There is
  * no answer to LEASH_LOG. When the leash closes, the supervisor ends the sandbox if the sandbox is

@@ -148,20 +148,25 @@ struct boot_message {
 	bool report_activity;
 	bool lent_shell; /* /.msb/bin, with the fallback shell, comes last on PATH */
 	const char *inner_uid_map, *inner_gid_map; /* the payload's id maps, as text */
-	bool single_id;    /* the payload has one id only, so groups cannot be set */
-	uint32_t id_shift; /* outer id minus inner id, before a rotation */
+	bool single_id; /* the payload has one id only, so groups cannot be set */
+	/* an id of the inner namespace plus id_shift is the same id in the outer namespace; if the ids are rotated,
+	 * rotate the inner id first */
+	uint32_t id_shift;
 	/* files of shared directories belong to this user inside; root if both ids are 0 */
 	uint32_t owner_uid, owner_gid;
-	bool rotated;          /* the payload's ids are rotated for this user (base/rotation.h) */
-	bool has_connection;   /* a client's connection follows */
-	uint32_t n_task_fds;   /* how many descriptors of cgroup v1 `tasks` files follow */
-	bool has_cgroup;       /* a delegated cgroup v2 directory follows */
-	bool born_with_cgroup; /* GUEST_GROUP_FD is open; cgroup.procs of the parent group follows */
-	bool has_oom;          /* a file that counts memory kills follows */
-	bool has_refusals;     /* the memory of wire/refusals.h follows */
-	/* one bit for each enum group_view; the mounts of these views follow the files `tasks` */
+	bool rotated; /* the payload's ids are rotated for this user (base/rotation.h) */
+	/* The next members, up to n_group_joins, say which descriptors come with this message. take_fds() in
+	 * guest/boot.c shows their order. */
+	bool has_connection; /* a client's connection */
+	uint32_t n_task_fds; /* how many cgroup v1 `tasks` files, which commands join */
+	bool has_cgroup;     /* a delegated cgroup v2 directory */
+	/* cgroup.procs of the parent group; the directory of the group itself is GUEST_GROUP_FD */
+	bool born_with_cgroup;
+	bool has_oom;      /* a file that counts memory kills */
+	bool has_refusals; /* the memory of wire/refusals.h */
+	/* one bit for each enum group_view; a mount comes for each bit */
 	uint32_t group_views;
-	/* how many files `tasks` follow last; pid 1 joins the groups of these files */
+	/* how many cgroup v1 `tasks` files, which pid 1 itself joins; they come last */
 	uint32_t n_group_joins;
 	uint64_t nofile_soft, nofile_hard; /* RLIMIT_NOFILE for commands */
 	/* limits for every command, unless EXEC has others; one more element is room for a limit

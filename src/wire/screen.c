@@ -193,7 +193,7 @@ static void suspect_modes(struct screen *s)
 	s->modes = known;
 }
 
-/* A terminal may have any mode now. */
+/* Called when a terminal may have changed any mode. Makes screen_leave() take all modes back. */
 static void suspect_all(struct screen *s)
 {
 	s->undo |= (1u << ARRAY_SIZE(modes)) - 1;
@@ -468,7 +468,7 @@ static enum screen_event end_odd_control(struct screen *s, unsigned char c)
 	if (c == 'h' || c == 'l' || c == 'r')
 		suspect_modes(s);
 	else
-		end_control(s, c); /* only to mark what screen_leave() must take back */
+		end_control(s, c); /* s->odd is set, so this only notes what to take back */
 	return SCREEN_OTHER;
 }
 
@@ -504,7 +504,8 @@ static enum screen_event in_control(struct screen *s, unsigned char c)
 	return SCREEN_WITHIN;
 }
 
-/* Reads the first bytes of a text, and marks a change that lasts after the end of the text. */
+/* Takes one of the first bytes of a text, which say what the text does. Two kinds of texts change the terminal
+ * for good: one begins a link, the other sets what function keys type. Marks these two changes. */
 static void in_string_head(struct screen *s, unsigned char c)
 {
 	if (c >= '0' && c <= '9')

@@ -8,10 +8,11 @@
  * call goes on with that sequence.
  *
  * Terminals do not agree on every byte. Some obey control characters of 8 bits, some end a text at
- * ESC, some take more numbers than others. So the parser keeps two things. For the client that
- * attaches next it keeps the modes that most terminals would have. For the client that leaves it
- * keeps everything that some terminal may have to take back. If terminals read a sequence in
- * different ways, the sequence adds only to what must be taken back.
+ * ESC, some take more numbers than others. So the parser keeps two things: the modes that most
+ * terminals would have now, and every change that at least one terminal may have made. A client that
+ * attaches sets these modes (screen_enter()). A client that leaves takes all these changes back
+ * (screen_leave()). If terminals read a sequence in different ways, the parser only notes it as a
+ * possible change.
  */
 #pragma once
 
@@ -33,9 +34,10 @@
 
 struct screen {
 	/* modes */
-	uint32_t modes; /* a bit for each row of the table of modes that differs from its default */
-	bool keypad;    /* application keypad */
-	uint8_t shape;  /* shape of the cursor; 0 is the terminal's own shape */
+	/* one bit for each row of the table `modes`; the bit is set if the mode is not at its default */
+	uint32_t modes;
+	bool keypad;   /* application keypad */
+	uint8_t shape; /* shape of the cursor; 0 is the terminal's own shape */
 	uint8_t other_keys;
 	/* state of the keyboard protocol: [0] on the ordinary screen, [1] on the alternate
 	 * screen */

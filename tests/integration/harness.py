@@ -508,7 +508,9 @@ class KeptHome:
     makes a home, and so does every test of a class with `own_home`."""
 
     PARTS = {".cordon-home", "bin", "cache", "run", "sandboxes", "volumes"}
-    MARKER_BYTES = 40  # a longer marker names places outside the home
+    # .cordon-home, the marker file of a home, is longer if it names directories outside the home (`paths` in
+    # config.json)
+    MARKER_BYTES = 40
     BASE_NAME = re.compile(r"([0-9a-f]{16}|places-\d+)(-u)?(-g)?")
 
     def __init__(self):
@@ -550,7 +552,8 @@ class KeptHome:
 
 
 def bases_of_others(home):
-    """Returns the bases of the image `host` whose files have ids of others, so that rmtree cannot remove them."""
+    """Returns the bases of the image `host` with rotated owners. Their files belong to ids of the user's range, so
+    rmtree cannot remove them."""
     return glob.glob(os.path.join(home, "cache/host/*-[ug]"))
 
 

@@ -728,7 +728,7 @@ def parse(argv):
         possible.remove("delegated")
     if "session" in possible and not can_have_session():
         possible.remove("session")
-    # by default the suite does not change the logins of the machine
+    # The mode "session" starts a systemd instance for a user of this machine, so it runs only if --mode names it.
     usual = [m for m in possible if m != "session"]
     options.modes = [m for m in (options.modes or usual) if m in possible]
     return options
@@ -750,7 +750,9 @@ def main(argv):
               file=sys.stderr)
         return 2
     become_subreaper()
-    sys.dont_write_bytecode = False  # write compiled modules: they go into the arena, and the jobs use them
+    # Python may write compiled modules, and later jobs use them. They go into the runner's temporary directory
+    # (Runner.arena), because the tests are copied to it first.
+    sys.dont_write_bytecode = False
     # A shell starts background commands with SIGINT and SIGQUIT ignored. Without the next two lines every program of
     # the tests would inherit this.
     signal.signal(signal.SIGINT, signal.default_int_handler)

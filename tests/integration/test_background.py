@@ -582,12 +582,14 @@ class Bounds(BackgroundTest):
                  "wait": (lambda: client.ask_look(ident, UNTIL_END), 80)}
         for what, (ask, times) in asked.items():
             with self.subTest(what):
-                if what == "wait":  # pid 1 answers all these questions at once
+                # pid 1 answers these questions when the command ends, so the last question must end it
+                if what == "wait":
                     ask, times = self.ending(box, ident, ask, times)
                 self.assertLess(self.grown(box, client, ask, times), 12 << 10)
 
     def ending(self, box, ident, ask, times):
-        """Returns a function that asks once, and TIMES. The last of the TIMES calls also ends the command."""
+        """Returns (ONE, TIMES). Each call of the function ONE sends one question with ASK. The last of TIMES calls also
+        ends the command."""
         other, left = self.client(box), iter(range(times - 1, -1, -1))
 
         def one():
@@ -870,7 +872,8 @@ for i in range(40):  # so that its number is not among the first
 """
         pid = int(box.exec("/usr/bin/python3", "-c", script).text)
         for k in range(50):  # try several times, because launchers of pid 1 take pids as well
-            # the kernel sets the last pid in the pid namespace of the process that writes
+            # Writing to ns_last_pid sets the pid after which the kernel continues. It does so for the pid namespace of
+            # the process that writes, so nsenter enters the namespace of the sandbox first.
             got = subprocess.run(["nsenter", "-p", "-t", str(box.pid1().pid), "sh", "-c",
                                   f"echo {pid - 1 - k % 8} > /proc/sys/kernel/ns_last_pid"], capture_output=True, check=False)
             if got.returncode:

@@ -107,7 +107,7 @@ class Leftovers(BoxTest):
 
 
 class Cold(Server):
-    """A server for which the test does not wait until it has tried its backend."""
+    """A server that is used at once. With the class Server, the test waits until the server has tried its backend."""
 
     def looked(self):
         return True

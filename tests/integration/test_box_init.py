@@ -86,7 +86,8 @@ class Workspaces(Transports):
             peer.call("box_init", {"local": {"default_workspace": self.place("dangling/x"),
                                              "allowed_mount_roots": [self.base]}})
         self.assertRegex(str(caught.exception), "^BoxValidationError: box.local.default_workspace: ")
-        # an existing directory is accepted at any place, and a link inside a root may lead to a root
+        # A default workspace that exists may lie outside of allowed_mount_roots. A missing one is made if its real path
+        # lies in one of these roots: root/link leads to root.
         peer.call("box_init", {"local": {"default_workspace": self.base, **inside}})
         peer.call("box_init", {"local": {"default_workspace": self.place("root/link/new"), **inside}})
         self.assertTrue(os.path.isdir(self.place("root/new")))
@@ -280,7 +281,7 @@ class Tenancy(Transports):
     """Tests generations, the pinned instance, and what LangBot's own tests check, over each transport."""
 
     def other(self, peer, **context):
-        """Returns the extra members for a request of PEER that replace parts of its context."""
+        """Returns keyword arguments for peer.call(): the context of PEER, in which CONTEXT replaces some members."""
         return {"context": {**peer.context, **context}}
 
     def test_the_instance_is_pinned(self):

@@ -62,8 +62,9 @@ class GatewayTest(unittest.TestCase):
             return b"".join(iter(lambda: s.recv(65536), b""))
 
     def refused(self, address, port, expected=(errno.ECONNREFUSED,)):
-        """Asserts that a packet refuses the connection. If no packet comes, the connection times out; a timeout has no
-        errno and so fails the test."""
+        """Asserts that the gateway answers the connection with a refusal, so that connect() fails with an errno of
+        EXPECTED. If the gateway only drops the packets, connect() times out. This exception has no errno, so the test
+        fails."""
         with self.assertRaises(OSError) as caught:
             self.lab.connect(address, port, timeout=10).close()
         self.assertIn(caught.exception.errno, expected, caught.exception)
@@ -398,7 +399,8 @@ class Names(GatewayTest):
                 s.recv(100)
             self.assertEqual(caught.exception.errno, errno.EHOSTUNREACH)
         self.assertEqual(elsewhere.asked, [])
-        # a rule may allow that server, but the server's DNS answers still open no other address
+        # Now rules allow the resolver at PUBLIC2 and the name evil.example. The gateway does not read answers of this
+        # resolver, so the address in its answer stays closed.
         self.lab.ask(type="policy", network=network([*self.ONLY, rule("allow", {"cidr": PUBLIC2}),
                                                      rule("allow", {"domain": "evil.example"})]))
         query = netlab.dns_query("evil.example")

@@ -501,7 +501,8 @@ class Store(ImageMixin, CordonTest):
         self.assertEqual((got.code, got.errtext), (1, ""))
         self.ok("remove", "--force", "x:1")
         self.assertEqual(self.references(), [])
-        # the layer stays, so the sandbox can still start: cordon finds its image by the digest
+        # The layer stays. The record of the sandbox has the digest of the image, so the sandbox can still start,
+        # although no name leads to the image any more.
         self.assertEqual(len(os.listdir(os.path.join(self.home, "cache/layers"))), 1)
 
     def test_prune(self):
@@ -813,7 +814,8 @@ class Creating(ImageMixin, CordonTest):
         box.out("chmod 700 /open")
         self.assertEqual((box.stop().code, box.start().code), (0, 0))
         self.assertEqual(box.out("stat -c %a /open; ls /open"), "700\nf\nf2")
-        # the file may be damaged, and earlier versions did not write it
+        # In the files passed-*, cordon keeps the owners and modes of such directories. If these files are damaged, or
+        # missing as in a home of an earlier version, a new sandbox still shows the same owners and modes.
         for damage in (lambda path: os.truncate(path, 3), os.unlink):
             kept = glob.glob(self.home + "/cache/layers/*/passed-*")
             self.assertTrue(kept)

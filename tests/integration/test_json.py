@@ -12,7 +12,8 @@ from image_fixtures import ImageMixin
 TEXT_FOR_PEOPLE = re.compile(r"[+-]?\d+(\.\d+)?( ?[KMGT]i?B| ?%)?|(?i:true|false|yes|no|null|none|-|unknown)|.*, .*"
                              r"|.*->.*|\d+/(tcp|udp)|\".*\"", re.DOTALL)
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00")
-# matches the paths of texts that may look like TEXT_FOR_PEOPLE: what the user wrote, or words of ours
+# matches the paths of values that may be texts like TEXT_FOR_PEOPLE: the user wrote them (for example `env`), or cordon
+# always uses a word there (for example "none" in `limits`)
 TEXTS = re.compile(r".*\.(env|labels)\b.*|.*\.command\[\]|.*\.(cmd|entrypoint|image_env)\[\]"
                    r"|.*\.inode"  # written as text, because some JSON readers cannot hold so large a whole number
                    r"|.*\.limits\.\w+")

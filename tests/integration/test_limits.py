@@ -177,7 +177,8 @@ class Seen(CordonTest):
 
     def test_later_commands_and_a_second_start_see_them_too(self):
         box = self.create("-m", "96M")
-        for _ in range(4):  # a launcher starts the third and later commands
+        # pid 1 itself starts the first two commands, and a launcher (guest/launcher.h) starts the later ones
+        for _ in range(4):
             self.assertEqual(self.memory(box), 96 << 20)
         box.stop()
         box.start()

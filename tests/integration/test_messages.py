@@ -96,7 +96,9 @@ class MissingPrograms(CordonTest):
         alone, conf = os.path.join(self.dir, "cordon"), os.path.join(self.dir, "x.yaml")
         shutil.copy(CORDON, alone)
         with open(conf, "w") as handle:
-            handle.write("no-such-key: 1\n")  # with this key, create fails even if it finds the other programs
+            # If cordon is also installed on this machine, the copy finds the installed programs. Then create fails
+            # because of this key, and makes no sandbox.
+            handle.write("no-such-key: 1\n")
         got = self.cordon("create", "--conf", conf, "host", program=alone)
         self.assertEqual(got.code, 1, got)
         if "no-such-key" in got.errtext:
@@ -212,8 +214,8 @@ class Sampling(CordonTest):
 
 
 class Output(CordonTest):
-    """If a command cannot print the name of what it made, it fails. If the reader of its stdout has closed the pipe,
-    the command succeeds."""
+    """A command prints the name of what it made. If an error prevents this, for example a full disk, the command fails.
+    A closed pipe is no such error: nobody wants to read the name, so the command succeeds."""
 
     CALLS = (("create", "-q", "host"), ("run", "-q", "-d", "host", "--", "true"),
              ("volume", "create", "v"))

@@ -382,8 +382,9 @@ class Gateway(NetworkTest):
 
 
 class HostResolvers(NetworkTest):
-    """The test gives the host an /etc with its own list of resolvers. A confined supervisor starts the gateway,
-    possibly long after the start of the sandbox."""
+    """The test gives the host an /etc with its own list of resolvers. The gateway reads this list when it starts, which
+    may be long after the start of the sandbox. By then the supervisor, which starts the gateway, is confined and can
+    open only the files that it was allowed before."""
 
     def on_host(self):
         super().on_host()

@@ -124,10 +124,11 @@ class Owner(OwnerTest):
         self.assertEqual(self.outside("mine"), self.owner())
 
     def test_new_files_of_root_inside(self):
-        """The kernel maps one id inside to the owner outside. In root's sandbox other ids have no id outside."""
+        """In a shared directory, the user who works inside is the owner outside. If root started the sandbox, all other
+        users inside, even root, have no id there, and cannot make files."""
         box = self.create(*self.volume(), image=self.users_image())
         got = box.sh("echo x > /w/new", opts=("-u", "root"))
-        if MODE != "root":  # root inside has another id on the host than the caller
+        if MODE != "root":  # root inside can make files, but on the host they do not belong to the caller
             self.assertEqual(got.code, 0, got)
             self.assertNotEqual(self.outside("new")[0], os.getuid())
             self.assertEqual(box.out("stat -c %u:%g /w/new; rm /w/new", opts=("-u", "root")), "0:0")

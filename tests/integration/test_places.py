@@ -50,7 +50,7 @@ class Moved(PlacesTest):
         with open(self.place("vols", "data", "data", "f")) as handle:
             self.assertEqual(handle.read(), "kept\n")
         self.assertTrue(os.listdir(self.place("cache")))
-        # later commands also find the parts without the configuration
+        # The home has a link to each place. So later commands find the places even if config.json is gone.
         os.unlink(os.path.join(self.home, "config.json"))
         self.assertEqual(self.names(), [box.name])
         self.assertIn("layer", box.cordon("logs", box.name).text)

@@ -530,8 +530,8 @@ sys.exit(1)' $f && exit 10
         self.assertTrue(os.path.isdir(os.path.join(self.home, "projects")))
 
     def test_an_allowed_file_changes_while_the_sandbox_runs(self):
-        """A sandbox keeps what its create has read. A later change of the file has no effect until a person allows
-        it."""
+        """A sandbox keeps the settings that `create` read from the project file. A later change of the file has no
+        effect until a person allows it."""
         self.allowed()
         box = self.box()
         with self.claiming(box):

@@ -227,7 +227,8 @@ class State(WireTest):
         self.assertEqual(self.put(sock, 0, most + b"x"), "the state is larger than 4 MiB")
         self.assertEqual(self.put(sock, 0, most), (1, b""))
         self.assertEqual(self.get(sock), (1, most))
-        for version in range(1, 20):  # the memory of a replaced state is freed
+        # pid 1 frees the memory of a state that is replaced, so it does not grow here
+        for version in range(1, 20):
             self.assertEqual(self.put(sock, version, most), (version + 1, b""))
         self.assertLess(box.pid1().rss_kib, 24 << 10)
 
@@ -324,7 +325,7 @@ class AnyOrder(WireTest):
             body = field(NUMBER, ident)
         if kind == SIGNAL and rng.random() < 0.5:
             body = field(NUMBER, rng.choice((1, 9, 15, 64))) + field(self.ID, ident)
-        if kind == self.LOOK:  # number of the command, flags, offset, most bytes
+        if kind == self.LOOK:  # number of the command, flags, offset, maximum number of bytes
             body = field(1, ident) + field(2, rng.randrange(32)) + field(3, rng.choice((0, 5, 1 << 40))) + field(4, 1000)
         if kind == self.FEED:  # number of the command, end of the input, data
             body = field(1, ident) + field(9, rng.randrange(2)) + field(5, b"x" * rng.choice((0, 1, 65536)))

@@ -83,7 +83,8 @@ class Pruning(CordonTest):
                          (["down"], ["idle"], 1))
         self.assertGreater(found["bytes_reclaimed"], 7 << 20)
         self.assertEqual(self.state(), (["up"], ["used"], False))
-        # the stopped sandbox no longer names its volume
+        # The first prune removed the sandbox `down`. So nothing needs its volume `used` any more, and the second prune
+        # removes the volume.
         got = self.cordon("prune", "--yes")
         self.assertEqual((got.code, self.state()), (0, (["up"], [], False)), got)
         got = self.cordon("prune")

@@ -92,7 +92,9 @@ class RootDirectory(CordonTest):
         for name in ("proc", "dev", "sys"):
             os.rmdir(os.path.join(root, name))
         before = tree(root)
-        got = subprocess.run(  # the supervisor opens /etc after it made the stubs
+        # A stub is a directory that the supervisor makes in ROOT as a mount point, here proc, dev and sys. After that
+        # the supervisor opens /etc, and strace kills it there.
+        got = subprocess.run(
             ["strace", "-f", "-qq", "-o", "/dev/null", "-P", "/etc", "-e", "trace=openat2", "-e",
              "inject=openat2:signal=KILL", CORDON, "create", "-q", "-n", "x", root],
             capture_output=True, text=True, timeout=COMMAND_SECONDS, env=self.environment())
@@ -167,7 +169,8 @@ class RootDirectory(CordonTest):
         self.assertEqual(tree(root), before)  # the mount points that the first sandbox made are gone too
 
     def test_one_sandbox_starts_while_another_ends(self):
-        """A starting sandbox does not rely on stubs that are being removed, and stubs in use are not removed."""
+        """The sandboxes share the stubs proc, dev and sys, the mount points that they make in ROOT. A sandbox that ends
+        removes the stubs, unless another sandbox uses them. This must not disturb a sandbox that starts meanwhile."""
         root = self.make_root()
         for name in ("proc", "dev", "sys"):
             os.rmdir(os.path.join(root, name))

@@ -563,7 +563,7 @@ def projects(path):
                 return found
             values = struct.unpack_from("=8QII", raw.raw)
             number = values[9]
-            if number and (values[0] or values[2]):  # an entry of zeros is being removed
+            if number and (values[0] or values[2]):  # if both are 0, the kernel is removing this project
                 found[number] = (values[0] << 10, values[2])
             number += 1
     finally:
@@ -686,7 +686,8 @@ for path in ("/root", "/root/f", "/w", "/w/f"):
         self.assertIn("refused", got.text)
         self.fill(box)
         self.fill(box, "/w/fill")
-        # files that are moved or linked between two projects would keep the wrong number
+        # The sandbox's layer and the volume are two quota projects. A file can belong to only one project. So a hard
+        # link in the volume to a file of the layer would not count in the volume's quota, and must fail.
         self.assertNotEqual(box.sh("ln /root/fill /w/l").code, 0)
 
     def test_volumes_with_a_quota(self):

@@ -85,8 +85,9 @@ class ScreenTest(CordonTest):
         box.out("for i in $(seq 100); do echo line-$i-; done > /root/text")
 
     def comes_back(self, box, ident, text, flags):
-        """Attaches, leaves and attaches again from another terminal. Each time the screen appears without a key. TEXT
-        is in the last row but one, so the program has drawn at the full size and takes keys."""
+        """Attaches and leaves twice, then attaches from another terminal. Each time the program must draw its screen
+        although nobody presses a key. TEXT stands near the bottom of the full screen. When TEXT appears, the program
+        has drawn at the full size and is ready for keys. Returns the other terminal."""
         first = Pane(self)
         for _ in range(2):
             first.run(f'"$CORDON" attach {box.name} {ident}')

@@ -18,7 +18,8 @@ NAMESPACES = ("user", "mnt", "pid", "net", "ipc", "uts")
 
 
 class ServedSetUp:
-    """A mixin for CordonTest: skips the test without /dev/fuse, and finds the servers."""
+    """A mixin for CordonTest. Skips the test if fuse-overlayfs or /dev/fuse is missing. servers() returns the
+    fuse-overlayfs processes of a sandbox."""
 
     def setUp(self):
         super().setUp()
@@ -126,8 +127,9 @@ class ServedRoots(ServedSetUp):
         for server in self.servers(box):
             with self.subTest(server.cmdline):
                 writes = "upperdir" in " ".join(server.cmdline)
-                # capabilities: the writer has chown, dac_override, dac_read_search, fowner, fsetid and setfcap, and the
-                # reader has dac_read_search only
+                # The server with an upperdir writes the sandbox's layer. It has the capabilities chown, dac_override,
+                # dac_read_search, fowner, fsetid and setfcap. A server without an upperdir only reads layers, and has
+                # dac_read_search only.
                 self.assertEqual(int(server.status("CapEff")[0], 16), 0x8000001f if writes else 0x4)
                 self.assertEqual(int(server.status("CapPrm")[0], 16), 0x8000001f if writes else 0x4)
                 self.assertEqual(server.status("NoNewPrivs"), ["1"])
@@ -160,7 +162,9 @@ class Served(ServedRoots, CordonTest):
                               stdin=b"in\n", home=home)
             self.assertRegex(got.text, "^in\nfuse-overlayfs / fuse ", got)
             self.assertEqual(got.errtext.count("started supervisor"), 1, got)
-        if MODE == "user":  # as root the supervisor never tries the kernel, so it writes no marker
+        # If the kernel's overlay fails, the supervisor notes this in the home. A supervisor of root never tries the
+        # kernel's overlay in this mode, so it notes nothing.
+        if MODE == "user":
             self.assertIn("\nlayers by fuse-overlayfs: Linux ", self.marker(home))
 
     def test_the_home_remembers_the_refused_overlay(self):
@@ -309,7 +313,8 @@ class ServedImages(ServedSetUp, ImageMixin, CordonTest):
         box = self.create("--no-net", image=self.load(low, high))
         self.assertEqual(box.out("ls -A /a /b /c; ls /a/self /b/lib /c/upper 2>/dev/null; ls /x/ 2>&1"
                                  " | grep -c 'No such'"), "/a:\nf\n\n/b:\n\n/c:\n1")
-        # now commands make such links: /m was a directory, and becomes a link
+        # Above, the lower layer of the image has the links. Now a command in the sandbox makes such links: it renames
+        # the directory /m, and makes a link to /proc in its place.
         box.out("mkdir -p /m/self; echo own > /m/self/status; mv /m /n; ln -s /proc /m; mkdir /m2;"
                 " ln -s /u/upper /m2/l; ln -s /usr /m2/usr")
         self.assertEqual(box.out("cat /n/self/status; readlink /m; readlink /m2/l; cat /m/self/comm;"

@@ -131,7 +131,8 @@ class NobodyThere(ReconnectTest):
         self.assertEqual(self.call("service", "errors"), [])  # a missing runtime is not listed as a failure
 
     def test_nothing_is_tried_if_no_attempt_fits_the_time(self):
-        options = self.write(self.runtime, service={"connect_timeout_sec": 1})  # the first delay is 3 seconds
+        # the call would try again after 3 seconds, but may take only 1 second
+        options = self.write(self.runtime, service={"connect_timeout_sec": 1})
         got = self.cordon("tool", *options, "exec", '{"command": "x"}')
         self.assertEqual((got.code, self.notices(got.err)), (1, []), got)
 

@@ -489,7 +489,8 @@ class KilledSearches(EndpointTest):
         return home
 
     def search_runs(self, call):
-        """Stops the search, so that it does not end by itself when its caller is gone."""
+        """Returns the processes cordon-search of CALL. Stops them with SIGSTOP, so that they cannot end by themselves
+        when CALL is killed."""
         found = [p for p in below([call.pid]) if p.comm == "cordon-search"]
         for p in found:
             with contextlib.suppress(ProcessLookupError):

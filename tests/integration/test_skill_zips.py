@@ -87,7 +87,8 @@ class Rules(ZipTest):
         self.both_refuse("Archive exceeds the total uncompressed size limit", archive)
 
     def patched(self, field, value, size=b""):
-        """Makes an archive with a stored entry `x` whose directory has VALUE in FIELD."""
+        """Returns a zip archive with an uncompressed file `x`. The entry of `x` in the central directory of the archive
+        has the wrong VALUE in FIELD. SIZE is the content of `x`."""
         content = Archive({"SKILL.md": SKILL, "x": size or b"0123456789"}, zipfile.ZIP_STORED).done()
         at = content.rindex(b"PK\x01\x02")
         offset = {"crc": 16, "packed": 20, "size": 24, "header": 42}[field]

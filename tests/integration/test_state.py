@@ -197,7 +197,8 @@ class Killed(CordonTest):
 
 
 class FirstRuns(CordonTest):
-    """The first sandbox of a home makes the base that all sandboxes share."""
+    """The first sandbox of the image `host` makes a directory in cache/host, called the base. All later sandboxes of
+    this image in the same home use the same base."""
 
     own_home = True
     modes = ("root", "user")
@@ -254,7 +255,8 @@ class Races(CordonTest):
         self.assertIn(0, [g.code for g in got])
         self.assertEqual(len(self.guests()), 1)
         self.assertEqual(box.exec("true").code, 0)
-        # two commands can leave two replaced records; if no command erases one of them, the next command does
+        # A create that replaces a sandbox renames the old record and then erases it. If it was not erased, the next
+        # command does this: here self.names(), which runs `cordon list`.
         self.eventually(lambda: self.names() == [box.name]
                         and os.listdir(os.path.join(self.home, "sandboxes")) == [box.name])
 
@@ -322,8 +324,9 @@ class Races(CordonTest):
 
 
     def blocked_in(self, proc, number):
-        """Waits until a task of the process PROC sleeps in the system call NUMBER, while PROC waits for the task.
-        Returns true if neither of them wakes up for a while."""
+        """To wait for a lock, the command PROC starts a child that sleeps in the system call NUMBER, and polls until
+        the child ends. This function waits until it sees such a child. Then it looks 50 times. Returns true if each
+        time PROC was in poll() and the child in the call NUMBER, so that both slept."""
         def looks():
             calls = []
             for p in below([proc.pid]):
@@ -334,7 +337,7 @@ class Races(CordonTest):
                     pass  # the process has just ended
             return calls
         self.eventually(lambda: str(number) in looks(), message="a task that sleeps in the system call")
-        seen = [looks() for _ in range(50)]  # the first entry of each list is the call of the process itself
+        seen = [looks() for _ in range(50)]  # the first call in each list is that of PROC
         return all(calls[0] == str(SYS_POLL) and str(number) in calls for calls in seen)
 
     def test_a_command_sleeps_until_the_record_is_free(self):
@@ -375,7 +378,9 @@ class Races(CordonTest):
         box = self.create()
         self.assertEqual(box.stop().code, 0)
         with open(os.path.join(self.home, "sandboxes", box.name, "lock"), "r+b") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # a start in progress holds both kinds of lock
+            # A command that starts a sandbox holds two locks on this file: one by flock(), and a lock on the first byte
+            # until the sandbox listens. The test takes both, as if a start were under way.
+            fcntl.flock(lock, fcntl.LOCK_EX)
             fcntl.fcntl(lock, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 1, 0))
             with self.claiming(box):
                 other = self.spawn("create", "-q", "--replace", "-n", box.name, "host")
@@ -394,7 +399,9 @@ class Races(CordonTest):
             self.assertEqual(box.stop().code, 0)
             with self.claiming(box):
                 both = [self.spawn("start", box.name) for _ in range(2)]
-                codes = sorted(p.wait(8) for p in both)  # less than the time for which commands wait for a lock
+                # A command waits 10 seconds for a lock. Both commands must end within 8 seconds, so the refused start
+                # has not waited for the lock.
+                codes = sorted(p.wait(8) for p in both)
             self.assertEqual(codes, [0, 1])
             self.assertEqual(box.status(), "Running")
 
@@ -455,8 +462,9 @@ class Homes(CordonTest):
         self.assertEqual(box.remove("-f").code, 0)
 
     def test_colliding_uid_ranges_are_given_back_in_any_order(self):
-        """Two names have the same slot in the table, so the second sandbox gets the next slot. The second
-        sandbox lives longer than the first."""
+        """cordon has a table of uid ranges, and the path of a sandbox's record decides which slot of the table the
+        sandbox gets. The test looks for two names that lead to the same slot. The second sandbox gets the next slot,
+        and lives longer than the first."""
         if MODE != "root":
             self.not_run("only root hands out uid ranges")
         seen = {}
@@ -576,7 +584,7 @@ class Homes(CordonTest):
         return home
 
     def tools(self):
-        """Directories with the names of a home's parts, but with foreign files in them."""
+        """Makes a directory that is no home, but has directories `bin` and `cache`, as a home has. Returns its path."""
         home = os.path.join(self.dir, "tools")
         os.makedirs(os.path.join(home, "bin"))
         os.makedirs(os.path.join(home, "cache"))
@@ -807,7 +815,8 @@ class Foreign(CordonTest):
         got = box.remove("-f")
         self.assertEqual(got.code, 0, got)
         self.eventually(lambda: not box.host_processes())
-    test_a_sandbox_without_its_sockets_can_be_removed.modes = ("root", "bare")  # the test takes two seconds
+    # two modes are enough, because the test takes two seconds in each
+    test_a_sandbox_without_its_sockets_can_be_removed.modes = ("root", "bare")
 
     def test_an_empty_sandbox_directory(self):
         self.create().remove("-f")

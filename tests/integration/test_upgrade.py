@@ -1,5 +1,5 @@
-"""A sandbox started by an older or newer build stays usable. The programs are replaced while the sandbox runs, or
-its peer speaks another version of the protocol (cordon-protocol(7))."""
+"""A sandbox started by an older or newer build stays usable. Either the programs are replaced while the
+sandbox runs, or a client speaks another version of the protocol (cordon-protocol(7)) than pid 1 or the supervisor."""
 
 import fcntl
 import hashlib
@@ -34,7 +34,8 @@ def hello(version, oldest, more=b""):
 
 
 def take_frames(data):
-    """Splits DATA into whole frames, as (type, body, stream), and the rest."""
+    """Takes all complete frames from the front of DATA. Returns (frames, rest). Each frame is (type, body, stream), and
+    the rest is the beginning of a frame that is not complete yet, or b""."""
     found = []
     while len(data) >= 12:
         length, kind, _, _, stream = struct.unpack("<IBBHI", data[:12])
@@ -72,7 +73,8 @@ class WireTest(CordonTest):
         return sock
 
     def read_until(self, sock, kind):
-        """Returns all frames and the first frame of that type, or None if the connection ended before."""
+        """Reads until a frame of type KIND comes. Returns (all frames that came, the frame of type KIND). If the
+        connection ends first, the second item is None."""
         seen, data = [], b""
         while True:
             chunk = sock.recv(65536)
@@ -145,8 +147,9 @@ class Starters(WireTest):
     """A command that runs during an upgrade may start a supervisor of another version."""
 
     def start(self, box, word):
-        """Starts a supervisor and sends it the record with the byte WORD on its leash. The leash is the
-        socket between the supervisor and the command that starts it. Returns the supervisor's OK, or None."""
+        """Starts a supervisor, as the command `start` does. The leash is a socket between the two. Sends the byte WORD
+        over the leash, with descriptors of the record and its lock. Returns the frame OK of the supervisor, or None if
+        the supervisor closed the leash without it."""
         record = os.open(os.path.join(self.home, "sandboxes", box.name), os.O_RDONLY | os.O_DIRECTORY)
         lock = os.open("lock", os.O_RDWR, dir_fd=record)
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,5 @@
-"""Runs cordon in containers of real engines. If options are missing, cordon names them, and works with them."""
+"""Runs cordon in containers of real engines. If a container was started without
+options that cordon needs, cordon fails and names these options. In a container with these options, cordon works."""
 
 import os
 import re

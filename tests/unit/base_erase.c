@@ -173,7 +173,8 @@ static void in_parts(void)
 	T_INT(erase_part(top, "part-wide", "part-", 50), 1);
 	T_INT(erase_part(top, "part-wide", "part-", 50), 0);
 	T_TRUE(!exists("part-wide"));
-	/* erase_part() moves each level up once, so that no path gets long */
+	/* A tree of DEPTH levels. erase_part() moves every directory that is not empty to the top,
+	 * so it takes about one call for each level, and no path gets long. */
 	make_dir("part-deep");
 	make_dir("part-deep/locked");
 	at = openat(top, "part-deep", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -263,7 +264,8 @@ static void a_directory_is_moved_while_it_is_erased(void)
 	T_INT(erase_tree(top, "others"), 0);
 }
 
-/* Makes each later chmod by name wait. Returns a descriptor that reports these calls, or -1. */
+/* Installs a filter in this process: each call that changes the mode of a file by its name is held.
+ * Returns the seccomp listener, which reports the held calls and lets them go on, or -1. */
 static int stop_chmod(void)
 {
 	struct sock_filter code[] = {
@@ -308,7 +310,9 @@ static void make_swap(void)
 	T_INT(fchownat(top, "swap/victim", owner, (gid_t)-1, 0), 0);
 }
 
-/* A directory that cannot be read becomes a link when its mode is about to be changed. */
+/* erase_tree() must change the mode of a directory that it cannot read. Just before it does so, the
+ * test puts a link in the place of the directory. The file to which the link leads must keep its
+ * mode. */
 static void a_directory_becomes_a_link_before_its_chmod(void)
 {
 	struct seccomp_notif call = { 0 };

@@ -438,7 +438,8 @@ static void lenient_values(void)
 		buf_add_str(&b, ",0");
 	buf_add_char(&b, ']');
 	T_INT(lenient_code(&b), ERR_LIMIT);
-	/* as many values as allowed, then one more; an empty container is one value */
+	/* JSON_LENIENT_VALUES_MAX values are accepted, and one more value is refused. An empty
+	 * array or object counts as one value. */
 	buf_clear(&b);
 	buf_add_str(&b, "[[ ]");
 	for (unsigned i = 2; i < JSON_LENIENT_VALUES_MAX; i++)

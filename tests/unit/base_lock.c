@@ -57,7 +57,9 @@ static void waiting_ends_with_the_holder(void)
 		char stat[64];
 
 		snprintf(stat, sizeof(stat), "/proc/%d/task/%d/children", (int)me, (int)me);
-		for (;;) { /* ends when the parent has a second child, the task that waits */
+		/* The loop ends when the parent has two children: this process, and the task that
+		 * lock_flock() starts to wait for the lock. */
+		for (;;) {
 			AUTO_FD fd = open(stat, O_RDONLY | O_CLOEXEC);
 			char text[256] = "";
 			ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;

@@ -1,4 +1,4 @@
-/* Starts programs of the host, with one call or with two. */
+/* Starts programs of the host: by spawn(), and by spawn_begin() and spawn_end(). */
 #include "base/spawn.h"
 #include "t.h"
 
@@ -46,7 +46,7 @@ static void at_once(void)
 	close(pair[1]);
 }
 
-/* The child does not get descriptors that are opened between the two calls. */
+/* The child does not get descriptors that are opened between spawn_begin() and spawn_end(). */
 static void in_two_calls(void)
 {
 	struct spawning *p;
@@ -85,7 +85,9 @@ static void a_missing_program(void)
 	T_INT(errno, ECHILD);
 }
 
-/* A tied program ends with its parent, and then no process holds the pipe. Other programs go on. */
+/* In the first round the program is not tied: it ends by itself. In the second round it is tied and
+ * would sleep for 1000 seconds, but it must end with its parent. In both rounds the pipe closes, so
+ * the test returns. */
 static void tied_to_its_parent(void)
 {
 	static const char *const sleeper[] = { "sh", "-c", "echo up; exec sleep 1000", NULL };

@@ -102,7 +102,7 @@ static void the_first_peer_pins(void)
 
 	T_INT(handshake_relay(&t, head("localhost", INSTANCE PLACE), ours, &tenant),
 	      HANDSHAKE_REFUSED);
-	T_TRUE(!t.instance); /* a relay does not pin the instance */
+	T_TRUE(!t.instance); /* only /rpc/ws pins an instance, a relay never does */
 	T_INT(rpc(&t, "", ours), HANDSHAKE_REFUSED);
 	T_INT(rpc(&t, "X-LangBot-Instance-Id: a b\r\n", ours), HANDSHAKE_REFUSED);
 	T_INT(rpc(&t, "X-LangBot-Instance-Id:\r\n", ours), HANDSHAKE_REFUSED);
@@ -142,10 +142,12 @@ static void tokens_are_compared(void)
 		T_INT(rpc(&t, b.p, ours), HANDSHAKE_REFUSED);
 	}
 	T_TRUE(!t.instance);
-	T_INT(rpc(&t, SECRET, ours), HANDSHAKE_REFUSED); /* legacy peers are refused */
+	/* if a token is set, a peer that sends no instance id is refused, even with the token */
+	T_INT(rpc(&t, SECRET, ours), HANDSHAKE_REFUSED);
 	T_INT(rpc(&t, "", ours), HANDSHAKE_REFUSED);
 	T_INT(rpc(&t, INSTANCE SECRET, remote), HANDSHAKE_CURRENT);
-	T_INT(rpc(&t, INSTANCE SECRET, neighbour), HANDSHAKE_CURRENT); /* the secret is enough */
+	/* with the token, programs of other users get in, too */
+	T_INT(rpc(&t, INSTANCE SECRET, neighbour), HANDSHAKE_CURRENT);
 	handshake_trust_done(&t);
 }
 
@@ -176,7 +178,7 @@ static void legacy_peers(void)
 	struct tenant tenant = { 0 };
 
 	T_INT(rpc(&t, "", ours), HANDSHAKE_LEGACY);
-	T_TRUE(!t.instance); /* this peer does not pin the instance */
+	T_TRUE(!t.instance); /* a peer without an instance id pins no instance */
 	T_INT(rpc(&t, "", neighbour), HANDSHAKE_REFUSED);
 	T_INT(rpc(&t, "", remote), HANDSHAKE_REFUSED);
 	T_INT(handshake_relay(&t, head("localhost", ""), ours, &tenant), HANDSHAKE_LEGACY);
@@ -187,7 +189,8 @@ static void legacy_peers(void)
 	T_INT(rpc(&t, "", ours), HANDSHAKE_REFUSED);
 	T_TRUE(!handshake_legacy_stdio(&t));
 	t.admission = false;
-	/* after the first current peer, auto refuses legacy peers */
+	/* HANDSHAKE_LEGACY_AUTO refuses legacy peers as soon as a peer with an instance id was
+	 * accepted */
 	T_INT(rpc(&t, INSTANCE, ours), HANDSHAKE_CURRENT);
 	T_INT(rpc(&t, "", ours), HANDSHAKE_REFUSED);
 	T_TRUE(!handshake_legacy_stdio(&t));

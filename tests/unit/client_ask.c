@@ -1,5 +1,5 @@
 /* Tests questions about background commands over a line, and a job that attaches to such a command.
- * A peer in this program acts as pid 1. */
+ * This program also acts as pid 1, at the socket `peer`. */
 #include "client/ask.h"
 
 #include <errno.h>
@@ -195,7 +195,7 @@ static void until(const unsigned *n, unsigned want)
 	T_INT(*n, want);
 }
 
-/* Runs the loop long enough for events that must not happen. */
+/* Runs the loop for a while. A test calls this before it checks that something did not happen. */
 static void pass_time(void)
 {
 	turns = TURNS - 10;

@@ -53,7 +53,7 @@ static bool no_turn_left(void)
 	return turns_left == 0 || --turns_left == 0;
 }
 
-/* Runs the loop long enough for events that must not happen. */
+/* Runs the loop for a while. A test calls this before it checks that something did not happen. */
 static void turns(void)
 {
 	turns_left = 10;
@@ -295,7 +295,8 @@ static void a_request_and_its_answer(void)
 	T_STR(one.warnings, "careful");
 	T_TRUE(one.leash >= 0 && one.connection >= 0);
 	fd_closep(&one.leash);
-	T_TRUE(is_closed(kept[0]) && !is_closed(kept[1])); /* the first descriptor is the leash */
+	/* kept[0] belongs to the leash, which the line above closed */
+	T_TRUE(is_closed(kept[0]) && !is_closed(kept[1]));
 	fd_closep(&one.connection);
 	T_TRUE(is_closed(kept[1]));
 	close(kept[0]);
@@ -381,7 +382,8 @@ static void a_request_larger_than_a_socket_takes(void)
 	end();
 }
 
-/* A hand that ends fails the request that it had, and no other. */
+/* If a hand ends, only the request that it was serving fails. The request of the other hand goes
+ * on. */
 static void a_hand_ends(void)
 {
 	begin(2);

@@ -264,7 +264,8 @@ static void on_far(void *arg, int fd, uint32_t events)
 	if (n > 0)
 		buf_add(&received, bytes, (size_t)n);
 	take_messages();
-	/* the leash sends its marker within this turn, so end only afterwards */
+	/* All output was read. The leash may still send the marker "[output lost…" in this turn of
+	 * the loop, so the timer ends the loop one turn later. */
 	if (held == 0 && n < (ssize_t)sizeof(bytes))
 		loop_add_timer(loop, 1, on_time, NULL);
 }
@@ -300,7 +301,8 @@ static void output_goes_to_the_supervisor(void)
 	end();
 }
 
-/* A supervisor that does not read costs at most the queue, and a request still reaches it. */
+/* While the supervisor does not read, at most LEASH_LOG_QUEUE_BYTES of output wait in memory, and
+ * the rest is dropped. Requests are never dropped: the supervisor gets them when it reads again. */
 static void a_supervisor_that_does_not_read(void)
 {
 	static char text[65536];

@@ -50,7 +50,7 @@ static bool no_turn_left(void)
 	return turns_left == 0 || --turns_left == 0;
 }
 
-/* Runs the loop long enough for events that must not happen. */
+/* Runs the loop for a while. A test calls this before it checks that something did not happen. */
 static void turns(void)
 {
 	turns_left = 10;
@@ -666,9 +666,10 @@ static void output_beyond_the_credit(void)
 	for (unsigned i = 0; i < FRAME_CREDIT_BYTES / FRAME_DATA_MAX_BYTES; i++)
 		say_output(FRAME_DATA_MAX_BYTES);
 	T_INT(one.ends, 0);
-	/* the first piece was accepted before the owner stopped */
+	/* the owner takes the first piece and then no more; the line keeps the other pieces */
 	T_INT(one.out.n, FRAME_DATA_MAX_BYTES);
-	say_output(FRAME_DATA_MAX_BYTES); /* credit for the first piece */
+	/* allowed, because the taken piece has given this much credit back */
+	say_output(FRAME_DATA_MAX_BYTES);
 	T_INT(one.ends, 0);
 	say_output(1);
 	T_TRUE(until(one_ended));

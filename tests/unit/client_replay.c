@@ -3,7 +3,9 @@
 #include "base/cleanup.h"
 #include "t.h"
 
-/* Returns what a terminal with ROWS rows gets of OUT, whose last FRESH bytes are new. ^ stands for ESC. */
+/* Attaches a terminal with ROWS rows to a command that has printed OUT and left its terminal in the
+ * modes SCREEN. No client got the last FRESH bytes of OUT before. Returns what the terminal gets,
+ * with ^ for ESC. */
 static const char *shown(const char *out, size_t fresh, unsigned rows, const char *screen)
 {
 	static struct buf text = BUF_INIT(REPLAY_MAX_BYTES);

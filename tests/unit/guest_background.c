@@ -177,14 +177,16 @@ static void all_commands_share_one_pool(void)
 	size_t left;
 	unsigned n = 0, held = 0;
 
-	T_TRUE(pool_take(&table.pool, STATE_MAX_BYTES)); /* the state that clients leave */
+	/* as if clients had left the largest state (guest/state_blob.h) */
+	T_TRUE(pool_take(&table.pool, STATE_MAX_BYTES));
 	for (unsigned i = 0; i < BACKGROUND_MAX; i++)
 		n += add(i + 1, false, 0) != NULL;
 	T_INT(n, BACKGROUND_MAX);
 	for (struct background *b = table.first; b; b = b->next)
 		held += background_hold(&table, b);
 	T_TRUE(held > 30 && held < BACKGROUND_MAX);
-	T_TRUE(background_hold(&table, table.first)); /* a second hold takes no more bytes */
+	/* a second hold of the same command takes no further bytes of the pool */
+	T_TRUE(background_hold(&table, table.first));
 	left = POOL_BYTES - table.pool.used;
 	T_TRUE(left < BACKGROUND_INPUT_BYTES);
 	T_TRUE(!pool_take(&table.pool, left + 1));

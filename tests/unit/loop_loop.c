@@ -218,7 +218,8 @@ static void handlers_that_block_are_told(void)
 	T_INT(loop_new(&l), 0);
 	T_INT(pipe(p), 0);
 	T_INT(write(p[1], "x", 1), 1);
-	loop_add_timer(l, 0, nap, NULL); /* no handler is set yet */
+	/* loop_watch_blocking() was not called yet, so nobody is told that nap() blocks */
+	loop_add_timer(l, 0, nap, NULL);
 	T_INT(loop_run(l), 0);
 	T_INT(n_blocked, 0);
 	loop_watch_blocking(l, note_blocked, NULL);

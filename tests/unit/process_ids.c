@@ -49,7 +49,8 @@ static void inner_maps(void)
 	}
 }
 
-/* The outer ids agree with the inner map. */
+/* The owner N of a rotated sandbox has the outer id 1. The ids below N are moved up by two, and the
+ * ids above N by one. */
 static void rotation(void)
 {
 	static const uint32_t owners[] = { 0, 1, 33, 1000, 65534 };

@@ -383,7 +383,8 @@ static void records_are_bounded(void)
 	T_INT(a.workspaces.n, 100);
 	g.workspace = r.workspace = kept;
 	T_STR(install(&a, g), full);
-	/* the room in the table is checked before the generation */
+	/* if the table of workspaces is full, the message says so, even if the generation of the
+	 * grant is too old as well */
 	T_STR(install_by(&a, g, "inst-7", 9), full);
 	T_INT(admission_revoke(&a, &r, STR("inst-7"), &f), -1);
 	T_STR(message(&f), full);

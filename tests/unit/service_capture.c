@@ -241,7 +241,7 @@ static void relief(void)
 	top.arg = &v;
 	T_TRUE(ceiling_take(&top, 80));
 	T_TRUE(ceiling_take(&top, 20));
-	T_INT(v.holds, 80); /* no holder had to give bytes back */
+	T_INT(v.holds, 80); /* there was room for 20 more bytes, so give_all() was not called */
 	T_TRUE(ceiling_take(&top, 30));
 	T_INT(top.used, 50);
 	T_TRUE(!ceiling_take(&top, 60));

@@ -107,11 +107,14 @@ static void sessions_fit_into_the_limit_of_open_files(void)
 		{ 0, 64, 64, 1 },
 		{ 48, 64, 64, 1 },
 		{ 48, 0, 64, 0 },
-		{ 256, 64, 64, 22 }, /* 160 are left for sessions, each with a process */
-		{ 256, 64, 0, 40 },  /* 160 are left for sessions without processes */
-		{ 256, 64, 10, 32 }, /* 160 are left for sessions, ten with a process */
+		/* A server with 256 descriptors keeps 64 for peers and 32 for itself, so 160 are
+		 * left for sessions. A session needs 4, and 3 more if it has a process. Here every
+		 * session has a process: 160 / 7 */
+		{ 256, 64, 64, 22 },
+		{ 256, 64, 0, 40 },  /* no session has a process: 160 / 4 */
+		{ 256, 64, 10, 32 }, /* ten sessions have a process: (160 - 10 * 3) / 4 */
 		{ 1024, 64, 64, 64 },
-		{ 9056, 5000, 1000, 1250 }, /* 1024 descriptors are for peers */
+		{ 9056, 5000, 1000, 1250 }, /* at most 1024 descriptors are kept for peers */
 		{ 8056, 1000, 1000, 1000 },
 		{ UINT64_MAX, 5000, 1024, 5000 },
 	};

@@ -115,7 +115,8 @@ static void addresses_and_forms(void)
 	T_STR(redacted("https://h/a?code=1&x=2&access_token=abc#f"),
 	      "https://h/a?code=***&x=2&access_token=***#f");
 	T_STR(redacted("password=abc&user=me"), "password=***&user=me");
-	T_STR(redacted("password=abc"), "password=abc"); /* one pair is no form */
+	/* only two or more `name=value` with '&' between them count as a web form */
+	T_STR(redacted("password=abc"), "password=abc");
 }
 
 static void people(void)

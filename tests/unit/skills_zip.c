@@ -395,7 +395,8 @@ static void totals(void)
 	GIVES(many, "<Archive contains too many entries (maximum 512)>");
 	got = contents(BYTES(most));
 	T_TRUE(starts_with(got, "f0*644= f1*644="));
-	/* each entry is compressed less than 100 times, but their total is too large */
+	/* the compression ratio of each entry is below 100, so it is allowed, but the sum of their
+	 * sizes is too large */
 	for (size_t i = 0; i < 16 << 20; i++)
 		text[i] = (char)(i % 1000 < 30 ? rand() : 'a');
 	for (unsigned i = 0; i < 5; i++) {

@@ -173,7 +173,8 @@ static void maps_merge_lists_replace(void)
 	T_STR(w.s.script[0].body, "#!/bin/zsh\none\n");
 }
 
-/* Paths of images are relative to their file, whatever their ending. */
+/* A relative path of an image is relative to the directory of the configuration file that names it.
+ * An ending ",cow" does not change that. */
 static void directory_images(void)
 {
 	static const char *const list[] = {

@@ -231,8 +231,8 @@ static void images(void)
 	}
 }
 
-/* A directory with a root disk is copy-on-write. The record keeps this, but not that the user asked
- * for the disk. */
+/* A directory with a root disk is copy-on-write. After the record is read back, `cow` is true, but
+ * `asked` is false: the record does not say that the user named the disk. */
 static void directory_with_a_disk(void)
 {
 	AUTO_SPEC s, back;

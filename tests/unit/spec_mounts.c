@@ -292,8 +292,8 @@ static void images(void)
 	spec_image_done(&i);
 }
 
-/* Each row: a word for an image, the path and the use that the word means, and the word that is
- * shown for it. */
+/* Each row: a word that the user writes for an image, the path that it means, whether the directory
+ * is used copy-on-write, and the word that messages show for it. */
 static void directory_words(void)
 {
 	static const struct {
@@ -342,7 +342,8 @@ static void directory_words(void)
 	spec_image_done(&i);
 }
 
-/* A root disk that the user asks for makes a directory copy-on-write, and must be a size unless ",cow" is written. */
+/* A directory with the option `--root-disk` is used copy-on-write. If the image word has ",cow",
+ * every kind of root disk is allowed. Without it only a size, "disk" or "disk:SIZE" is allowed. */
 static void directory_disks(void)
 {
 	static const struct {

@@ -185,10 +185,11 @@ static void test_below_the_floor(void)
 	struct watch w = fresh(1100);
 
 	T_TRUE(!look(&w, 1030).ask);
-	/* asks for a first count of written bytes, with which later counts are compared */
+	/* the free space is too small for the first time, so the watch asks how many bytes commands
+	 * have written so far; later answers are compared with this one */
 	T_TRUE(look(&w, 1000).ask);
 	T_INT(watch_counted(&w, 7), END_NONE);
-	T_TRUE(!look(&w, 1000).ask); /* the space did not shrink */
+	T_TRUE(!look(&w, 1000).ask); /* the free space did not shrink since the last look */
 	T_TRUE(look(&w, 990).ask);
 	T_INT(watch_counted(&w, 7), END_NONE); /* other processes took the space */
 	T_TRUE(!watch_is_full(&w));

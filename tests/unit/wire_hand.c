@@ -124,7 +124,7 @@ static void unknown_error_codes_are_refused(void)
 	T_INT(hand_answer_decode((struct str){ b.p, b.n }, &got), -EPROTO);
 }
 
-/* A newer peer may send more fields. */
+/* A server and its hands may be of different versions, and the newer one may send more fields. */
 static void unknown_fields_are_skipped(void)
 {
 	struct hand_request q;

@@ -82,7 +82,8 @@ static void test_control_characters_within_a_sequence(void)
 	T_STR(leave_after("\033[\a?1049\nh"), "^[?1049l^(B^[0m");
 	T_STR(leave_after("\033\n[?1000h"), "^[?1000l^(B^[0m");
 	T_STR(leave_after("\033[?10\17700h"), "^[?1000l^(B^[0m");
-	/* such a sequence must not be repeated as if it only drew */
+	/* This sequence only chooses a colour, but it also rings the bell (\a). So screen_take()
+	 * must not return SCREEN_DRAW: a client that attaches would repeat the bell. */
 	screen_feed(&s, "\033[3\a1", 5);
 	T_INT(screen_take(&s, 'm'), SCREEN_OTHER);
 }

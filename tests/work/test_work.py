@@ -166,8 +166,8 @@ class Work(WorkTest):
 
 
 class DebianRoot(WorkTest):
-    """Uses a root directory with Debian's own package manager, su and sudo, which works like a Debian machine for
-    root."""
+    """Ordinary work in a root directory with Debian's own package manager, su and sudo. Root can work there as on a
+    Debian machine."""
 
     def debian(self):
         self.needs("dpkg", "su", "sudo")
