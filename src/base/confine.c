@@ -55,6 +55,20 @@ int confine_limit(int resource, rlim_t max, struct err *e)
 	return setrlimit(resource, &l) < 0 ? err_sys(e, errno, "lower our limits") : 0;
 }
 
+int confine_core(struct err *e)
+{
+	const struct rlimit wanted = { CONFINE_CORE_BYTES, CONFINE_CORE_BYTES };
+	struct rlimit now;
+	int why;
+
+	if (setrlimit(RLIMIT_CORE, &wanted) == 0)
+		return 0;
+	why = errno;
+	if (getrlimit(RLIMIT_CORE, &now) == 0 && now.rlim_max == 0)
+		return 0;
+	return err_sys(e, why, "forbid core dumps");
+}
+
 int confine_enclose(int fd)
 {
 	AUTO_FD tree = sys_open_tree(

@@ -32,6 +32,17 @@ MUST_USE int confine_capabilities(uint64_t keep, struct err *e);
  * that is already lower, because the user may have set it on purpose. */
 MUST_USE int confine_limit(int resource, rlim_t max, struct err *e);
 
+/* With this RLIMIT_CORE a crash leaves no core file and starts no program. 0 is not enough: if the host's core pattern
+ * begins with `|` (systemd-coredump, apport), the kernel ignores the limit and starts the crash handler as the host's
+ * root, with the memory of the crashed process as input. Only if the limit is exactly 1 does the kernel start no
+ * handler. It writes no core file either, because an ELF core file has at least one page. */
+#define CONFINE_CORE_BYTES 1
+
+/* Sets the soft and the hard RLIMIT_CORE of this process to CONFINE_CORE_BYTES. If the hard limit is 0, only
+ * CAP_SYS_RESOURCE of the host can raise it. Without this capability the limit stays 0, and a crash writes no core file
+ * but may start a crash handler. */
+MUST_USE int confine_core(struct err *e);
+
 /* Replaces FD, a directory, by a detached clone of its mount, in which `..` cannot lead above FD.
  * Returns 0 or -errno. Returns -EPERM if an ordinary user runs this program. */
 MUST_USE int confine_enclose(int fd);

@@ -120,7 +120,8 @@ static int confine(struct err *e)
 	struct confine_files f;
 	int r = -1;
 
-	if (confine_capabilities(0, e) == 0 && confine_files_begin(&f, e) == 0) {
+	if (confine_core(e) == 0 && confine_capabilities(0, e) == 0 &&
+	    confine_files_begin(&f, e) == 0) {
 		if (confine_files_allow(&f, RECORD_FD, read, e) == 0 &&
 		    (logs < 0 || confine_files_allow(&f, logs, lock, e) == 0) &&
 		    confine_files_end(&f, e) == 0)

@@ -37,7 +37,7 @@ static int confine(struct err *e)
 
 	/* if root runs this program, it keeps the right to read files of every owner, as the
 	 * tool `read` does */
-	if (confine_limit(RLIMIT_CPU, CPU_SEC, e) == 0 && confine_limit(RLIMIT_CORE, 0, e) == 0 &&
+	if (confine_limit(RLIMIT_CPU, CPU_SEC, e) == 0 && confine_core(e) == 0 &&
 	    confine_capabilities(CONFINE_CAP(CAP_DAC_READ_SEARCH), e) == 0 &&
 	    confine_files_begin(&f, e) == 0) {
 		if ((!dir || confine_files_allow(&f, SEARCH_FD, read, e) == 0) &&

@@ -14,8 +14,9 @@ static int confine(struct err *e)
 {
 	struct confine_files f;
 
-	if (confine_capabilities(0, e) < 0 || confine_files_begin(&f, e) < 0 ||
-	    confine_files_end(&f, e) < 0 || confine_calls(reader_filter, reader_filter_len, e) < 0)
+	if (confine_core(e) < 0 || confine_capabilities(0, e) < 0 ||
+	    confine_files_begin(&f, e) < 0 || confine_files_end(&f, e) < 0 ||
+	    confine_calls(reader_filter, reader_filter_len, e) < 0)
 		return err_wrap(e, "confine cordon-yaml");
 	return 0;
 }

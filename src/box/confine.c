@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
 static int give_up_capabilities(struct err *e)
 {
@@ -16,14 +15,12 @@ static int give_up_capabilities(struct err *e)
 	return confine_capabilities(0, e);
 }
 
-/* Forbids core files, and forbids other processes of the user to read our memory, which holds the peers' secret. */
+/* Forbids core dumps, and forbids other processes of the user to read our memory, which holds the peers' secret. */
 static int hide_memory(struct err *e)
 {
-	const struct rlimit none = { 0, 0 };
-
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_sys(e, errno, "hide the memory");
-	return 0;
+	return confine_core(e);
 }
 
 /* Gives up every right on files. On a host without Landlock, only the system call filter denies access to files. */

@@ -53,7 +53,7 @@ static int set_limits(struct err *e)
 	rlim_t sockets = POLICY_CONNECTIONS_LIMIT + GATEWAY_SPARE_SOCKETS + RESOLVER_ASKS_MAX +
 			 CONFIG_PORTS_MAX + 64;
 
-	if (set_limit(RLIMIT_NOFILE, sockets, e) < 0 || set_limit(RLIMIT_CORE, 0, e) < 0 ||
+	if (set_limit(RLIMIT_NOFILE, sockets, e) < 0 || confine_core(e) < 0 ||
 	    set_limit(RLIMIT_FSIZE, 0, e) < 0)
 		return -1;
 	return 0;

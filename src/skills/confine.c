@@ -56,7 +56,7 @@ static int limit_resources(const struct places *p, struct err *e)
 {
 	bool imports = p->source >= 0;
 
-	if (confine_limit(RLIMIT_CORE, 0, e) < 0 ||
+	if (confine_core(e) < 0 ||
 	    confine_limit(RLIMIT_NOFILE, imports ? SKILLS_IMPORT_FILES_MAX : SKILLS_OPEN_FILES_MAX,
 			  e) < 0 ||
 	    confine_limit(RLIMIT_FSIZE, imports ? IMPORT_MAX_BYTES : ZIP_ENTRY_MAX_BYTES, e) < 0)

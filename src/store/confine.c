@@ -68,8 +68,7 @@ static int drop_privilege(struct err *e)
 
 static int limit_resources(struct err *e)
 {
-	if (confine_limit(RLIMIT_CORE, 0, e) < 0 ||
-	    confine_limit(RLIMIT_NOFILE, WORKER_OPEN_FILES_MAX, e) < 0)
+	if (confine_core(e) < 0 || confine_limit(RLIMIT_NOFILE, WORKER_OPEN_FILES_MAX, e) < 0)
 		return -1;
 #ifndef __SANITIZE_ADDRESS__ /* the shadow memory of the sanitizer would exceed the limit */
 	if (confine_limit(RLIMIT_DATA, WORKER_MEMORY_MAX_BYTES, e) < 0)

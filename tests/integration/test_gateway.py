@@ -842,6 +842,8 @@ class Walls(GatewayTest):
         self.assertEqual(status["Uid"], "65534\t65534\t65534\t65534")
         self.assertEqual(status["Groups"].strip(), "")
         self.assertLessEqual(len(os.listdir(f"/proc/{self.lab.process.pid}/fd")), 7)
+        with open(f"/proc/{self.lab.process.pid}/limits") as f:  # a crash must start no handler on the host
+            self.assertRegex(f.read(), r"(?m)^Max core file size +1 +1 +bytes")
 
     def test_an_idle_gateway_sleeps(self):
         self.server(PUBLIC, 80)

@@ -369,7 +369,7 @@ class Walls(HostileTest):
         pid = self.worker().process.pid
         with open(f"/proc/{pid}/limits") as handle:
             limits = {line[:26].strip(): line[26:].split()[:2] for line in handle}
-        self.assertEqual(limits["Max core file size"], ["0", "0"])
+        self.assertEqual(limits["Max core file size"], ["1", "1"])
         self.assertEqual(limits["Max file size"], [str(16 << 20)] * 2)
         if "ASAN_OPTIONS" not in os.environ:  # a sanitizer's memory is larger than any limit
             self.assertEqual(limits["Max data size"], [str(384 << 20)] * 2)
