@@ -181,6 +181,7 @@ static int apply_rlimit(const struct json_value *v, const char *path, struct con
 		FIELD_INT(__typeof__(in), hard, JSON_OPTIONAL, 0, INT64_MAX),
 	};
 	struct spec_rlimit r;
+	const char *refused;
 
 	if (conf_decode(v, path, fields, ARRAY_SIZE(fields), &in, e) < 0)
 		return -1;
@@ -189,8 +190,9 @@ static int apply_rlimit(const struct json_value *v, const char *path, struct con
 	r.hard = in.hard < 0 ? r.soft : (uint64_t)in.hard;
 	if (r.resource < 0)
 		return err_set(e, ERR_INVALID, "%s: unknown resource '%.32s'", path, in.resource);
-	if (r.soft > r.hard)
-		return err_set(e, ERR_INVALID, "%s: the soft limit is above the hard limit", path);
+	refused = rlimit_refused(&r);
+	if (refused)
+		return err_set(e, ERR_INVALID, "%s: %s", path, refused);
 	for (size_t i = 0; i < a->s->n_rlimits; i++)
 		if (a->s->rlimit[i].resource == r.resource)
 			return err_set(e, ERR_INVALID, "%s: '%.32s' is limited twice", path,

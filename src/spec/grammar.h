@@ -55,6 +55,8 @@ void spec_set_env(struct spec_env **list, size_t *n, const char *key, size_t n_k
 		  const char *value);
 MUST_USE int spec_add_label(struct spec *s, const char *value, struct err *e);
 MUST_USE int parse_rlimit(const char *value, struct spec_rlimit *ret, struct err *e);
+/* Returns why no command can have the limit R, as text for the user, or NULL if a command can. */
+const char *rlimit_refused(const struct spec_rlimit *r);
 const char *rlimit_name(int resource); /* returns for example "nofile"; NULL if unknown */
 int rlimit_number(const char *name);   /* accepts upper and lower case; -1 if unknown */
 /* Parses the name of a signal as images write it: "SIGINT", "INT", "SIGRTMIN+3" or a number. Returns -1 for any

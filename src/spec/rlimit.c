@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
+#include "base/confine.h"
 #include "base/str.h"
 #include "spec/bad.h"
 
@@ -47,11 +48,23 @@ static bool amount(struct str s, uint64_t *ret)
 	return parse_u64_str(s, 0, INT64_MAX, ret) == 0;
 }
 
+const char *rlimit_refused(const struct spec_rlimit *r)
+{
+	if (r->soft > r->hard)
+		return "the soft limit is above the hard limit";
+	/* 0 asks for no core dumps, and 1 is the limit of every command. Both hold anyway */
+	if (r->resource == RLIMIT_CORE && r->hard > CONFINE_CORE_BYTES)
+		return "core dumps are not supported in a sandbox, because the host's crash "
+		       "handler would run";
+	return NULL;
+}
+
 int parse_rlimit(const char *value, struct spec_rlimit *ret, struct err *e)
 {
 	struct str rest = str_of(value), name = str_cut(&rest, '='), soft, hard;
 	AUTO_FREE char *word = xstrndup(name.p, name.n);
 	struct spec_rlimit r = { .resource = rlimit_number(word) };
+	const char *refused;
 
 	if (!rest.p)
 		return bad_value(e, "--rlimit", "limit", value, "expected NAME=SOFT[:HARD]");
@@ -62,9 +75,9 @@ int parse_rlimit(const char *value, struct spec_rlimit *ret, struct err *e)
 	if (!amount(soft, &r.soft) || !amount(hard, &r.hard))
 		return bad_value(e, "--rlimit", "limit", value,
 				 "limits are whole numbers or 'unlimited'");
-	if (r.soft > r.hard)
-		return bad_value(e, "--rlimit", "limit", value,
-				 "the soft limit is above the hard limit");
+	refused = rlimit_refused(&r);
+	if (refused)
+		return bad_value(e, "--rlimit", "limit", value, "%s", refused);
 	*ret = r;
 	return 0;
 }

@@ -306,6 +306,8 @@ static void refusals(void)
 		  "unknown resource" },
 		{ CONF_ROOT, "{\"rlimits\":[{\"resource\":\"as\",\"soft\":2,\"hard\":1}]}",
 		  "above" },
+		{ CONF_ROOT, "{\"rlimits\":[{\"resource\":\"core\",\"soft\":2}]}",
+		  "core dumps are not supported" },
 		{ CONF_ROOT, "{\"mounts\":[{\"bind\":\"x\"}]}", "mounts[0].target: missing" },
 		{ CONF_ROOT, "{\"mounts\":[{\"bind\":\"x\",\"target\":\"/\"}]}",
 		  "must not be '/'" },

@@ -181,7 +181,9 @@ static void rlimits(void)
 					   "nofile=1:2:3",
 					   "nofile=a",
 					   "nofile=18446744073709551615",
-					   "nofile=unlimited:1" };
+					   "nofile=unlimited:1",
+					   "core=2",
+					   "CORE=0:unlimited" };
 	struct spec_rlimit r = { 0 };
 
 	T_INT(parse_rlimit("nofile=10:20", &r, &e), 0);
@@ -194,6 +196,8 @@ static void rlimits(void)
 	T_INT(r.hard, 7);
 	T_INT(parse_rlimit("as=1:unlimited", &r, &e), 0);
 	T_TRUE(r.hard == UINT64_MAX);
+	T_INT(parse_rlimit("core=0", &r, &e), 0);
+	T_INT(parse_rlimit("core=0:1", &r, &e), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (parse_rlimit(bad[i], &r, &e) == 0 || e.code != ERR_INVALID)
 			T_FAIL("limit '%s' was accepted", bad[i]);
