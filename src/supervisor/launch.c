@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/confine.h"
 #include "host/hugepages.h"
 #include "state/record_lock.h"
 #include "supervisor/supervisor.h"
@@ -103,7 +104,9 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	struct rlimit nofile;
 	int r;
 
-	if (raise_nofile(&nofile, e) < 0)
+	/* all processes of the sandbox inherit this limit. Root must set it here, because a hard limit of 0 can only
+	 * be raised with a capability that pid 1 does not have */
+	if (confine_core(e) < 0 || raise_nofile(&nofile, e) < 0)
 		return -1;
 	s->stage = "network";
 	r = link_prepare(s, e);

@@ -220,6 +220,55 @@ class Container(KernelTest):
         self.assertEqual((code, out), (0, "cordon-callers\n"))
 
 
+class Cores(KernelTest):
+    """The host's core pattern is a pipe, as with systemd-coredump or apport. Only root may set the pattern."""
+
+    modes = ("root",)
+    PATTERN = "/proc/sys/kernel/core_pattern"
+
+    def setUp(self):
+        super().setUp()
+        self.seen = os.path.join(self.dir, "seen")
+        handler = os.path.join(self.dir, "handler")
+        with open(handler, "w") as f:
+            f.write(f"#!/bin/sh\ncat > /dev/null\necho $1 >> {self.seen}\n")
+        os.chmod(handler, 0o755)
+        with open(self.PATTERN) as f:
+            usual = f.read()
+        self.addCleanup(self.set_pattern, usual)
+        self.set_pattern(f"|{handler} %e")
+
+    def set_pattern(self, pattern):
+        with open(self.PATTERN, "w") as f:
+            f.write(pattern)
+
+    def handled(self):
+        """The names of the programs that the handler was started for."""
+        if not os.path.exists(self.seen):
+            return []
+        with open(self.seen) as f:
+            return f.read().split()
+
+    def test_a_crash_inside_starts_no_handler_on_the_host(self):
+        crash = ("import os, resource, signal\n"
+                 "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
+                 "os.kill(os.getpid(), signal.SIGSEGV)\n")
+        inside = ["cp $(readlink -f /usr/bin/python3) /root/inside; /root/inside -c '" + crash + "'",
+                  "cp $(readlink -f /bin/sh) /root/inside; exec /root/inside -c 'kill -SEGV $$'"]
+        box = self.create()
+        for _ in range(3):  # pid 1 starts the first commands, a launcher the later ones
+            for command in inside:
+                got = box.sh(command)
+                self.assertEqual(got.code, 128 + signal.SIGSEGV, got)
+        for command in inside:
+            got = self.cordon("run", "-q", "host", "--", "sh", "-c", command)
+            self.assertEqual(got.code, 128 + signal.SIGSEGV, got)
+        # the handler does run for a crash outside, even with the limit 0
+        subprocess.run([sys.executable, "-c", crash])
+        self.eventually(lambda: self.handled())
+        self.assertNotIn("inside", self.handled())
+
+
 class Images(KernelTest):
     def archive(self):
         """An archive as `docker save` makes it, of one layer with busybox."""

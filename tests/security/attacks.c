@@ -828,6 +828,45 @@ static void attack_ours(pid_t pid)
 	REFUSED(fd >= 0 && write(fd, "x", 1) == 1 ? 0 : -1);
 }
 
+/* Reports a hole if the limit of core dumps is not 1. Then a crash would start the host's crash handler. */
+static void core_limit_must_hold(const char *after)
+{
+	struct rlimit now = { 0, 0 };
+
+	if (getrlimit(RLIMIT_CORE, &now) < 0 || now.rlim_cur != 1 || now.rlim_max != 1)
+		opened(after);
+}
+
+/* Calls that want to lower the limit of core dumps. Programs that forbid core dumps must think that they succeeded. */
+static void attack_core(void)
+{
+	const struct rlimit none = { 0, 0 };
+	/* an address whose lower half is 0 */
+	struct rlimit *high = mmap((void *)(1ul << 32), 4096, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	struct rlimit old;
+
+	core_limit_must_hold("limit at the start");
+	must_be(setrlimit(RLIMIT_CORE, &none), 0, "setrlimit of libc");
+	core_limit_must_hold("setrlimit of libc");
+	must_be(syscall(SYS_setrlimit, RLIMIT_CORE, &none), 0, "setrlimit");
+	core_limit_must_hold("setrlimit");
+	syscall(SYS_setrlimit, (1ul << 32) | RLIMIT_CORE, &none);
+	core_limit_must_hold("setrlimit with high bits");
+	must_be(prlimit(getpid(), RLIMIT_CORE, &none, NULL), 0, "prlimit");
+	core_limit_must_hold("prlimit");
+	must_be(prlimit(0, RLIMIT_CORE, &none, &old), EPERM, "prlimit with the old limit");
+	core_limit_must_hold("prlimit with the old limit");
+	syscall(SYS_prlimit64, 0, (1ul << 32) | RLIMIT_CORE, &none, NULL);
+	core_limit_must_hold("prlimit with high bits");
+	must_be(high == MAP_FAILED ? -1 : 0, 0, "mmap at 4 GiB");
+	must_be(prlimit(0, RLIMIT_CORE, high, NULL), 0, "prlimit with a limit at 4 GiB");
+	core_limit_must_hold("prlimit with a limit at 4 GiB");
+	REFUSED(syscall(0x40000000 | SYS_setrlimit, RLIMIT_CORE, &none));
+	REFUSED(syscall(0x40000000 | SYS_prlimit64, 0, RLIMIT_CORE, &none, NULL));
+	core_limit_must_hold("x32 calls");
+}
+
 static void attack_pid1(void)
 {
 	attack_ours(1);
@@ -1903,6 +1942,7 @@ static const struct {
 	{ "abi", attack_abi },
 	{ "sockets", attack_sockets },
 	{ "sockets-allowed", attack_sockets_allowed },
+	{ "core", attack_core },
 	{ "pid1", attack_pid1 },
 	{ "launcher", attack_launcher },
 	{ "numbers", attack_numbers },

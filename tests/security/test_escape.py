@@ -318,12 +318,52 @@ class Scopes(AttackTest):
 
 
 class Cores(AttackTest):
+    """If the host's core pattern is a pipe, the kernel ignores a limit of 0 and starts the crash handler as root of the
+    host. A limit of 1 prevents this. test_kernel.Cores sets such a pattern."""
+
+    modes = ALL_MODES
+
     def test_no_core_dump_reaches_the_host(self):
         box = self.create()
-        self.assertEqual(box.out("ulimit -c; ulimit -Hc"), "0\n0")
         got = box.sh("cd /root; kill -SEGV $$")
         self.assertEqual(got.code, 128 + signal.SIGSEGV, got)
         self.assertEqual(box.out("ls /root"), "")
+
+    def test_no_command_can_change_the_limit_of_core_dumps(self):
+        box = self.armed()
+        users = [()] if ONE_ID else [(), ("-u", "1000:1000")]
+        for _ in range(3):  # pid 1 starts the first commands, a launcher the later ones
+            for user in users:
+                self.attack(box, "core", *user)
+        got = self.cordon("run", "-q", "-v", f"{compiled('attacks.c')}:/attack:ro", "host", "--",
+                          "/attack/attacks", "core")
+        self.assertEqual((got.code, got.text), (0, "done core\n"), got)
+
+    def test_restricted_commands_and_commands_with_own_filters(self):
+        for option in ("--security=restricted", "--seccomp-filters"):
+            self.attack(self.armed(option), "core")
+
+    def test_every_process_of_a_sandbox_has_the_limit(self):
+        """The supervisor, pid 1 and the launcher, too."""
+        box = self.create()
+        for _ in range(4):
+            box.out("true")
+        found = box.host_processes()
+        self.assertGreaterEqual(len(found), 3, found)
+        for process in found:
+            with open(f"/proc/{process.pid}/limits") as handle:
+                self.assertRegex(handle.read(), r"(?m)^Max core file size +1 +1 +bytes", process)
+
+    def test_an_option_cannot_change_the_limit(self):
+        box = self.create()
+        look = "grep core /proc/self/limits"
+        usual = box.out(look)
+        for value in ("core=0", "core=1", "CORE=0:1"):
+            self.assertEqual(box.out(look, opts=("--rlimit", value)), usual)
+        for value in ("core=unlimited", "core=0:2"):
+            got = box.exec("true", opts=("--rlimit", value))
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("crash handler", got.errtext)
 
 
 class SetUid(AttackTest):

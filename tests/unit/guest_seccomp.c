@@ -18,6 +18,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -34,6 +35,7 @@
 #define ALLOW SECCOMP_RET_ALLOW
 #define KILL SECCOMP_RET_KILL_PROCESS
 #define NO(e) (SECCOMP_RET_ERRNO | (e))
+#define IGNORED NO(0)
 
 static const struct sock_filter *judged = seccomp_filter;
 
@@ -333,6 +335,38 @@ static void kernel_programs(void)
 	judged = seccomp_choose(0);
 }
 
+static uint32_t ask_prlimit(uint64_t resource, uint64_t new_limit, uint64_t old_limit)
+{
+	struct seccomp_data d = { .nr = SYS_prlimit64,
+				  .arch = AUDIT_ARCH_X86_64,
+				  .args = { 0, resource, new_limit, old_limit } };
+
+	return run(&d, NULL);
+}
+
+/* The limit of core dumps can be read but not changed. All other limits can be changed. */
+static void core_limit(void)
+{
+	/* pointers that are not NULL, although one of their halves is 0 */
+	static const uint64_t pointers[] = { 1ull << 32, 0x1000, 0x7fff00001000 };
+
+	for (unsigned resource = 0; resource < RLIM_NLIMITS; resource++) {
+		bool core = resource == RLIMIT_CORE;
+
+		T_INT(ask(SYS_setrlimit, resource, 0x1000, 0), core ? IGNORED : ALLOW);
+		T_INT(ask(SYS_setrlimit, HIGH_BITS | resource, 0x1000, 0), core ? IGNORED : ALLOW);
+		T_INT(ask_prlimit(resource, 0, 0x1000), ALLOW);
+		T_INT(ask_prlimit(HIGH_BITS | resource, 0, 0x1000), ALLOW);
+		for (unsigned i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++) {
+			uint64_t p = pointers[i];
+
+			T_INT(ask_prlimit(resource, p, 0), core ? IGNORED : ALLOW);
+			T_INT(ask_prlimit(HIGH_BITS | resource, p, 0), core ? IGNORED : ALLOW);
+			T_INT(ask_prlimit(resource, 0x1000, p), core ? NO(EPERM) : ALLOW);
+		}
+	}
+}
+
 static void huge_pages(void)
 {
 	enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS };
@@ -383,7 +417,7 @@ static void shape(void)
 	}
 	printf("# %u instructions, at most %u steps where arguments do not matter\n",
 	       seccomp_filter_len, worst);
-	T_TRUE(seccomp_filter_len <= 224);
+	T_TRUE(seccomp_filter_len <= 232);
 	T_TRUE(worst <= 12);
 }
 
@@ -451,6 +485,20 @@ static int refusals(void)
 	return 0;
 }
 
+/* Tries to change the limit of core dumps, which in_the_kernel() has set to 1. */
+static int unchanged_core_limit(void)
+{
+	struct rlimit now, none = { 0, 0 };
+	int n = 0;
+
+	EXPECT(setrlimit(RLIMIT_CORE, &none), 0);
+	EXPECT(syscall(SYS_setrlimit, RLIMIT_CORE, &none), 0);
+	EXPECT(prlimit(getpid(), RLIMIT_CORE, &none, NULL), 0);
+	EXPECT(prlimit(0, RLIMIT_CORE, &none, &now), EPERM);
+	EXPECT(getrlimit(RLIMIT_CORE, &now), 0);
+	return now.rlim_cur == 1 && now.rlim_max == 1 ? 0 : n + 1;
+}
+
 static int ordinary_work(void)
 {
 	char *argv[] = { "sh", "-c", "test \"$(echo a | cat)\" = a && exit 7", NULL };
@@ -469,7 +517,11 @@ static int i386_getpid(void)
 
 static void in_the_kernel(void)
 {
+	const struct rlimit one = { 1, 1 };
+
+	T_INT(setrlimit(RLIMIT_CORE, &one), 0);
 	T_INT(under_filter(refusals), 0);
+	T_INT(under_filter(unchanged_core_limit), 0);
 	T_INT(under_filter(ordinary_work), 7);
 	T_INT(under_filter(i386_getpid), 1000 + SIGSYS);
 }
@@ -526,6 +578,7 @@ int main(void)
 	T_RUN(terminals_and_personalities);
 	T_RUN(switches);
 	T_RUN(kernel_programs);
+	T_RUN(core_limit);
 	T_RUN(huge_pages);
 	T_RUN(other_instruction_sets);
 	T_RUN(shape);

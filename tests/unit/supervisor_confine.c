@@ -148,7 +148,7 @@ static int calls_with_network(void)
 {
 	const char *const argv[] = { "true", NULL };
 	struct spawn program = { .path = "/bin/true", .argv = argv, .cwd_fd = -1 };
-	struct rlimit limit;
+	struct rlimit limit, now, none = { 0, 0 };
 	struct child child;
 	struct err e;
 	int status = -1, n = 0;
@@ -165,6 +165,10 @@ static int calls_with_network(void)
 	EXPECT(syscall(SYS_clone3, NULL, 0), ENOSYS);
 	EXPECT(prlimit(0, RLIMIT_CORE, NULL, &limit), 0);
 	EXPECT(prlimit(1, RLIMIT_CORE, NULL, &limit), EPERM);
+	EXPECT(prlimit(0, RLIMIT_CORE, &none, NULL), 0); /* is ignored */
+	EXPECT(prlimit(0, RLIMIT_CORE, NULL, &now), 0);
+	EXPECT(memcmp(&limit, &now, sizeof(now)) == 0 ? 0 : -1, 0);
+	EXPECT(prlimit(1, RLIMIT_CORE, &none, NULL), EPERM);
 	EXPECT(unshare(CLONE_NEWNET), ENOSYS);
 	EXPECT(ptrace(PTRACE_TRACEME, 0, 0, 0), ENOSYS);
 	EXPECT(syscall(SYS_mount, NULL, NULL, NULL, 0, NULL), ENOSYS);
