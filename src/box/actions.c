@@ -194,8 +194,8 @@ static bool get_spec(struct action *a, struct box_spec *b)
 	return true;
 }
 
-/* A request to change SPEC to what the Workspace's grant allows. When this is done, on_fitted() passes the spec to
- * USE. */
+/* A request to change SPEC to what the Workspace's grant allows. When this is done, on_fitted()
+ * passes the spec to USE. */
 struct fitting {
 	struct action *action;
 	struct box_spec spec;

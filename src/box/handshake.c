@@ -140,8 +140,8 @@ static bool legacy_fits(const struct handshake_trust *t, const struct http_reque
 	return peer.loopback ? peer.own_user : t->legacy == HANDSHAKE_LEGACY_ALWAYS;
 }
 
-/* Judges a request by its headers, for handshake_rpc() and handshake_relay(). If the verdict is HANDSHAKE_CURRENT,
- * *RET_INSTANCE is the instance id that the peer sent. */
+/* Judges a request by its headers, for handshake_rpc() and handshake_relay(). If the verdict is
+ * HANDSHAKE_CURRENT, *RET_INSTANCE is the instance id that the peer sent. */
 static enum handshake_verdict check(const struct handshake_trust *t, const struct http_request *r,
 				    struct handshake_peer peer, struct str *ret_instance)
 {

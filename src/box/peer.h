@@ -36,7 +36,8 @@ const struct http_request *peer_request(const struct peer *p);
 struct server *peer_server(const struct peer *p);
 int peer_fd(const struct peer *p);
 bool peer_is_local(const struct peer *p); /* the peer connected over loopback */
-/* Says that the answer comes later. GONE is called if the peer leaves before the answer. */
+/* A route calls this if it cannot answer the request at once. GONE is called if the peer leaves
+ * before the answer. */
 void peer_await(struct peer *p, void (*gone)(void *arg), void *arg);
 /* Answers and closes the connection. */
 void peer_answer(struct peer *p, unsigned status, const char *type, struct str body);

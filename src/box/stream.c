@@ -10,8 +10,8 @@
 #include "base/clock.h"
 
 #define CHUNK_BYTES (64u << 10)
-/* The longest queue. Usually another limit is reached first: the server's ceiling (service/ceiling.h), which
- * counts the queues of all streams. */
+/* The longest queue. Usually another limit is reached first: the server's ceiling
+ * (service/ceiling.h), which counts the queues of all streams. */
 #define QUEUE_MAX_BYTES (512u << 20)
 #define QUEUE_KEEP_BYTES (4u << 10) /* memory that an empty queue keeps */
 #define LEFT_MAX_BYTES (32u << 20)  /* input that the owner has not taken */
@@ -76,7 +76,8 @@ static void watch_input(struct stream *s)
 static void on_socket(void *arg, int fd, uint32_t events)
 {
 	if (events & LOOP_WRITE)
-		/* if there is also input, ignore it now: the loop reports it again in its next turn */
+		/* if there is also input, ignore it now: the loop reports it again in its next
+		 * turn */
 		on_out(arg, fd, events);
 	else
 		on_in(arg, fd, events);

@@ -229,7 +229,7 @@ static const char *shown(struct buf *b, const char *s)
 {
 	buf_add_cut(b, s, SHOWN_VALUE_CHARS);
 	for (char *nl = b->p; nl && (nl = strchr(nl, '\n'));)
-		*nl = ' '; /* a line feed would start a detail line */
+		*nl = ' '; /* after a line feed, the rest would be shown as advice (base/say.h) */
 	return buf_str(b);
 }
 

@@ -120,8 +120,9 @@ const struct strv *args_list(const struct args *a, const char *name); /* never N
  * value. A list with commas counts as one value. */
 const char *args_next_value(const struct args *a, size_t *at, const char **ret_name);
 
-/* Parses argv. Prints help, the tree or a usage error, or runs the handler of the command.
- * Returns the exit status. `ROOT->sub` lists all commands. Changes the order of ARGV. */
+/* Parses argv. Then runs the handler of the command, or prints help, a usage error, or the tree of
+ * all commands (--tree). Returns the exit status. `ROOT->sub` lists all commands. Changes the order
+ * of ARGV. */
 int args_main(const struct command *root, int argc, char **argv);
 
 #define MSB_VERSION \

@@ -92,7 +92,8 @@ static int put(struct changes *c, enum change_field what, const char *field, con
 	return 0;
 }
 
-/* If the last change is a change of FIELD, adds the values for programs to this change. */
+/* If the last change in *C is a change of FIELD, sets its before_json, after_json and unit.
+ * Otherwise FIELD has not changed, and this function does nothing. */
 static void set_json(struct changes *c, const char *field, const char *before, const char *after,
 		     const char *unit)
 {

@@ -27,7 +27,7 @@ struct change {
 	enum change_field what;
 	char *field;          /* "memory", "env.KEY" */
 	char *before, *after; /* text for people; NULL if there is no such value */
-	/* the same values for programs, as JSON; NULL if the text is the value */
+	/* the same values as JSON, for programs; NULL if programs get the text, too */
 	char *before_json, *after_json;
 	const char *unit; /* the unit of a number, such as "MiB", or NULL */
 };

@@ -122,8 +122,9 @@ static const struct {
 	// clang-format on
 };
 
-/* Returns true if the test sandbox had a control group in systemd's scope. The probe tries only our own control
- * group. So limits may work although the probe failed. */
+/* Returns true if the test sandbox had a control group of version 2. The probe of FACT_CGROUP_KILL
+ * tries only the control group of this process. Even if the probe failed, sandboxes may get a group
+ * from the user's systemd (a scope unit). */
 static bool has_scope(const struct report *r)
 {
 	return starts_with(r->proof.limits.pids, "cgroup v2");
@@ -354,10 +355,10 @@ static void report_state(const struct home *h)
 	say_check(SAY_GOOD, "State", "writable");
 }
 
+/* Ids of sandboxes, as home_machine_id() makes them. An id may be in both lists. */
 struct leftovers {
-	/* ids of groups that have processes, and of groups of this home's sandboxes */
-	struct strv used;
-	struct strv idle;
+	struct strv used; /* the sandbox is in this home, or has a group that is not idle */
+	struct strv idle; /* the sandbox has an idle group (host/groups.h) */
 };
 
 static bool has(const struct strv *l, const char *word)

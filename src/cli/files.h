@@ -7,7 +7,8 @@
 #include "spec/conf.h"
 #include "spec/spec.h"
 
-/* The caller has initialised S and zeroed X, and must release X even after a failure. */
+/* Reads all these files and applies them to *S and *X. The caller has initialised S and zeroed X,
+ * and must release X even after a failure. */
 MUST_USE int files_apply(const struct args *a, const struct home *h, struct spec *s,
 			 struct conf_extra *x, struct err *e);
 /* Reads YAML from the descriptor IN, which has the text of the file PATH. Error messages name

@@ -1,6 +1,7 @@
 /*
- * The project file may come from another person, or from a command in a sandbox. It may try to deceive the person who
- * reads the question. So:
+ * cordon shows a person what the project file grants, and asks whether to allow the file. But the
+ * file may come from another person, or from a command in a sandbox, and may try to deceive the
+ * person who reads the question. So:
  *
  *   - Every text of the file is cleaned of control characters, line feeds included.
  *   - If a line is longer than the terminal is wide, we break it and indent the rest. If the terminal broke the
@@ -74,9 +75,10 @@ static void add_source(struct buf *b, const struct project *p, bool outside, con
 	buf_add_char(b, '\n');
 }
 
-/* Says what the sandbox may do with the source of a mount. With stat-virt=off a command can give
- * files of the mount to any user of this machine. The kernel itself reads a disk image, which may
- * come from the same stranger as the project file. */
+/* Returns a text that says what the sandbox may do with the source of a mount. Two cases are
+ * dangerous, so the text mentions them. With stat-virt=off, a command can give files of the mount
+ * to any user of this machine. A disk image is read by the kernel itself, and the image may come
+ * from the same stranger as the project file. */
 static const char *how_mounted(const struct spec_mount *m)
 {
 	if (m->kind == MOUNT_DISK)

@@ -28,7 +28,7 @@ struct invocation {
 	struct spec spec;     /* for a new sandbox */
 	struct record record; /* for an existing sandbox */
 	struct execution x;
-	const char *shell[2]; /* the words of the project's shell; x points to them */
+	const char *shell[2]; /* the shell of the project file, as argv; x.request points to it */
 	struct launch launch;
 	bool started; /* `run` started the sandbox and has to stop it */
 	bool ran;
@@ -189,7 +189,8 @@ static int run(struct invocation *v, const char **ret_name, struct err *e)
 	v->x.request.log = exists || name;
 	v->x.scripted &= !args_has(a, "detach");
 	if (!choose_command(v, exists ? &v->record.spec : &v->spec))
-		return 0; /* v->ran stays false */
+		/* nothing to run: v->ran stays false, so cmd_run() calls execution_nothing() */
+		return 0;
 	/* if `run` starts the sandbox, the sandbox ends with its command, even if this process
 	 * ends earlier */
 	if (!exists || !sandbox_is_up(&v->record))

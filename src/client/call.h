@@ -51,8 +51,8 @@ void call_init(struct call *c, const char *name, uint32_t stream);
 void call_exec(struct call *c, const struct exec_message *m, uint64_t now_ns, struct buf *b);
 void call_attach(struct call *c, const struct attach_message *m, struct buf *b);
 void call_file(struct call *c, const struct file_message *m, struct buf *b);
-/* Adds one frame with input for the command. If pid 1 accepts fewer than N bytes now, the frame has only the first bytes
- * of P. Returns how many bytes the frame has. */
+/* Adds one frame with input for the command. If pid 1 accepts fewer than N bytes now, the frame has
+ * only the first bytes of P. Returns how many bytes the frame has. */
 size_t call_input(struct call *c, const void *p, size_t n, struct buf *b);
 void call_input_end(const struct call *c, struct buf *b);
 void call_resize(const struct call *c, uint32_t rows, uint32_t cols, struct buf *b);
@@ -60,7 +60,8 @@ void call_detach(const struct call *c, struct buf *b);
 /* Signals the command itself, or, if SCOPE is true, everything that the command started. A pid 1 of
  * protocol 1 ignores the signal. */
 void call_signal(const struct call *c, int sig, bool scope, struct buf *b);
-/* The next four functions are for questions. A pid 1 of protocol 1 does not answer them. */
+/* The next four functions send questions about background commands. A pid 1 of protocol 1 does not
+ * answer such questions. */
 void call_list(const struct call *c, struct buf *b);
 void call_look(const struct call *c, const struct look_message *m, struct buf *b);
 void call_feed(const struct call *c, const struct feed_message *m, struct buf *b);
@@ -69,8 +70,9 @@ void call_signal_to(const struct call *c, uint64_t id, int sig, unsigned flags, 
 /* The owner calls this when it has taken N bytes of output. When enough bytes have been taken, grants pid 1 credit
  * for the same number of bytes. Returns true if B has something to send. */
 bool call_took(struct call *c, size_t n, struct buf *b);
-/* Call this after the end of the command. Asks pid 1 to go on reading the command's pipes. The owner must
- * send the descriptors of the pipes with this frame. FLAGS are the flags of FRAME_LEAVE. */
+/* Call this after the end of the command. Asks pid 1 to go on reading the command's pipes. The
+ * owner must send the descriptors of the pipes with this frame. FLAGS are the flags of
+ * FRAME_LEAVE. */
 void call_leave(const struct call *c, unsigned flags, struct buf *b);
 
 /* --- what pid 1 says ---------------------------------------------------------------------------- */

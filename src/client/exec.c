@@ -77,8 +77,8 @@ static void take_output(struct run *r, const struct frame *f)
 			run_replay(r);
 	} else {
 		run_replay(r); /* only the first call does something */
-		/* report new modes before the output is written, because a signal may end us right
-		 * after the write */
+		/* If the output changes modes of the terminal, tell the front end before we write
+		 * the output. It resets these modes if a signal ends us after the write. */
 		if (r->q->screen_changed && screen_feed(&r->screen, f->body.p, f->body.n))
 			r->q->screen_changed(&r->screen);
 		if (!run_wrote(r, io_write_all(is_error ? r->q->err : r->q->out, f->body.p,

@@ -40,7 +40,7 @@ struct exec_result {
 
 MUST_USE int client_exec(struct client *c, const struct exec_request *q, struct exec_result *ret,
 			 struct err *e);
-/* Attaches to a command that has no client. If Q->message has EXEC_TTY, the command has a terminal. Otherwise the
- * command has pipes, and its standard error goes to our standard error. */
+/* Attaches to a command that has no client. If Q->message has EXEC_TTY, the command has a terminal.
+ * Otherwise the command has pipes, and its standard error goes to our standard error. */
 MUST_USE int client_attach(struct client *c, const struct exec_request *q, struct exec_result *ret,
 			   struct err *e);

@@ -4,7 +4,8 @@
  * queued request, the request is freed. If a hand already works on the request, the hand goes on,
  * but the owner's callback is not called.
  *
- * The slot of a hand and the memory of a request are reused only when no callback of the pool runs (enter, leave).
+ * An owner's callback may call hands_free(). So enter() and leave() count the running callbacks of
+ * the loop, and the last leave() frees the memory of the pool.
  */
 #include "client/hands.h"
 

@@ -74,8 +74,8 @@ static int add_volume(struct spec *s, const char *path, struct err *e)
 	return is_on_mount(s, path) ? 0 : spec_add_writable(s, "--writable", path, e);
 }
 
-/* The files of an image's volume are kept in the sandbox's own layer. The directory of the volume
- * must exist, but some images do not contain it. */
+/* Makes a writable directory for each volume that the image's configuration C names. The files of
+ * such a volume are kept in the sandbox's own layer. */
 static int add_volumes(struct spec *s, const struct image_config *c, struct err *e)
 {
 	for (size_t i = 0; i < c->volumes.n; i++) {

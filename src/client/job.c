@@ -276,8 +276,9 @@ void job_input_end(struct job *j)
 	j->wants_room = false;
 }
 
-/* Does the work of job_resume() and job_cancel() that calls the owner back. The loop runs this after these functions
- * have returned: the owner may have called them from one of its own callbacks, and we must not call it back there. */
+/* Does the work of job_resume() and job_cancel() that calls the owner back. The loop runs this
+ * after these functions have returned: the owner may have called them from one of its own
+ * callbacks, and we must not call it back there. */
 static void on_soon(void *arg)
 {
 	struct job *j = arg;

@@ -160,8 +160,8 @@ bool job_pipes_are_drained(struct job *j)
 	if (!j->paused && drain_is_silent(&j->drain, now) && pipe_held(out->fd) == 0 &&
 	    pipe_held(err->fd) == 0)
 		return true;
-	/* After drain.until we only wait for bytes that are already in the pipes. Then we need no timer: the loop reports
-	 * these bytes, or the owner calls job_resume() first. */
+	/* After drain.until we only wait for bytes that are already in the pipes. Then we need no
+	 * timer: the loop reports these bytes, or the owner calls job_resume() first. */
 	if (!j->paused && silent > now && silent < j->drain.until)
 		job_set_timer(j, silent);
 	else

@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-/* Called if the next key does not continue the detach keys. The held keys are then ordinary input. Adds the oldest of
- * them to OUT, and goes on holding the last ones if the detach keys may begin with these. */
+/* Called if the next key does not continue the detach keys. The held keys are then ordinary input.
+ * Adds the oldest of them to OUT, and goes on holding the last ones if the detach keys may begin
+ * with these. */
 static void release(struct keys *k, struct buf *out)
 {
 	size_t n = 1;

@@ -21,8 +21,8 @@
 /* how long we wait before we try again to send descriptors; no event tells when the kernel accepts
  * descriptors again */
 #define RETRY_NS (20 * NS_PER_MS)
-/* The stream of our first PING, which belongs to no user. The numbers of users' streams are higher, because their
- * serial numbers begin with 1. */
+/* The stream of our first PING, which belongs to no user. The numbers of users' streams are higher,
+ * because their serial numbers begin with 1. */
 #define NOBODYS_STREAM 1u
 #define SLOT_BITS 8
 static_assert(LINE_STREAMS_MAX == 1u << SLOT_BITS, "a stream's number holds its slot");

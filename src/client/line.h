@@ -73,9 +73,10 @@ enum line_message {
 MUST_USE int line_send(struct line *n, enum line_message kind, struct buf *b, const int *fds,
 		       unsigned n_fds, struct err *e);
 
-/* Queues the request in B, which has no descriptors. Only a pid 1 that speaks protocol VERSION or a later one
- * understands the request. Fails with ERR_UNSUPPORTED if pid 1 is older. While the version of pid 1 is not known, the request waits. If it turns out that pid 1 is
- * older, the request is not sent, and the stream gets an ERROR frame with ERR_UNSUPPORTED. The line takes the
+/* Queues the request in B, which has no descriptors. Only a pid 1 that speaks protocol VERSION or a
+ * later one understands the request. Fails with ERR_UNSUPPORTED if pid 1 is older. While the
+ * version of pid 1 is not known, the request waits. If it turns out that pid 1 is older, the
+ * request is not sent, and the stream gets an ERROR frame with ERR_UNSUPPORTED. The line takes the
  * memory of B, even if this function fails. */
 MUST_USE int line_ask(struct line *n, uint32_t version, struct buf *b, struct err *e);
 

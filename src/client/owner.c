@@ -161,8 +161,8 @@ static int check_ids(const struct spec *s, struct err *e)
 			s->user ? s->user : "root");
 }
 
-/* The store keeps the layers of an image once for each owner (s->owner) that a sandbox needed. Makes the layers for this
- * owner if they are missing. */
+/* The store keeps the layers of an image once for each owner (s->owner) that a sandbox needed.
+ * Makes the layers for this owner if they are missing. */
 static int make_layers(const struct home *h, const struct image_fetch *f, const struct spec *s,
 		       struct err *e)
 {

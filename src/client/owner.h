@@ -5,7 +5,7 @@
  * This user is chosen once, when the sandbox is created. The image's /etc/passwd says which ids the
  * user has. The record keeps the ids, so a restart does not change owners. If an ordinary user runs
  * cordon, the files of this person belong to the chosen user in the sandbox (base/rotation.h). For
- * such a sandbox, the store makes a copy of the image's layers in which the files have other owners.
+ * such a sandbox, the store unpacks the image's layers once more, with other owners of the files.
  */
 #pragma once
 

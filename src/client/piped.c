@@ -35,8 +35,8 @@ struct piped {
 
 /* --- output ---------------------------------------------------------------------------------- */
 
-/* Tells the drain that N bytes of output were read. The drain begins when the command has ended, so earlier output does
- * not matter to it. */
+/* Tells the drain that N bytes of output were read. The drain begins when the command has ended, so
+ * earlier output does not matter to it. */
 static void count(struct piped *p, const struct stream *s, size_t n)
 {
 	if (p->run->call.ended)

@@ -35,8 +35,8 @@ static bool began_alternate(const struct replay *r)
 	screen_feed(&s[1], "\033[?1049h", 8);
 	/* s[0] begins on the ordinary screen, s[1] on the alternate screen. If the first switch in
 	 * the output leads to the alternate screen, s[0] changes, and the output began on the
-	 * ordinary screen. If the first switch leads back, s[1] changes, and the output began on the
-	 * alternate screen. */
+	 * ordinary screen. If the first switch leads back, s[1] changes, and the output began on
+	 * the alternate screen. */
 	for (size_t i = 0; i < r->out.n; i++) {
 		screen_take(&s[0], (unsigned char)r->out.p[i]);
 		screen_take(&s[1], (unsigned char)r->out.p[i]);

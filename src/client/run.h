@@ -41,9 +41,10 @@ MUST_USE int run_hear(struct run *r);
 /* Returns a time-out for poll(): the milliseconds until UNTIL_NS (0 means never) or until pid 1
  * must have reported the end, whichever is earlier. */
 int run_poll_ms(const struct run *r, uint64_t until_ns);
-/* If pid 1 should have reported the end by now, ends the sandbox, because pid 1 hangs, or an attacker controls it.
- * ANSWERED says that poll() found bytes from pid 1. These are read first, because the report may have come in time and
- * only we are late. Returns 0, or -1 if this reading failed. */
+/* If pid 1 should have reported the end by now, ends the sandbox, because pid 1 hangs, or an
+ * attacker controls it. ANSWERED says that poll() found bytes from pid 1. These are read first,
+ * because the report may have come in time and only we are late. Returns 0, or -1 if this reading
+ * failed. */
 MUST_USE int run_check_deadline(struct run *r, bool answered);
 /* K is the result of a write to our own output: 0 or -errno. Returns true if K is 0. Otherwise
  * notes in R how the output broke, and returns false. */

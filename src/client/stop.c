@@ -139,9 +139,10 @@ int sandbox_stop_this(const struct home *h, const char *name, int dir, uint32_t 
 		AUTO_FD fd = -1;
 
 		r = i == 0 ? control_connect(h, name, &fd) : home_connect(h, name, "ctl", &fd);
-		/* We have connected by the name. If NAME does not lead to DIR now, our sandbox is gone, and another
-		 * sandbox may have answered. If NAME still leads to DIR, it did so when we connected: a name never leads
-		 * back to an earlier record. */
+		/* We have connected by the name. If NAME does not lead to DIR now, the sandbox
+		 * of DIR is gone, and another sandbox may have answered. If NAME still leads to
+		 * DIR, it did so when we connected: a name never leads back to an earlier
+		 * record. */
 		if (dir >= 0 && record_is_retired(h, name, dir))
 			return 0;
 		if (r == -ENOENT || r == -ECONNREFUSED) {

@@ -30,9 +30,10 @@ static int tell_supervisor(const struct home *h, const char *name, unsigned live
 	return body.n ? err_set(e, ERR_UNSUPPORTED, "%s", buf_str(&body)) : 0;
 }
 
-/* Writes ACTIVE to the file of the active configuration, and NEXT to the file of the configuration. If the second write
- * fails, writes BEFORE to the first file again, so that neither file has changed. NEXT must not be written first: a
- * process that reads the files between the two writes would then think that the running sandbox already has NEXT. */
+/* Writes ACTIVE to the file of the active configuration, and NEXT to the file of the configuration.
+ * If the second write fails, writes BEFORE to the first file again, so that neither file has
+ * changed. NEXT must not be written first: a process that reads the files between the two writes
+ * would then think that the running sandbox already has NEXT. */
 static int write_both(const struct record *r, const struct spec *next, const struct spec *active,
 		      const struct spec *before, struct err *e)
 {

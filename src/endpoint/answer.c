@@ -32,8 +32,8 @@ int answer_read(struct str text, int64_t seq, struct json_doc **ret, struct faul
 	return 1;
 }
 
-/* Adds the text of an output stream to OUT. If the text is longer than the buffer allows, cuts
- * it. */
+/* Adds the text of the member KEY, such as "stdout", to OUT. If the text is longer than OUT allows,
+ * cuts it. A missing member counts as no text. Returns false if the member is no string. */
 static bool take_stream(const struct json_value *data, const char *key, struct buf *out)
 {
 	const struct json_value *v = json_get(data, key);

@@ -106,8 +106,9 @@ static int wait_turn(struct connector *c)
 	return c->signal ? -1 : 0;
 }
 
-/* Waits and tries to connect, again and again, after reconnect_lost() has begun a loop of attempts. Returns 0 when an
- * attempt succeeds and c->way is set, or -1 when the loop ends without success. */
+/* Waits and tries to connect, again and again, after reconnect_lost() has begun a loop of attempts.
+ * Returns 0 when an attempt succeeds and c->way is set, or -1 when the loop ends without
+ * success. */
 static int run_loop(struct connector *c)
 {
 	while (c->reconnect.state == RECONNECT_WAITING) {

@@ -9,12 +9,14 @@
 #include "base/clock.h"
 #include "endpoint/tls.h"
 
-/* The bytes of one read. A TLS record is shorter, so one read takes all decrypted bytes out of OpenSSL. Bytes that
- * stayed there would not make the socket readable, and poll() would not tell us of them. */
+/* The bytes of one read. A TLS record is shorter, so one read takes all decrypted bytes out of
+ * OpenSSL. Bytes that stayed there would not make the socket readable, and poll() would not tell us
+ * of them. */
 #define READ_BYTES (64u << 10)
 /* enough for a message of 16 MiB in which every byte is escaped */
 #define PENDING_MAX_BYTES (128u << 20)
-/* bytes that are not decoded yet; a message may be longer, because the decoder collects it in a buffer of its own */
+/* bytes that are not decoded yet; a message may be longer, because the decoder collects it in a
+ * buffer of its own */
 #define RECEIVED_MAX_BYTES (1u << 20)
 
 void link_init(struct link *l, int in, int out, bool websocket, struct interrupt *i)

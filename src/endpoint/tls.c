@@ -20,8 +20,8 @@
 struct tls {
 	SSL_CTX *context;
 	SSL *ssl;
-	bool wants_out;      /* the last call waits until bytes can be sent */
-	unsigned reads_left; /* how many reads this call may still do */
+	bool wants_out;      /* before OpenSSL can go on, the socket must take bytes */
+	unsigned reads_left; /* how many reads the current call of OpenSSL may still do */
 };
 
 /* --- beginning --------------------------------------------------------------------------------- */
@@ -196,8 +196,9 @@ static int explain(struct tls *t, const struct address *a, int error, struct fau
 			 a->host, text ? text : "unknown reason");
 }
 
-/* ERROR is the result of the last call. Returns true if the call must wait, and notes what it waits
- * for. Returns false if the call failed. */
+/* ERROR is what SSL_get_error() returned for the last call of OpenSSL. Returns true if this call
+ * must be repeated when the socket is ready, and notes in t->wants_out what it waits for. Returns
+ * false if the call failed. */
 static bool must_wait(struct tls *t, int error)
 {
 	t->wants_out = error == SSL_ERROR_WANT_WRITE;

@@ -28,7 +28,8 @@ static bool end_by_bytes(struct window *w)
 	return false;
 }
 
-/* Moves the line in w->part to the content. If it does not fit, ends the window and returns false. */
+/* Moves the line in w->part to the content. If it does not fit, ends the window and returns
+ * false. */
 static bool take_line(struct window *w)
 {
 	size_t before = w->content.n;

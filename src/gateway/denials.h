@@ -14,8 +14,8 @@ struct denials {
 	uint64_t seen[2 *
 		      DENIALS_MAX]; /* a hash table with open addressing; 0 marks an empty slot */
 	unsigned n;
-	/* the list that pid 1 reads; the gateway adds every refused connection that the sandbox itself began. May be
-	 * NULL */
+	/* the list that pid 1 reads; the gateway adds every refused connection that the sandbox
+	 * itself began. May be NULL */
 	struct refusals *refusals;
 };
 

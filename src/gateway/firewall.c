@@ -622,8 +622,8 @@ static void end_quoted(struct gateway *g, const struct packet *p)
 		flow_remove(&g->flows, f);
 }
 
-/* Returns true if the ICMP message P may go to the guest. Returns false for libslirp's router advertisements and
- * neighbour messages, which the guest does not need. */
+/* Returns true if the ICMP message P may go to the guest. Returns false for libslirp's router
+ * advertisements and neighbour messages, which the guest does not need. */
 static bool icmp_from_stack(struct gateway *g, const struct packet *p)
 {
 	end_quoted(g, p);

@@ -2,8 +2,9 @@
  * A hold keeps the bytes that a guest sends on a connection until the host names in these bytes are judged.
  *
  * Root in the guest can write segments by hand. They may come out of order, or twice with different
- * bytes. Their checksum or acknowledgement may make the stack ignore the copy that we have read. So
- * the hold takes each byte once and in order, and acknowledges the byte to the guest. The hold
+ * bytes. For example, we read a good name in the first copy of a segment, but this copy has a wrong
+ * checksum. The stack then ignores it and takes a second copy, which has a bad name. So the hold
+ * takes each byte once and in order, and acknowledges the byte to the guest. The hold
  * makes new segments from the bytes that were judged, and gives the stack as many bytes as the
  * stack's window allows. Until the hold is over, the stack gets no other data of the guest.
  */

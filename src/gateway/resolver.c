@@ -179,7 +179,7 @@ static void add_host_servers(struct resolver *r, int resolv_conf)
 	struct str rest;
 
 	/* If the host has replaced RESOLV_CONF by a new file, this path may be missing in our mount
-	 * namespace. Then read RESOLV_CONF from the descriptor that the supervisor opened before. */
+	 * namespace. Then read the old file from the descriptor that the supervisor has opened. */
 	if (io_read_file(AT_FDCWD, RESOLV_CONF, &text) < 0 &&
 	    (resolv_conf < 0 || lseek(resolv_conf, 0, SEEK_SET) < 0 ||
 	     io_read_to_end(resolv_conf, &text) < 0))

@@ -114,8 +114,8 @@ static int remove_path(const struct file_message *m, struct err *e)
 	return r < 0 ? err_sys(e, -r, "remove '%s'", m->path) : 0;
 }
 
-/* Sets *RET to the state of the directory PATH. If PATH is no directory, takes the nearest directory
- * above PATH instead. Returns 0 or -ENOENT. */
+/* Sets *RET to the state of the directory PATH. If PATH is no directory, takes the nearest
+ * directory above PATH instead. Returns 0 or -ENOENT. */
 static int look_above(const char *path, struct statx *ret)
 {
 	AUTO_FREE char *at = xstrdup(path);

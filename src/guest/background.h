@@ -1,8 +1,8 @@
 /*
  * What pid 1 keeps of background commands (wire/background.h): the last part of their output, how
  * they ended, what they reported, and what LIST shows of them. pid 1 makes an entry before the
- * command starts. When a client has got the exit status, pid 1 drops the entry. If no client fetches
- * the exit status, pid 1 drops the entry some time after the command's end (keep_ms).
+ * command starts. When a client has got the exit status, pid 1 drops the entry. If no client
+ * fetches the exit status, pid 1 drops the entry some time after the command's end (keep_ms).
  *
  * These functions use no descriptor and no clock; the caller passes the time. Before they allocate
  * memory, they take the bytes from the table's pool (guest/pool.h). So an entry is either complete
@@ -26,9 +26,9 @@ struct background {
 	struct ring out;
 	struct screen
 		screen; /* the modes of the terminal after all output; all zeros without a terminal */
-	/* The command has a terminal and ends with its client. pid 1 keeps the output in case the
-	 * client detaches. Until the client detaches, no other client sees the entry. If the
-	 * command ends before that, pid 1 drops the entry. */
+	/* True for a command that has a terminal and shall end with its client. pid 1 keeps the
+	 * output only because the client may detach later. Until then no other client sees the
+	 * entry. If the client never detaches, pid 1 drops the entry when the command ends. */
 	bool hidden;
 	uint64_t sent;    /* all output before this offset was sent to an attached client */
 	bool holds_input; /* BACKGROUND_INPUT_BYTES of the pool are reserved for the command's input */

@@ -65,13 +65,13 @@ static int receive_boot(struct guest *g, int *fds, unsigned *ret_n_fds, struct e
 	}
 }
 
-/* Makes sure that pid 1 may make groups in PAYLOAD and put commands into them. Returns false if this
- * is impossible, or if PAYLOAD is -1. If the supervisor
- * runs as an ordinary user, it owns PAYLOAD and cannot give PAYLOAD to the id of pid 1. In this
- * case pid 1 makes PAYLOAD writable for its own group id. The supervisor can still remove what pid
- * 1 makes. PAYLOAD is a mount of its own, so `..` does not lead out of it. PROCS is the file
- * cgroup.procs of the common parent of PAYLOAD and the group of pid 1. To move a process between
- * these two groups, pid 1 needs write access to PROCS. */
+/* Makes sure that pid 1 may make groups in PAYLOAD and put commands into them. Returns false if
+ * this is impossible, or if PAYLOAD is -1. If the supervisor runs as an ordinary user, it owns
+ * PAYLOAD and cannot give PAYLOAD to the id of pid 1. In this case pid 1 makes PAYLOAD writable for
+ * its own group id. The supervisor can still remove what pid 1 makes. PAYLOAD is a mount of its
+ * own, so `..` does not lead out of it. PROCS is the file cgroup.procs of the common parent of
+ * PAYLOAD and the group of pid 1. To move a process between these two groups, pid 1 needs write
+ * access to PROCS. */
 static bool enter_group(int payload, int procs)
 {
 	struct stat st;
@@ -238,9 +238,11 @@ static int start_deputy(struct guest *g, struct err *e)
 	return 0;
 }
 
-/* Lets the deputy begin its work. If a deputy is impossible on this host, no sandbox gets a writable directory of
- * the host. So no sandbox can pass a writable descriptor of a host's file to another sandbox, and no sandbox needs
- * a deputy. */
+/* Lets the deputy begin its work. Returns 0 or -1. A deputy is impossible here (ERR_UNSUPPORTED) if
+ * a program outside of cordon already handles system calls by seccomp. Then a sandbox with a
+ * writable directory of the host fails, so no such sandbox runs here. Any other sandbox goes on
+ * without a deputy. It would need one only because another sandbox could pass it a writable
+ * descriptor of a host's file, and here no sandbox has such a descriptor. */
 static int engage_deputy(struct guest *g, struct err *e)
 {
 	if (!g->deputy.pid || deputy_engage(&g->deputy, e) == 0)

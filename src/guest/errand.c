@@ -2,8 +2,9 @@
  * Rules that keep an errand safe:
  * - The task reads each argument of the call only once from the caller's memory. It opens the target with the
  *   caller's root, working directory, ids, groups and capabilities, so a path leads where the caller's rights lead.
- * - After the task has read the last value from the caller, it asks the kernel whether the call still waits. If the
- *   call still waits, the thread id has belonged to the caller all the time.
+ * - The task reads from the caller by its thread id. If the caller died, another thread could get
+ *   this id. So after the last read the task asks the kernel whether the call still waits. If it
+ *   does, the caller lives, and everything was read from the caller.
  * - The mount of the target decides whether a privilege is allowed. The path does not matter. The
  *   task acts on a descriptor of the target, and asks the kernel in which mount this descriptor
  *   lies.

@@ -114,8 +114,9 @@ static long set_limits(const struct exec_args *a)
 	if (r >= 0 && w->nproc_limit)
 		r = set_limit(RLIMIT_NPROC, w->nproc_limit, w->nproc_limit);
 	for (size_t i = 0; r >= 0 && i < w->n_rlimits; i++)
-		if (!has_own_limit(
-			    a, w->rlimit[i].resource)) /* the command's own limit may be higher */
+		/* skip a limit that the command sets itself: its value may be higher, and after a
+		 * hard limit is lowered it cannot be raised again */
+		if (!has_own_limit(a, w->rlimit[i].resource))
 			r = set_limit(w->rlimit[i].resource, w->rlimit[i].soft, w->rlimit[i].hard);
 	for (size_t i = 0; r >= 0 && i < a->n_rlimits; i++)
 		r = set_limit(a->rlimit[i].resource, a->rlimit[i].soft, a->rlimit[i].hard);
@@ -261,9 +262,10 @@ _Noreturn void exec_become(struct exec_args *a)
 static _Noreturn void run(struct exec_args *a)
 {
 	enum exec_failure failure;
-	/* A file agent needs openat2. In a sandbox with SWITCH_SHARED, the filter of commands refuses
-	 * openat2. So an agent gets seccomp_filter, in which all switches are off (seccomp.h). This is
-	 * safe, because the deputy sees all calls by which an agent gives files privileges. */
+	/* A file agent needs openat2. In a sandbox with SWITCH_SHARED, the filter of commands
+	 * refuses openat2. So an agent gets seccomp_filter, in which all switches are off
+	 * (seccomp.h). This is safe, because the deputy sees all calls by which an agent gives
+	 * files privileges. */
 	long r = exec_enter_walls(a->walls, a->agent ? seccomp_filter : a->walls->filter, &failure);
 
 	if (r < 0)

@@ -105,8 +105,9 @@ static bool is_so(const struct command_message *now, const struct look_message *
 {
 	if (now->flags & COMMAND_ENDED || !(m->flags & UNTIL))
 		return true;
-	/* If the command is not in the background, pid 1 keeps neither its output nor its input, and
-	 * knows only its end. So a LOOK for the end waits, and any other LOOK is answered now. */
+	/* If the command is not in the background, pid 1 keeps neither its output nor its input,
+	 * and knows only its end. So a LOOK for the end waits, and any other LOOK is answered
+	 * now. */
 	if (!(now->flags & COMMAND_BACKGROUND))
 		return !(m->flags & LOOK_UNTIL_END);
 	return (m->flags & LOOK_UNTIL_OUTPUT && now->total > m->offset) ||

@@ -143,9 +143,9 @@ static void take_spare(struct scopes *s, unsigned i, struct scope *ret)
 }
 
 /* Looks for a spare scope in which no process of a command is left. If WITH_LAUNCHER is true, the
- * scope must have a launcher, otherwise it must have none. Moves the scope to *RET and returns true,
- * or returns false if there is no such scope. If the payload has killed the launcher, *RET has no
- * launcher. */
+ * scope must have a launcher, otherwise it must have none. Moves the scope to *RET and returns
+ * true, or returns false if there is no such scope. If the payload has killed the launcher, *RET
+ * has no launcher. */
 static bool find_spare(struct scopes *s, bool with_launcher, struct scope *ret)
 {
 	for (unsigned i = s->n_spare; i-- > 0;)

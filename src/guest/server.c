@@ -335,9 +335,9 @@ static void listen_again(void *arg)
 
 /* Returns true if pid 1 has few descriptors left. A command would fail if it found none, so new
  * clients wait in the backlog instead. Each client needs two descriptors: its socket and the scope
- * of its command. Each running command may need one for a terminal or a pipe. Up to GUEST_HELD_MAX
- * commands need one more, because pid 1 keeps two pipes of each of them. A spare scope needs two
- * descriptors, a launcher needs three. */
+ * of its command. Each running command counts as one descriptor, for a terminal or a pipe. Of up to
+ * GUEST_HELD_MAX commands pid 1 keeps two pipes, so each of these counts as two. A spare scope
+ * needs two descriptors, a launcher needs three. */
 static bool is_crowded(const struct guest *g)
 {
 	uint64_t held = g->n_running < GUEST_HELD_MAX ? g->n_running : GUEST_HELD_MAX;

@@ -176,10 +176,10 @@ void session_kill_after(struct session *s, uint64_t ms);
  * ended. Passes on the last output and sends EXIT. */
 void session_conclude(struct session *s);
 /* Called when the child is reaped and its output was passed on. Sends EXIT. pid 1 keeps the session
- * until the client shows that it was alive after EXIT. The reason: when a client dies, the command's
- * pipes break, and this may end the command before pid 1 sees that the client is gone. When pid 1
- * then sees it, pid 1 needs the session to kill the processes that the command left behind. If a
- * kill of the scope has begun, pid 1 keeps the session until the kill is done. */
+ * until the client shows that it was alive after EXIT. The reason: when a client dies, the
+ * command's pipes break, and this may end the command before pid 1 sees that the client is gone.
+ * When pid 1 then sees it, pid 1 needs the session to kill the processes that the command left
+ * behind. If a kill of the scope has begun, pid 1 keeps the session until the kill is done. */
 void session_finish(struct session *s);
 /* Frees a session that is not needed any more. */
 void session_release(struct session *s);

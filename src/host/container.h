@@ -1,7 +1,8 @@
 /*
- * The settings that a container needs so that sandboxes work in it. container_advice() returns a text for each of
- * them. The text says what is missing and names the setting of Docker, Podman and Kubernetes. `cordon doctor`, the
- * errors of the engine and the log of the Box server all show these texts.
+ * The settings that a container needs so that sandboxes work in it. container_advice() returns a
+ * text for each of them. The text says what is missing and names the setting of Docker, Podman and
+ * Kubernetes. `cordon doctor`, the errors of the engine and the log of the Box server all show
+ * these texts.
  */
 #pragma once
 
@@ -21,8 +22,9 @@ enum container_need {
 	CONTAINER_NEED_COUNT
 };
 
-/* Returns the advice for NEED, a static text. If NEED is one of the first three needs, and this container lacks two
- * or three of them, the text ends with all their options, for example "in all: docker run --security-opt …". */
+/* Returns the advice for NEED, a static text. If NEED is one of the first three needs, and this
+ * container lacks two or three of them, the text ends with all their options, for example "in all:
+ * docker run --security-opt …". */
 const char *container_advice(enum container_need need);
 /* Returns true if every /proc that this process sees has parts that are covered by mounts. In
  * this case the kernel refuses to mount a new /proc. */

@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "base/io.h"
 
-/* Cuts the next number from the front of REST, with the blanks before it. Returns 0, or -EINVAL if there is no number
- * of at most MAX. */
+/* Cuts the next number from the front of REST, with the blanks before it. Returns 0, or -EINVAL if
+ * there is no number of at most MAX. */
 static int number_cut(struct str *rest, uint64_t max, uint32_t *ret)
 {
 	struct str digits;

@@ -22,15 +22,15 @@ struct idmap {
 	struct idmap_line line[IDMAP_LINES_MAX];
 };
 
-/* Returns 0, or -EINVAL if TEXT is not a map that a kernel would write. An
- * empty TEXT is valid and gives no lines: the kernel shows a map like this before it is written. */
+/* Returns 0, or -EINVAL if TEXT is not a map that a kernel would write. An empty TEXT is valid and
+ * gives no lines: the kernel shows a map like this before it is written. */
 MUST_USE int idmap_parse(struct str text, struct idmap *ret);
 /* Reads /proc/self/uid_map or gid_map. Returns 0 or -errno. */
 MUST_USE int idmap_read(const char *path, struct idmap *ret);
-/* Finds the line of M that maps the most ids, not counting ids below FROM. *RET is the part of this
- * line from FROM on. Returns 0, or -ENOENT if no line maps such an id. The ids of a sandbox come from
- * one line, because a line in the map of a child namespace must lie within one line of the parent's
- * map. */
+/* Finds the line of M that maps the most ids, not counting ids below FROM. *RET is the part of
+ * this line from FROM on. Returns 0, or -ENOENT if no line maps such an id. The ids of a sandbox
+ * come from one line, because a line in the map of a child namespace must lie within one line of
+ * the parent's map. */
 MUST_USE int idmap_longest_run(const struct idmap *m, uint32_t from, struct idmap_line *ret);
 /* Returns true if every id of the machine is mapped. This means that we are not in the user
  * namespace of a container. */

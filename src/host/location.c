@@ -133,8 +133,9 @@ struct search {
 	void *arg;
 };
 
-/* Calls found() with the path BELOW if s->what, or something below it, is really there. The path was computed from
- * the table of mounts, and another mount may cover it. Returns 0 also if nothing is found, or -1. */
+/* Calls found() with the path BELOW if s->what, or something below it, is really there. The path
+ * was computed from the table of mounts, and another mount may cover it. Returns 0 also if nothing
+ * is found, or -1. */
 static int try(const struct search *s, const char *below, struct err *e)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -151,8 +152,9 @@ static int try(const struct search *s, const char *below, struct err *e)
 	return 0;
 }
 
-/* ROOT, a directory of the file system of s->what, is mounted at the path AT below the directory s->fd. If one of
- * ROOT and s->what lies in the other, calls try() with the path at which s->what should appear. Returns as try(). */
+/* ROOT, a directory of the file system of s->what, is mounted at the path AT below the directory
+ * s->fd. If one of ROOT and s->what lies in the other, calls try() with the path at which s->what
+ * should appear. Returns as try(). */
 static int try_part(const struct search *s, const char *root, const char *at, struct err *e)
 {
 	const char *rest = rest_below(s->what->path, root);

@@ -1,6 +1,6 @@
 /*
- * One probe for each fact of facts.h. The caller passes a fact F in which `yes` is false and the texts are empty,
- * and the probe fills it.
+ * One probe for each fact of facts.h. The caller passes a fact F in which `yes` is false and the
+ * texts are empty, and the probe fills it.
  */
 #pragma once
 

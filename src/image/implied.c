@@ -19,9 +19,9 @@ struct search {
 	size_t n;
 };
 
-/* Reads an extended attribute of FD. FD may be an O_PATH descriptor, because we cannot open all
- * directories of the payload's users for reading. Such a descriptor is enough: if a directory has
- * the attribute NAME, we may read its attributes. */
+/* Reads the extended attribute NAME of FD, like getxattr(). FD may be an O_PATH descriptor. Callers
+ * use O_PATH because some directories belong to other users of the image, and we may not open those
+ * for reading. All directories that have one of our attributes let us read it. */
 static ssize_t attribute(int fd, const char *name, void *value, size_t n)
 {
 	char path[32];
@@ -48,8 +48,9 @@ static int open_in(int layer_fd, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Adds PATH to the result with the owner and mode of FD. Leaves PATH out if it belongs to root (on
- * disk: to this process's own id) and has mode 0755. */
+/* Adds PATH to the result with the owner and mode of FD. The mode also gets the bits AT_LEAST. Adds
+ * nothing if the mode is 0755 and the owner is root. On disk, the id of this process stands for
+ * root. */
 static void add(struct search *s, const char *path, int fd, unsigned at_least)
 {
 	struct image_implied *p = &s->out[s->n];
@@ -64,8 +65,9 @@ static void add(struct search *s, const char *path, int fd, unsigned at_least)
 	s->n += p->mode != 0755 || p->uid != geteuid() || p->gid != getegid();
 }
 
-/* Returns true if a layer above LAYER has PATH. In this case that layer decides, or PATH was
- * already considered for that layer. */
+/* Returns true if a layer above LAYER has PATH. Then there is nothing to do for LAYER. If the
+ * higher layer has an entry for PATH, overlayfs shows the owner in this entry. If the higher layer
+ * only implies PATH, consider() was already called for the higher layer. */
 static bool is_decided(const struct search *s, size_t layer, const char *path)
 {
 	for (size_t i = layer + 1; i < s->n_layers; i++) {
@@ -77,9 +79,9 @@ static bool is_decided(const struct search *s, size_t layer, const char *path)
 	return false;
 }
 
-/* Called if LAYER only implies PATH. The next lower layer with an entry for PATH then decides about
- * owner and mode. Usually no lower layer has such an entry. So we look for the entry first, and can
- * often save the search of is_decided(). */
+/* Adds PATH, which LAYER only implies, to the result. The owner and the mode come from the nearest
+ * lower layer that has an entry for PATH. Without such an entry, adds nothing. This is the usual
+ * case, so we look for the entry before we call is_decided(). */
 static void consider(struct search *s, size_t layer, const char *path)
 {
 	for (size_t i = layer; i-- > 0;) {

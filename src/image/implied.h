@@ -27,8 +27,8 @@ struct image_implied {
 	uint32_t uid, gid;
 };
 
-/* Lists the implied directories, without those that belong to root and have mode 0755. LAYER_FD
- * may be O_PATH descriptors, the lowest layer first. */
+/* Writes the implied directories to OUT and returns their number. Leaves out directories that
+ * belong to root and have mode 0755. LAYER_FD may be O_PATH descriptors, the lowest layer first. */
 size_t image_implied_find(const int *layer_fd, size_t n_layers,
 			  struct image_implied out[IMAGE_IMPLIED_MAX]);
 

@@ -22,9 +22,10 @@
  * sandbox's configuration is written. The configuration names the digest of the manifest, and this protects the image
  * from removal.
  *
- * The tree of a layer has the digest of the layer's blob as its name, not the diff_id. The process
- * that checks the digest of the blob parses nothing, so no layer can attack it. If a hostile layer
- * takes over the process that unpacks the layer, this process can spoil only the tree of that
+ * The name of a layer's tree is the digest of the layer's blob, not the diff_id. The digest of the
+ * blob is checked by a process that parses nothing, so no layer can attack this process. The
+ * diff_id comes from the process that unpacks the layer, and a hostile layer may take that process
+ * over. Because the diff_id is not the name, such a process can spoil only the tree of its own
  * layer.
  *
  * All functions take a descriptor of the home directory. A struct image_record owns everything that it points to.

@@ -104,8 +104,8 @@ static uint64_t count_lines(const char *p, const char *end)
 }
 
 /* LITERAL is the text of an expression that is plain text (regex_literal()). Moves REST to the next
- * line that contains LITERAL, and adds the number of skipped lines to *NUMBER. Returns false if there
- * is no such line. */
+ * line that contains LITERAL, and adds the number of skipped lines to *NUMBER. Returns false if
+ * there is no such line. */
 static bool skip_lines(struct str literal, struct str *rest, uint64_t *number)
 {
 	const char *at = memmem(rest->p, rest->n, literal.p, literal.n), *begin;

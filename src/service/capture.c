@@ -25,8 +25,9 @@ void capture_done(struct capture *c)
 	*c = (struct capture){ 0 };
 }
 
-/* Takes bytes from the ceiling for N more bytes of output. Doubles the amount each time, because
- * the buffer doubles its memory too. */
+/* Makes sure that C has taken enough bytes from the ceiling for N more bytes of output. Each time
+ * c->taken is too small, doubles it, because the buffer doubles its memory too. Returns false, and
+ * takes nothing, if the ceiling does not allow this. */
 static bool grow(struct capture *c, size_t n)
 {
 	size_t want = c->taken ? c->taken : FIRST_BYTES, more;

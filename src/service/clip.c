@@ -6,8 +6,8 @@
 
 #define NOTICE_BYTES 96
 /* The notice tells how many characters are cut out, so its length depends on the length of the kept
- * text. The kept text gets the room that the notice leaves. find_cut() computes both in turn, at most
- * this many times. */
+ * text. The kept text gets the room that the notice leaves. find_cut() computes both in turn, at
+ * most this many times. */
 #define ROUNDS 4
 
 /* How a text of N characters is cut. */
@@ -24,7 +24,8 @@ static void write_notice(struct cut *c, size_t n)
 				       n - c->head - c->tail);
 }
 
-/* Returns false if only the notice fits into the limit. */
+/* Computes the cut of a text of N characters: how much stays at its beginning and its end, and the
+ * notice. Returns false if the notice leaves no room for any character of the text. */
 static bool find_cut(struct cut *c, size_t n, size_t limit)
 {
 	*c = (struct cut){ 0 };
@@ -42,8 +43,9 @@ static bool find_cut(struct cut *c, size_t n, size_t limit)
 		c->tail = room - head;
 	}
 	write_notice(c, n);
-	/* The notice that was written now can be one digit longer than the notice for which the room
-	 * was computed. Then all parts together exceed the limit, and the tail must be shorter. */
+	/* The notice that was written now can be one digit longer than the notice for which the
+	 * room was computed. Then all parts together exceed the limit, and the tail must be
+	 * shorter. */
 	while (c->head + c->tail + c->n_notice > limit) {
 		c->tail--;
 		write_notice(c, n);

@@ -1,7 +1,7 @@
 /*
- * How this machine enforces the limits of sessions. Each new sandbox reports this to the server; the
- * server keeps the report of the newest sandbox. It is no error if a limit of a BoxSpec cannot be
- * enforced, but the log, the action `box_status` and /readyz show it.
+ * How this machine enforces the limits of sessions. Each new sandbox reports this to the server;
+ * the server keeps the report of the newest sandbox. It is no error if a limit of a BoxSpec cannot
+ * be enforced, but the log, the action `box_status` and /readyz show it.
  */
 #pragma once
 

@@ -15,10 +15,11 @@
 #include "base/json.h"
 #include "service/fault.h"
 
-/* small enough that seconds as nanoseconds and megabytes as bytes fit into 64 bits */
+/* The largest integer of a field. A field may hold seconds or megabytes; converted to nanoseconds
+ * or bytes, this number still fits into 64 bits. */
 #define MODEL_INT_MAX INT32_MAX
-#define MODEL_ENV_MAX 10000u    /* environment variables; the kernel accepts fewer */
-#define MODEL_TEXTS_MAX 100000u /* arguments of one command */
+#define MODEL_ENV_MAX 10000u    /* the most variables that model_env() reads */
+#define MODEL_TEXTS_MAX 100000u /* the most texts that model_texts() reads */
 
 struct model {
 	const struct json_value *v; /* an object; NULL reads as an empty object */

@@ -31,7 +31,7 @@ struct process {
 	struct process_spec spec;
 	struct process_owner owner;
 	struct ceiling *ceiling;
-	struct holding kept; /* bytes of the spec and the preview */
+	struct holding kept; /* what the spec and the preview take from the ceiling */
 	struct loop *loop;
 	struct job *job;                /* NULL if the process has ended */
 	uint64_t started_ns, exited_ns; /* real time */

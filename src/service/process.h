@@ -77,7 +77,8 @@ void process_write_info(const struct process *p, const char *session_id, struct 
 void process_attach(struct process *p, struct attachment *a);
 /* Ends the attachment. Does nothing if it has ended already. */
 void process_detach(struct attachment *a);
-/* After `line` has returned false, lets `line` be called again. Call this when the attachment can take more lines. */
+/* After `line` has returned false, lets `line` be called again. Call this when the attachment can
+ * take more lines. */
 void attachment_resume(struct attachment *a);
 /* Sends N bytes and a newline to the process. If this returns false, the message is queued, and the calling code
  * must wait for `room` before it sends another message. Messages of an attachment that waits for its turn are

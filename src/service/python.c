@@ -36,8 +36,8 @@ bool python_is_alnum(uint32_t c)
 	return low < ARRAY_SIZE(letters) && letters[low].first <= c;
 }
 
-/* Removes the first character from S and returns its code point. S must not be empty. A byte that is not UTF-8 counts
- * as a character. */
+/* Removes the first character from S and returns its code point. S must not be empty. A byte that
+ * is not UTF-8 counts as a character. */
 static uint32_t next_character(struct str *s)
 {
 	const unsigned char *p = (const unsigned char *)s->p;

@@ -122,8 +122,8 @@ static void hide(const struct scan *s, size_t at, size_t n)
 	buf_add(s->out, secret.p + tail, secret.n - tail);
 }
 
-/* Returns true if NAME contains a word for a secret. Upper case and separators make no difference: "API-Key" contains
- * "apikey". */
+/* Returns true if NAME contains a word for a secret. Upper case and separators make no difference:
+ * "API-Key" contains "apikey". */
 static bool names_secret(struct str name)
 {
 	static const char *const words[] = { "apikey", "token",      "secret",    "password",
@@ -240,8 +240,9 @@ static bool is_in_line(char c)
 	return c != '\n' && c != '\r' && !is_quote(c);
 }
 
-/* AT is the place after `Authorization:`. If one of the known schemes stands there, such as `Bearer`, returns the length
- * of its name and of the blanks that follow. Otherwise returns 0: the word at AT may then be the secret itself. */
+/* AT is the place after `Authorization:`. If one of the known schemes stands there, such as
+ * `Bearer`, returns the length of its name and of the blanks that follow. Otherwise returns 0: the
+ * word at AT may then be the secret itself. */
 static size_t scheme_at(const struct scan *s, size_t at)
 {
 	static const char *const schemes[] = { "bearer", "basic", "token" };
@@ -256,8 +257,8 @@ static size_t scheme_at(const struct scan *s, size_t at)
 	return 0;
 }
 
-/* The value of a header `Authorization: SCHEME VALUE`, written in upper or lower case. For an unknown scheme the rest of
- * the line is hidden. */
+/* The value of a header `Authorization: SCHEME VALUE`, written in upper or lower case. For an
+ * unknown scheme the rest of the line is hidden. */
 static size_t find_header(const struct scan *s, size_t at)
 {
 	static const char name[] = "authorization:";

@@ -41,7 +41,7 @@ struct runtime {
 	struct examiner *examiner;
 	struct grant_gate *gate;
 	uint64_t descriptors;  /* how many descriptors this process may have open */
-	int64_t said_sessions; /* the lowered max_sessions that was logged last, or 0 */
+	int64_t said_sessions; /* the max_sessions that fit_limits() logged last, or 0 */
 	char instance[RUNTIME_INSTANCE_BYTES]; /* a random id of this process */
 };
 
@@ -116,8 +116,8 @@ static char *local_path(const struct runtime *r, const struct box_config *c, con
 							    : xasprintf("%s/%s", above, named);
 }
 
-/* Reads the directories in which the host paths of mounts must be, from `allowed_mount_roots`. If this list is not
- * configured, the directory `host_root` is the only root. */
+/* Reads the directories in which the host paths of mounts must be, from `allowed_mount_roots`. If
+ * this list is not configured, the directory `host_root` is the only root. */
 static int read_roots(const struct runtime *r, const struct box_config *c, struct model_texts *ret,
 		      struct fault *f)
 {

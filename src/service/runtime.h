@@ -31,8 +31,8 @@ struct runtime_parts {
 	void *arg;
 };
 
-/* CONFIG is the value of the environment variable LANGBOT_BOX_CONFIG, or NULL if the variable is not set or not valid. Peers can
- * send another configuration later (runtime_configure()). */
+/* CONFIG is the value of the environment variable LANGBOT_BOX_CONFIG, or NULL if the variable is
+ * not set or not valid. Peers can send another configuration later (runtime_configure()). */
 MUST_USE int runtime_new(const struct runtime_parts *parts, const struct json_value *config,
 			 struct runtime **ret, struct fault *f);
 void runtime_free(struct runtime *r);

@@ -82,8 +82,9 @@ static void read_roots(struct service_config *c, const struct box_config *box)
 #define LANGBOT_HOST_IN_DOCKER "ws://langbot_box:5410"
 #define LANGBOT_HOST_STANDALONE "ws://127.0.0.1:5410"
 
-/* Returns true if the variable DOCKER_ENV is `true`, or if the file /.dockerenv exists. LangBot does the same. Unlike
- * LangBot, returns false if DOCKER_ENV is `false`, so that a program in a container can run the runtime as a child. */
+/* Returns true if the variable DOCKER_ENV is `true`, or if the file /.dockerenv exists. LangBot
+ * does the same. Unlike LangBot, returns false if DOCKER_ENV is `false`, so that a program in a
+ * container can run the runtime as a child. */
 static bool is_in_docker(void)
 {
 	const char *word = getenv("DOCKER_ENV");

@@ -21,7 +21,7 @@ struct session {
 	struct slot *slot;
 	/* the spec with which the session was created, without its command and environment */
 	struct box_spec spec;
-	struct holding held; /* bytes of the spec */
+	struct holding held; /* what the spec takes from the ceiling (service/ceiling.h) */
 	char *sandbox;       /* the name of the sandbox */
 	struct line *line;   /* NULL if the sandbox has ended */
 	struct leash *leash;

@@ -66,11 +66,10 @@ void sessions_free(struct sessions *all);
 void sessions_set_ttl(struct sessions *all, uint64_t seconds);
 uint64_t sessions_ttl_sec(const struct sessions *all);
 
-/* --- work --------------------------------------------------------------------------------------- */
+/* --- work ------------------------------------------------------------------------------------- */
 
-/* Each of these functions queues work and returns it. The reply R is called once, after the function has returned. The
- * returned work is valid until R is called. */
-
+/* Each of these functions queues work and returns it. The reply R is called once, after the
+ * function has returned. The returned work is valid until R is called. */
 
 /* Takes ownership of *B. */
 struct work *sessions_create(struct sessions *all, const struct tenant *t, struct box_spec *b,

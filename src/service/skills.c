@@ -1,7 +1,8 @@
 /*
- * The first request of the queue is active: it waits for a worker, or a worker is doing it. A worker is
- * started for one skills root. A worker that imports a skill is also started for the directory from which it imports,
- * the source. A worker can only do requests that need exactly these directories.
+ * The first request of the queue is active: it waits for a worker, or a worker is doing it. A
+ * worker is started for one skills root. A worker that imports a skill is also started for the
+ * directory from which it imports, the source. A worker can only do requests that need exactly
+ * these directories.
  */
 #include "service/skills.h"
 
@@ -173,9 +174,10 @@ static void tell_data(struct request *r, const struct json_value *data)
 		finish(r, NULL, &b);
 }
 
-/* Drops the worker, so that another worker does the first request again. The worker asks for this if it needs the source
- * of an import (WITH is "source"), or if its root was deleted ("root"). It may ask once for each reason. Returns false
- * if it asks without need. */
+/* Drops the worker, so that another worker does the first request again. The worker asks for this
+ * if it needs the source of an import (WITH is "source"), or if its root was deleted ("root"). It
+ * may ask once for each reason. In every other case returns
+ * false. */
 static bool begin_again(struct skills *s, const char *with)
 {
 	struct request *r = s->first;

@@ -30,7 +30,8 @@
 
 struct skills;
 
-/* An archive that a peer has uploaded. Its bytes are already taken from the ceiling. */
+/* An archive that a peer has uploaded. It is already counted in the server's ceiling for memory
+ * (service/ceiling.h). */
 struct skills_file {
 	int fd; /* -1 if there is no archive */
 	size_t bytes;

@@ -148,8 +148,8 @@ static int close_local(struct way *w)
 	return 0;
 }
 
-/* Returns the idle time of sessions: the number in CORDON_BOX_TTL_SEC, which cordon-box reads too. If there is no valid
- * number, returns LOCAL_IDLE_SEC. */
+/* Returns the idle time of sessions: the number in CORDON_BOX_TTL_SEC, which cordon-box reads too.
+ * If there is no valid number, returns LOCAL_IDLE_SEC. */
 static uint64_t idle_sec(void)
 {
 	const char *word = getenv("CORDON_BOX_TTL_SEC");

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 
 #define KEY "box.local.default_workspace"
-#define ROOTS_TEXT_MAX_BYTES (1u << 20) /* a whole configuration is shorter */
+#define ROOTS_TEXT_MAX_BYTES (1u << 20) /* more than a whole configuration has */
 #define DEADLINE_NS (15 * NS_PER_SEC)   /* peers wait this long for the answer to box_init */
 
 /* A question to a hand. */
@@ -53,8 +53,8 @@ static void add_roots(const struct workplace *w, struct buf *out)
 		buf_addf(out, "%s%s", i ? ", " : "", w->roots->item[i]);
 }
 
-/* Sets *F to say why the default workspace was not found. The Box protocol prescribes the texts for mistakes in the
- * configuration. */
+/* Sets *F to say why the default workspace was not found. The Box protocol prescribes the texts for
+ * mistakes in the configuration. */
 static void explain(const struct workplace *w, const struct err *why, struct fault *f)
 {
 	AUTO_BUF list = BUF_INIT(ROOTS_TEXT_MAX_BYTES);

@@ -22,7 +22,8 @@ struct workplace {
 	char *found; /* the canonical path; NULL until a hand has found it */
 	/* the directory was found below a root, and we may read, write and enter it */
 	bool usable;
-	/* the number of the configuration; an answer for an older number is ignored */
+	/* how many times workplace_configure() was called. A hand's answer to an older question is
+	 * ignored */
 	unsigned serial;
 };
 

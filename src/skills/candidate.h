@@ -25,7 +25,7 @@ struct upload_names {
 	const char *file;   /* the file's name as the peer wrote it, for messages */
 	const char *stem;   /* the result of name_stem() for `file` */
 	const char *suffix; /* may be empty */
-	struct str subdir; /* search only this directory below the base; may be empty */
+	struct str subdir;  /* search only this directory below the base; may be empty */
 };
 
 /* Finds all packages. Fails if a package cannot be read, or if the archive has no package. */

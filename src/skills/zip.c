@@ -80,7 +80,8 @@ static int invalid(struct why *y)
 	return why_set(y, "Uploaded file must be a valid .zip archive");
 }
 
-/* Sets *RET_AT to the last offset at which an end record can begin. Returns false if there is none. */
+/* Sets *RET_AT to the last offset at which an end record can begin. Returns false if there is no
+ * such offset. */
 static bool find_end(struct str s, uint64_t *ret_at)
 {
 	if (s.n < END_BYTES)

@@ -46,8 +46,9 @@ struct home {
 	size_t n_places;
 };
 
-/* Opens the home, and makes it if it is missing. If the link of a moved part no longer leads to the
- * directory for which it was made, refuses the home. */
+/* Opens the home, and makes it if it is missing. Some parts of the home may be links to other
+ * directories (state/places.h). Fails if such a link now leads to another directory than when the
+ * link was made. */
 MUST_USE int home_open(struct home *h, struct err *e);
 void home_done(struct home *h);
 #define AUTO_HOME __attribute__((cleanup(home_done))) struct home
@@ -63,9 +64,10 @@ MUST_USE int home_set_place(const struct home *h, const char *name, const char *
 
 /* Writes the short name of the sockets of the sandbox NAME to OUT. */
 void home_socket_id(const char *name, char out[HOME_ID_BYTES]);
-/* Writes the short name of the sandbox NAME for its control groups to OUT. No other home on this machine uses this
- * name. The first HOME_TAG_DIGITS digits are the same for all sandboxes of a home, so that the groups of a deleted
- * home can be recognised. */
+/* Writes an id of the sandbox NAME to OUT. The names of the sandbox's control groups contain this
+ * id. No other home on this machine has a sandbox with the same id. The first HOME_TAG_DIGITS
+ * digits are the same for all sandboxes of a home, so that the groups of a deleted home can be
+ * recognised. */
 #define HOME_TAG_DIGITS 6
 void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BYTES]);
 /* Opens DIR below the home as a directory, and makes it with mode 0700 if it is missing. */

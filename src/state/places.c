@@ -194,8 +194,9 @@ static int check_apart(const struct home *h, const char *real, struct err *e)
 	return 0;
 }
 
-/* Refuses a directory that a live sandbox can reach, because the sandbox would still have access
- * after the move. */
+/* Refuses the directory REAL if it is in the image directory of a sandbox: if this sandbox is live,
+ * it would see our state, otherwise it could not start any more. Also refuses REAL if it is in a
+ * mount of a live sandbox, because this sandbox would see our state. */
 static int check_unseen(const struct home *h, const char *real, struct err *e)
 {
 	struct record_list all;
@@ -212,7 +213,8 @@ static int check_unseen(const struct home *h, const char *real, struct err *e)
 			continue;
 		seen = box.spec.image.kind == IMAGE_DIR &&
 		       path_is_within(real, box.spec.image.reference);
-		/* only a live sandbox can reach the directory: each start hides our state (the home and its parts) */
+		/* mounts of stopped sandboxes do no harm: when such a sandbox starts, our state is
+		 * hidden in its mounts */
 		for (size_t k = 0; k < box.spec.n_mounts && record_is_live(box.dir); k++)
 			seen |= box.spec.mount[k].kind == MOUNT_BIND &&
 				path_is_within(real, box.spec.mount[k].source);
@@ -245,13 +247,14 @@ static int check_left(const struct home *h, const char *name, const char *to, st
 		       h->path, name, content, h->path, name, to, to);
 }
 
-/* Removes the old link, or the old empty directory, of a part that has moved. */
+/* Removes TEMP, which is a link to a directory or an empty directory. If TEMP is a directory, or if
+ * RELEASE is true, first removes our mark and lock file in the directory. Returns 0 or -errno. */
 static int remove_old(const struct home *h, const char *temp, bool release)
 {
 	AUTO_FREE char *lock = xasprintf("%s/.lock", temp);
 	AUTO_FREE char *mark = xasprintf("%s/" MARKER, temp);
 
-	if (release || !is_link(h, temp)) { /* from now on the old directory is not ours */
+	if (release || !is_link(h, temp)) {
 		IGNORE(unlinkat(h->fd, lock, 0));
 		IGNORE(unlinkat(h->fd, mark, 0));
 	}

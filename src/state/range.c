@@ -16,13 +16,14 @@
 #define RELEASE_LOOK 64u /* how many slots range_release() looks at to find the claim */
 #define SLOT_BYTES 4096  /* a slot holds the longest path, and is one block of the sparse table */
 
-/* The two tables have different slots, so a range is never in both tables. */
+/* The table of range.h is in /var/lib. A second, small table in /run is used if the first cannot be
+ * written. The two tables have different slots, so a range is never in both tables. */
 static const struct table {
 	const char *dir, *file;
 	uint32_t first, count; /* both tables together have 4090 ranges */
 } tables[] = {
 	{ "/var/lib/cordon", "/var/lib/cordon/uid-ranges", 0, 4000 },
-	/* used if /var is read-only; lost at reboot */
+	/* used if /var is read-only; its contents are lost at reboot */
 	{ "/run/cordon", "/run/cordon/uid-ranges", 4000, 90 },
 };
 
@@ -141,8 +142,10 @@ int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct
 	return err_sys(e, -r, "open the table of uid ranges '%s'", tables[0].file);
 }
 
-/* Looks for the claim in the first RELEASE_LOOK slots that range_claim() would try. A free slot does not end the
- * search. A claim that is further away becomes stale, and a later claim takes over its slot. */
+/* Releases the claim of the record at RECORD_PATH in the table *T. Looks only at the first
+ * RELEASE_LOOK slots that range_claim() would try, and does not stop at a free slot. Returns false
+ * if the claim is in none of them. Then the claim stays, but because its record is gone, a later
+ * claim may take over its slot. */
 static bool release_in(const struct table *t, int fd, const char *record_path)
 {
 	uint32_t place = place_of(record_path);

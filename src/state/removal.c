@@ -84,10 +84,11 @@ int record_erase(const struct home *h, const char *name, struct err *e)
 	return r < 0 ? err_sys(e, -r, "delete sandbox '%s'", name) : 0;
 }
 
-/* Releases what a retired record holds outside its directory: sockets, a range of ids and more, all
- * named after the sandbox. If a new sandbox has this name, releases nothing. Meanwhile an exclusive
- * lock on sandboxes/ keeps new sandboxes from appearing. Returns false if another process holds
- * this lock; the next sweep tries again. */
+/* Releases what a retired record holds outside its directory: sockets, a range of ids and more. All
+ * of this is named after the sandbox, so if there is a new sandbox of the same name, releases
+ * nothing. From this check until the end, this function has locked sandboxes/ exclusively, so that
+ * no new sandbox can appear. Returns false if another process holds a lock on sandboxes/; the next
+ * sweep tries again. */
 static bool release_claims(const struct home *h, int sandboxes, int dir, const char *entry,
 			   record_release *release)
 {

@@ -58,8 +58,9 @@ struct state {
 	size_t n_ports;
 };
 
-/* Returns 0 or -errno, and always sets *RET. Returns -ENOENT if the sandbox never ran, -EINVAL if the file is
- * damaged, and -ENOTSUP if a newer cordon wrote it. In the last two cases *RET says that the sandbox ran once.
- * Otherwise a command could take the record for one that a killed `create` left. */
+/* Returns 0 or -errno, and always sets *RET. Returns -ENOENT if the sandbox never ran, -EINVAL if
+ * the file is damaged, and -ENOTSUP if a newer cordon wrote it. In the last two cases
+ * RET->booted_once is true. If it were false, a command would believe that a killed `create` left
+ * this record, and could erase it. */
 MUST_USE int state_read(int dir, struct state *ret);
 MUST_USE int state_write(int dir, const struct state *s, struct err *e);

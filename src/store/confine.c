@@ -19,11 +19,11 @@ static bool is_directory(int fd)
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Keeps the worker from the paths of the host. Landlock alone is not enough: it restricts how files are
- * opened, but not chown and chmod. So confine_enclose() stops `..` from leading above READ_FD, and chroot()
- * makes DIR_FD the root directory. Both fail with EPERM if an ordinary user's worker has no user
- * namespace. We ignore this failure, because such a worker has no capabilities and cannot change other
- * users' files. */
+/* Keeps the worker from the paths of the host. Landlock alone is not enough: it restricts how files
+ * are opened, but not chown and chmod. So confine_enclose() stops `..` from leading above READ_FD,
+ * and chroot() makes DIR_FD the root directory. Both fail with EPERM if an ordinary user's worker
+ * has no user namespace. We ignore this failure, because such a worker has no capabilities and
+ * cannot change other users' files. */
 static int leave_host_root(int dir_fd, int read_fd, struct err *e)
 {
 	int r = is_directory(read_fd) ? confine_enclose(read_fd) : 0;

@@ -126,9 +126,10 @@ static char *resolve_link(const char *name, const char *target)
 	return dir ? xasprintf("%.*s/%s", (int)dir, name, target) : xstrdup(target);
 }
 
-/* Returns the file called NAME. If NAME is a link, returns the file to which it leads. Returns NULL if there is no such
- * file, or after more than LOAD_LINKS_MAX links. LINKS is the number of links that were followed so far. If several
- * files have the same name, the last one counts, as in any tar. */
+/* Returns the file called NAME. If NAME is a link, returns the file to which it leads. Returns NULL
+ * if there is no such file, or after more than LOAD_LINKS_MAX links. LINKS is the number of links
+ * that were followed so far. If several files have the same name, the last one counts, as in any
+ * tar. */
 static struct staged *find_file(struct load *l, const char *name, unsigned links)
 {
 	for (size_t i = l->n_files; i-- > 0;) {
@@ -311,8 +312,9 @@ static int install_oci(struct load *l, const struct image_descriptor *named, str
 	return r;
 }
 
-/* Loads the image of NAMED, which is an item of index.json. FOUND is NAMED itself at first. If FOUND is an index, calls
- * itself with the item of this index that is for this machine. DEPTH counts these calls. */
+/* Loads the image of NAMED, which is an item of index.json. FOUND is NAMED itself at first. If
+ * FOUND is an index, calls itself with the item of this index that is for this machine. DEPTH
+ * counts these calls. */
 static int load_oci_item(struct load *l, const struct image_descriptor *named,
 			 const struct image_descriptor *found, unsigned depth, struct err *e)
 {

@@ -1,10 +1,10 @@
 /*
  * The command `own`. If the ids of a user's sandbox are rotated, the user who runs cordon is the
  * user who works in the sandbox, and the sandbox's root has another id (base/rotation.h). The files
- * of the image must then have other owners on disk, because an ordinary user cannot map the ids of a
- * mount. So `own` makes a second form of each layer, with rotated owners. This form is unpacked from
- * the blobs once for each image and each user who works inside, and is removed together with the
- * layers. The queue of store/layers.h does the work.
+ * of the image must then have other owners on disk, because an ordinary user cannot map the ids of
+ * a mount. So `own` makes a second form of each layer, with rotated owners. This form is unpacked
+ * from the blobs once for each image and each user who works inside, and is removed together with
+ * the layers. The queue of store/layers.h does the work.
  */
 #include <string.h>
 

@@ -298,7 +298,9 @@ static void write_repo_tag(struct json_writer *w, const struct image_record *r)
 		json_str(w, tagged = xasprintf("%s:%s", name, ref.tag));
 }
 
-/* Writes one item for each image, with all references to this image that the user asked for. */
+/* Writes the item of one image, with all references to this image that the user asked for. FIRST is
+ * the index of the first record of this image; later records may name the same image by other
+ * references. */
 static void write_classic_item(struct save *s, size_t first, struct json_writer *w)
 {
 	const struct image_record *r = &s->record[first];

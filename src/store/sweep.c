@@ -196,10 +196,11 @@ static bool has_suffix(const char *name, const char *suffix)
 	return n > k && strcmp(name + n - k, suffix) == 0;
 }
 
-/* Removes a base for sandboxes with rotated ids (process/host_image.h), if no running sandbox uses
- * it. The next start of such a sandbox makes the base again. Renames the base before it is erased.
- * The new name is in the same directory: if the base belongs to another id, we can rename it, but
- * cannot move it to another directory. */
+/* Removes the directory HOST/NAME, if no running sandbox uses it. The directory is the lowest layer
+ * of sandboxes from the host image whose ids are rotated (the base, see process/host_image.h). The
+ * next start of such a sandbox makes the base again. Renames the base before it is erased. The new
+ * name is in the same directory: if the base belongs to another id, we can rename it, but cannot
+ * move it to another directory. */
 static void sweep_base(int host, const char *name)
 {
 	AUTO_FREE char *dead =

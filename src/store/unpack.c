@@ -347,10 +347,10 @@ static void remember_hidden(struct unpack *u, const char *path, const char *base
 		xasprintf("%.*s%s", (int)(base - strlen(WHITEOUT_PREFIX) - path), path, base);
 }
 
-/* Makes overlayfs hide the whiteouts in the directory DIR_FD. Without a mark, overlayfs would list them
- * like files, and then a sandbox could not remove the directory. Overlayfs hides whiteouts in a
- * directory that has the attribute user.overlay.origin, which means that the directory was copied from a
- * lower layer. The value of the attribute does not matter, so it is empty. */
+/* Makes overlayfs hide the whiteouts in the directory DIR_FD. Without a mark, overlayfs would list
+ * them like files, and then a sandbox could not remove the directory. Overlayfs hides whiteouts in
+ * a directory that has the attribute user.overlay.origin, which means that the directory was copied
+ * from a lower layer. The value of the attribute does not matter, so it is empty. */
 static int hide_whiteouts(int dir_fd, const char *path, struct err *e)
 {
 	AUTO_FD fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

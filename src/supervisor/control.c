@@ -89,8 +89,9 @@ static void answer_update(struct control_client *c, struct str body)
 	answer(c, FRAME_OK, why, strlen(why));
 }
 
-/* Stops the sandbox. If the sandbox is still starting, its start fails: the command that started it gets ERR_EXISTS. This
- * error means that the name is taken, which is true if the stop comes from a command that replaces the sandbox. */
+/* Stops the sandbox. If the sandbox is still starting, its start fails: the command that started it
+ * gets ERR_EXISTS. This error means that the name is taken, which is true if the stop comes from a
+ * command that replaces the sandbox. */
 static void stop(struct supervisor *s, unsigned grace_ms)
 {
 	if (s->life == LIFE_STARTING && !s->failure.code)

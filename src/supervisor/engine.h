@@ -49,7 +49,8 @@ struct engine {
 			     struct err *e);
 	/* Fills in U with what the sandbox uses now. Numbers that nothing counts stay unknown. */
 	void (*usage)(const struct supervisor *s, struct usage_message *u);
-	/* Sends SIGNAL to all processes in the sandbox, so that they end. Returns false if pid 1 takes no frame. */
+	/* Sends SIGNAL to all processes in the sandbox, so that they end. Returns false if the frame
+	 * could not be sent to pid 1. */
 	bool (*stop)(struct supervisor *s, int signal);
 	/* Kills all processes in the sandbox at once. Does nothing if all have ended already. */
 	void (*kill)(struct supervisor *s);

@@ -330,8 +330,8 @@ static int do_status(struct call *c, struct fault *f)
 
 enum need {
 	NEEDS_NOTHING,
-	/* like NEEDS_RUNTIME, but the call does not wait for a server that restarts: it reports that the
-	 * runtime is unavailable now */
+	/* like NEEDS_RUNTIME, but the call does not wait for a server that restarts: it reports
+	 * that the runtime is unavailable now */
 	NEEDS_TRUTH,
 	NEEDS_RUNTIME,
 	NEEDS_SKILLS

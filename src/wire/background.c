@@ -25,8 +25,8 @@ enum tag {
 	TAG_TAKEN = 15,
 };
 
-/* The tags of struct attached_message. Pid 1 adds these fields to STARTED if STARTED answers ATTACH. All
- * other tags of STARTED are in message.c. */
+/* The tags of struct attached_message. Pid 1 adds these fields to STARTED if STARTED answers
+ * ATTACH. All other tags of STARTED are in message.c. */
 enum attached_tag { TAG_KEPT = 100, TAG_FRESH = 101, TAG_SCREEN = 102 };
 
 struct number {

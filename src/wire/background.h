@@ -29,11 +29,12 @@ enum look_flag {
 	LOOK_TAKE = 1 << 4,         /* forget the command if it has ended */
 };
 
-/* LOOK asks for the state of a command and for its output. When the command ends, pid 1 answers every LOOK that
- * waits. A second LOOK on the same stream replaces the first.
+/* LOOK asks for the state of a command and for its output. When the command ends, pid 1 answers
+ * every LOOK that waits. A second LOOK on the same stream replaces the first.
  *
- * For a command that is no background command, a LOOK waits only if it has the flag LOOK_UNTIL_END. Pid 1 does not
- * keep the status of such a command. So when the command ends, the answer is ERR_NOT_FOUND. */
+ * For a command that is no background command, a LOOK waits only if it has the flag LOOK_UNTIL_END.
+ * Pid 1 does not keep the status of such a command. So when the command ends, the answer is
+ * ERR_NOT_FOUND. */
 struct look_message {
 	uint64_t id;
 	uint64_t flags; /* enum look_flag */
@@ -53,10 +54,10 @@ struct feed_message {
 void feed_encode(struct buf *b, const struct feed_message *m);
 MUST_USE int feed_decode(struct str body, struct feed_message *ret);
 
-/* If STARTED is the answer to ATTACH, it also has these fields. After STARTED the client first gets `kept` bytes of
- * earlier output. The last `fresh` bytes of this output are new: no client has got them before. `screen` is text that
- * brings a terminal from its default modes into the modes of the command's terminal (wire/screen.h). An older pid 1
- * sends none of these fields. */
+/* If STARTED is the answer to ATTACH, it also has these fields. After STARTED the client first gets
+ * `kept` bytes of earlier output. The last `fresh` bytes of this output are new: no client has got
+ * them before. `screen` is text that brings a terminal from its default modes into the modes of the
+ * command's terminal (wire/screen.h). An older pid 1 sends none of these fields. */
 struct attached_message {
 	uint64_t kept, fresh;
 	struct str screen; /* at most SCREEN_TEXT_MAX_BYTES; empty if the command has no terminal */

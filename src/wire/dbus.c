@@ -268,8 +268,8 @@ static struct str *text_field(struct dbus_message *m, unsigned code, char type)
 	}
 }
 
-/* Reads one header field. Skips a field with an unknown code. Sets r->bad if the type is none of o, s, g
- * and u, because this code cannot skip values of other types. */
+/* Reads one header field. Skips a field with an unknown code. Sets r->bad if the type is none of o,
+ * s, g and u, because this code cannot skip values of other types. */
 static void read_field(struct dbus_reader *r, struct dbus_message *m)
 {
 	struct str type, text, *kept;

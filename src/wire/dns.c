@@ -234,8 +234,10 @@ bool dns_walk_next(struct dns_walk *w, struct dns_record *ret)
 	if (s == 3)
 		return false;
 	ret->section = (enum dns_section)s;
+	/* after a failure w->left[s] stays above 0: this tells the caller that the message is
+	 * cut */
 	if (walk_record(w, ret) < 0)
-		return false; /* w->left[s] stays above 0, and this tells the caller that the message is cut */
+		return false;
 	w->left[s]--;
 	return true;
 }

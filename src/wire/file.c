@@ -63,7 +63,8 @@ static uint32_t get_u32(const char *p)
 	return (uint32_t)s[0] | (uint32_t)s[1] << 8 | (uint32_t)s[2] << 16 | (uint32_t)s[3] << 24;
 }
 
-/* Copies N bytes, none of which may be NUL. */
+/* Copies N bytes to TO and adds a NUL. Returns false if N is more than MAX, or if one of the bytes
+ * is NUL. */
 static bool get_text(const char *p, size_t n, char *to, size_t max)
 {
 	if (n > max || memchr(p, '\0', n))

@@ -43,8 +43,8 @@ enum file_flag {
 	FILE_EXACT = 1 << 1,     /* PUT: put the tree at path itself, even if path is a directory */
 	FILE_KEEP_SAME = 1 << 2, /* GET: the client understands SHARED and SAME */
 	FILE_FOLLOW = 1 << 3,    /* GET: if path is a link, send what the link leads to */
-	/* GET: the client only asks whether path is a directory. The answer is an empty DIR or an empty FILE.
-	 * Links are followed */
+	/* GET: the client only asks whether path is a directory. The answer is an empty DIR or an
+	 * empty FILE. Links are followed */
 	FILE_TOP = 1 << 4,
 };
 

@@ -44,7 +44,8 @@ int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg)
 
 	if (n > in->max - in->n)
 		return -EPROTO;
-	if (in->n && n) /* if IN is empty, the loop below reads complete frames from P directly */
+	/* if IN is empty, do not copy the bytes to IN now: the loop below reads the frames at P */
+	if (in->n && n)
 		buf_add(in, p, n);
 	if (buf_failed(in))
 		return -EPROTO;

@@ -2,11 +2,11 @@
  * The agent protocol: frames between a sandbox's pid 1, its clients and its supervisor.
  *
  * A frame is a 12-byte header (u32 body length, u8 type, u8 flags, u16 zero, u32 stream; all little
- * endian) and a body. Bodies of control frames are fields (u8 tag, u32 length, bytes). A decoder skips
- * tags that it does not know, so a newer client can talk to an older guest. Data frames carry bare
- * bytes. A stream is called framed if its input and output travel in data frames, and not in pipes
- * whose descriptors came with EXEC. This code only encodes and decodes: it uses no descriptors and no
- * clock, and does not trust its input.
+ * endian) and a body. Bodies of control frames are fields (u8 tag, u32 length, bytes). A decoder
+ * skips tags that it does not know, so a newer client can talk to an older guest. Data frames carry
+ * bare bytes. A stream is called framed if its input and output travel in data frames, and not in
+ * pipes whose descriptors came with EXEC. This code only encodes and decodes: it uses no
+ * descriptors and no clock, and does not trust its input.
  *
  * Versions: each side begins with HELLO {version, oldest}. Both sides then speak the smaller of
  * their two versions. If this version is below the `oldest` of a side, that side refuses the
@@ -46,22 +46,23 @@ enum frame_type {
 	FRAME_RESIZE = 8,  /* client: terminal size */
 	FRAME_DETACH = 9,  /* client: the client leaves, but the session goes on */
 	FRAME_ATTACH = 10, /* client: attach to a detached session */
-	/* client: the command has ended and the client ends now, but other processes still hold the command's output
-	 * pipes open. The client's ends of these pipes come with this frame, and pid 1 goes on reading them */
+	/* client: the command has ended and the client ends now, but other processes still hold the
+	 * command's output pipes open. The client's ends of these pipes come with this frame, and
+	 * pid 1 goes on reading them */
 	FRAME_LEAVE = 11,
 	FRAME_PING = 12,
 	FRAME_PONG = 13,
 	FRAME_TOUCH = 14, /* client: only counts as activity */
 	FRAME_ERROR = 15, /* guest or supervisor: the request failed; fields code, text */
 	FRAME_FILE = 16,  /* client: a file operation on a framed stream; see wire/file.h */
-	/* client: end the sandbox when its commands have ended. Pid 1 answers with a PONG that has the number of
-	 * running commands */
+	/* client: end the sandbox when its commands have ended. Pid 1 answers with a PONG that has
+	 * the number of running commands */
 	FRAME_QUIT = 17,
 	/* client: a signal for the stream's command, or for all processes that this command
 	 * started */
 	FRAME_SIGNAL = 18,
-	/* Pid 1 keeps some bytes for clients (struct state_message). Each PUT replaces them and gives them a new
-	 * version */
+	/* Pid 1 keeps some bytes for clients (struct state_message). Each PUT replaces them and
+	 * gives them a new version */
 	FRAME_STATE_GET = 19, /* client: asks for the kept bytes */
 	FRAME_STATE_PUT = 20, /* client: new bytes, and the version that they replace */
 	FRAME_STATE = 21,     /* guest: answer to STATE_GET and STATE_PUT, with the kept version */
@@ -71,8 +72,8 @@ enum frame_type {
 	FRAME_FEED = 24, /* client: input for a command */
 	FRAME_COMMAND =
 		25, /* guest: state of a command; answers LIST, LOOK, FEED and SIGNAL by number */
-	/* guest: the report of the stream's command: bytes that the command sent to pid 1 (EXEC_REPORTS). This frame
-	 * comes before EXIT */
+	/* guest: the report of the stream's command: bytes that the command sent to pid 1
+	 * (EXEC_REPORTS). This frame comes before EXIT */
 	FRAME_REPORT = 26,
 	/* supervisor to guest */
 	FRAME_BOOT = 32,
@@ -83,8 +84,8 @@ enum frame_type {
 	/* guest to supervisor */
 	FRAME_READY = 40,
 	FRAME_ACTIVITY = 41, /* flags: busy or idle */
-	/* output that belongs into the sandbox's log: from detached commands, and from the pipes of a LEAVE. A server
-	 * also sends LOG to the supervisor, on the leash (wire/leash.h) */
+	/* output that belongs into the sandbox's log: from detached commands, and from the pipes of
+	 * a LEAVE. A server also sends LOG to the supervisor, on the leash (wire/leash.h) */
 	FRAME_LOG = 42,
 	FRAME_PRESENCE = 43, /* flags: busy while any process of the payload exists */
 	FRAME_COUNTED = 44,  /* answer to COUNT */
@@ -106,9 +107,10 @@ enum frame_flag {
 	FRAME_FLAG_JOINED = 1 << 1, /* OUTPUT, LOG: stdout and stderr are one (a terminal, 2>&1) */
 	/* ACTIVITY: commands are running. PRESENCE: a process of the payload exists */
 	FRAME_FLAG_BUSY = 1 << 2,
-	/* Do not use 1 << 3 and 1 << 4. When a client older than version 0.1 sends EXEC and gets an ERROR, it looks at
-	 * these two flags of the ERROR. */
-	/* OUTPUT: earlier output that pid 1 kept. It is in the log already, so the client does not log it again */
+	/* Do not use 1 << 3 and 1 << 4. When a client older than version 0.1 sends EXEC and gets an
+	 * ERROR, it looks at these two flags of the ERROR. */
+	/* OUTPUT: earlier output that pid 1 kept. It is in the log already, so the client does not
+	 * log it again */
 	FRAME_FLAG_KEPT = 1 << 5,
 	FRAME_FLAG_SCOPE = 1 << 6, /* SIGNAL: for all processes that the command started */
 	/* SIGNAL by number: when the command ends, pid 1 kills the processes that the command left behind */

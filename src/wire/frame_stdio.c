@@ -84,8 +84,9 @@ static int end_message(struct stdio_reader *r, struct str *ret)
 	return 1;
 }
 
-/* Takes a line while a message is being assembled. Returns 1 with the message in *RET if the line ends the message, 0
- * if more lines are needed, or -EPROTO if the line is no chunk or does not fit. */
+/* Takes a line while a message is being assembled. Returns 1 with the message in *RET if the line
+ * ends the message, 0 if more lines are needed, or -EPROTO if the line is no chunk or does not
+ * fit. */
 static int take_chunk(struct stdio_reader *r, const struct json_value *v, struct str *ret)
 {
 	switch (kind_of(v)) {
@@ -116,8 +117,8 @@ static struct str trim(struct str s)
 	return s;
 }
 
-/* Takes a whole line. Returns 1 with the message in *RET if LINE is or completes a message, 0 if not, or
- * -EPROTO. */
+/* Takes a whole line. Returns 1 with the message in *RET if LINE is or completes a message, 0 if
+ * not, or -EPROTO. */
 static int take_line(struct stdio_reader *r, struct str line, struct str *ret)
 {
 	AUTO_JSON d = NULL;
@@ -150,7 +151,8 @@ static int take_line(struct stdio_reader *r, struct str line, struct str *ret)
 	}
 }
 
-/* Moves IN, which is part of a line, to the end of LINE. */
+/* Moves IN, which is part of a line, to the end of LINE. Returns 0, or -EPROTO if LINE becomes too
+ * long. */
 static int keep(struct buf *line, struct str *in)
 {
 	if (in->n > line->max - line->n)

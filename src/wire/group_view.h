@@ -3,7 +3,8 @@
 #pragma once
 
 enum group_view {
-	GROUP_VIEW_UNIFIED, /* version 2; a sandbox with this view has no other view */
+	/* cgroup v2; the other views are cgroup v1 and never come together with this one */
+	GROUP_VIEW_UNIFIED,
 	GROUP_VIEW_MEMORY,
 	GROUP_VIEW_CPU,
 	GROUP_VIEW_CPUACCT,

@@ -2,8 +2,8 @@
  * The leash: a socket between a supervisor and the command that started it.
  *
  * The supervisor inherits the leash (LEASH_FD). A command that has a request for pid 1 may send it
- * before the start is over. For this, the command makes a pair of sockets and keeps one of them. The
- * supervisor inherits the other one (LEASH_FD_CONNECTION) and passes it to pid 1.
+ * before the start is over. For this, the command makes a pair of sockets and keeps one of them.
+ * The supervisor inherits the other one (LEASH_FD_CONNECTION) and passes it to pid 1.
  *
  * On the leash, the command first sends LEASH_RECORD with the descriptors of the record,
  * and later other words. Each word is one byte (enum leash_word). The supervisor answers OK or

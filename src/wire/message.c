@@ -555,8 +555,9 @@ void started_encode(struct buf *b, uint64_t id)
 	field_put_u64(b, TAG_ID, id);
 }
 
-/* One field of a message whose value is a number. `offset` is the place of this number in the message's struct. If the
- * body has no field with this tag, numbers_decode() does not change the number in the struct. */
+/* One field of a message whose value is a number. `offset` is the place of this number in the
+ * message's struct. If the body has no field with this tag, numbers_decode() does not change the
+ * number in the struct. */
 struct number_field {
 	uint8_t tag;
 	size_t offset;

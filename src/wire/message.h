@@ -149,14 +149,14 @@ struct boot_message {
 	bool lent_shell; /* /.msb/bin, with the fallback shell, comes last on PATH */
 	const char *inner_uid_map, *inner_gid_map; /* the payload's id maps, as text */
 	bool single_id; /* the payload has one id only, so groups cannot be set */
-	/* an id of the inner namespace plus id_shift is the same id in the outer namespace; if the ids are rotated,
-	 * rotate the inner id first */
+	/* an id of the inner namespace plus id_shift is the same id in the outer namespace; if the
+	 * ids are rotated, rotate the inner id first */
 	uint32_t id_shift;
 	/* files of shared directories belong to this user inside; root if both ids are 0 */
 	uint32_t owner_uid, owner_gid;
 	bool rotated; /* the payload's ids are rotated for this user (base/rotation.h) */
-	/* The next members, up to n_group_joins, say which descriptors come with this message. take_fds() in
-	 * guest/boot.c shows their order. */
+	/* The next members, up to n_group_joins, say which descriptors come with this message.
+	 * take_fds() in guest/boot.c shows their order. */
 	bool has_connection; /* a client's connection */
 	uint32_t n_task_fds; /* how many cgroup v1 `tasks` files, which commands join */
 	bool has_cgroup;     /* a delegated cgroup v2 directory */

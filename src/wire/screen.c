@@ -504,8 +504,9 @@ static enum screen_event in_control(struct screen *s, unsigned char c)
 	return SCREEN_WITHIN;
 }
 
-/* Takes one of the first bytes of a text, which say what the text does. Two kinds of texts change the terminal
- * for good: one begins a link, the other sets what function keys type. Marks these two changes. */
+/* Takes one of the first bytes of a text, which say what the text does. Two kinds of texts change
+ * something that lasts after the text: one begins a link, the other sets what function keys type.
+ * Marks these two changes. */
 static void in_string_head(struct screen *s, unsigned char c)
 {
 	if (c >= '0' && c <= '9')

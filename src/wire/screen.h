@@ -9,10 +9,10 @@
  *
  * Terminals do not agree on every byte. Some obey control characters of 8 bits, some end a text at
  * ESC, some take more numbers than others. So the parser keeps two things: the modes that most
- * terminals would have now, and every change that at least one terminal may have made. A client that
- * attaches sets these modes (screen_enter()). A client that leaves takes all these changes back
- * (screen_leave()). If terminals read a sequence in different ways, the parser only notes it as a
- * possible change.
+ * terminals would have now, and every change that at least one terminal may have made. A client
+ * that attaches sets these modes (screen_enter()). A client that leaves takes all these changes
+ * back (screen_leave()). If terminals read a sequence in different ways, the parser only notes it
+ * as a possible change.
  */
 #pragma once
 
@@ -25,8 +25,8 @@
 /* the most numbers of one sequence that the parser keeps; common terminals take 16 to 32 */
 #define SCREEN_NUMBERS_MAX 32u
 #define SCREEN_NUMBER_MAX 65535u
-/* The parser counts at most this many keyboard modes on a program's stack. No terminal keeps
- * more. */
+/* A terminal has a stack of keyboard modes, and a program can push modes on it. The parser counts
+ * at most this many pushed modes. No terminal keeps more. */
 #define SCREEN_PUSHES_MAX 4096u
 /* The longest text of screen_enter() and screen_leave(). A unit test that sets every mode at once
  * checks this limit. */
@@ -34,7 +34,8 @@
 
 struct screen {
 	/* modes */
-	/* one bit for each row of the table `modes`; the bit is set if the mode is not at its default */
+	/* one bit for each row of the table `modes`; the bit is set if the mode is not at its
+	 * default */
 	uint32_t modes;
 	bool keypad;   /* application keypad */
 	uint8_t shape; /* shape of the cursor; 0 is the terminal's own shape */

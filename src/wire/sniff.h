@@ -3,8 +3,8 @@
  *
  * A name is valid for the bytes after it, up to the next name. A second HTTP request on the same
  * connection has its own Host. A client whose first TLS hello was rejected sends another hello. So
- * this code reads the stream as long as another name can come. When it finds a name, the bytes after
- * the name pass only after the caller has judged the name.
+ * this code reads the stream as long as another name can come. When it finds a name, the bytes
+ * after the name pass only after the caller has judged the name.
  *
  *   HEAD     only if Host is judged: a request's head is held until it is whole; its body passes
  *   CHUNK    the line with a chunk's size, then the chunk, then AFTER: the end of line behind the chunk

@@ -9,7 +9,8 @@ ENOSYS for newer calls, so that fallbacks run. Allowed outcomes are the right an
 may be left: no process, cgroup, claim or file. If the fault hits the payload itself, the payload may fail in any way,
 but must end.
 
-This program prints how many points were hit per call, for docs/security.md. Its last line is `N passed, N failed`.
+This program prints for each system call how many faults it has tried, for docs/security.md. Its last line is
+`N passed, N failed`.
 """
 
 import argparse
@@ -30,7 +31,7 @@ import harness  # noqa: E402  (the path is set above)
 
 CYCLE_SECONDS = 20  # no command may take longer, whatever fails
 
-# likely errors of each call; ENOSYS for calls that the oldest kernel which we support lacks
+# The likely errors of each call. A call has ENOSYS if an old kernel, on which cordon must run, does not know the call.
 ERRORS = {
     # files by name
     "open": ("EMFILE", "EACCES"), "openat": ("ENOSPC", "EMFILE", "EACCES", "ENOMEM"),
@@ -143,8 +144,8 @@ class Cycle:
             return subprocess.CompletedProcess(argv, proc.returncode, out.read(), err.read())
 
     def counts(self, side, words):
-        """Returns for each call how often a process makes it: the largest number of all processes, because strace
-        counts the calls of each process separately."""
+        """Runs the command and returns a map from each call to a count: the count of the process that makes the call
+        most often. strace's `when=N` counts the calls of each process separately, so a larger N hits nothing."""
         self.traced(side, words)
         self.plain("remove", "--force", "box")
         self.left()

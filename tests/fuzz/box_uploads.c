@@ -1,6 +1,6 @@
-/* Reads each line as the JSON text of one chunk of an uploaded file. The target checks
- * that the ceiling (the counter of the memory that peers use) counts exactly the bytes in the files, and that no
- * file is longer than FILE_MAX_BYTES. */
+/* Reads each line as the JSON text of one chunk of an uploaded file. The target checks that the
+ * ceiling (the counter of the memory that peers use) counts exactly the bytes in the files, and
+ * that no file is longer than FILE_MAX_BYTES. */
 #include "box/uploads.h"
 
 #include <stdint.h>

@@ -117,8 +117,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	replies = 0;
 	skills_ask(s, "scan", &legacy, json_root(doc), (struct skills_file){ .fd = -1 }, &r);
 	skills_ask(s, "list", &legacy, json_root(doc), (struct skills_file){ .fd = -1 }, &r);
-	/* Each of the two requests takes at most three workers: a worker may answer "again" with "source"
-	 * once and with "root" once, and each time the server asks for another worker. */
+	/* Each of the two requests takes at most three workers: a worker may answer "again" with
+	 * "source" once and with "root" once, and each time the server asks for another worker. */
 	for (unsigned i = 0;
 	     i < 6 && give_worker(pair[0], none[0], data[0] & 1, data + 1, size - 1); i++)
 		;

@@ -1,7 +1,7 @@
-/* The first byte chooses the kind of the file (enum conf_scope, for example CONF_NET for --net-conf),
- * and the rest is the text of the configuration file in JSON. The first patch file that the
- * configuration names has the same text as the configuration, and so has every env_file. No other
- * patch file exists. */
+/* The first byte chooses the kind of the file (enum conf_scope, for example CONF_NET), and the
+ * rest is the text of the configuration file in JSON. The first patch file that the configuration
+ * names has the same text as the configuration, and so has every env_file. No other patch file
+ * exists. */
 #include <stdint.h>
 
 #include "base/cleanup.h"

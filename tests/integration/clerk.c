@@ -69,9 +69,10 @@ static void on_command(void *arg, const struct command_message *m)
 
 static int look(bool for_more, struct err *e);
 
-/* One turn of the step `until:`. Returns true if the whole output has TEXT or the command has ended. Otherwise sends
- * the next LOOK and returns false. Two kinds of LOOK alternate: the first waits for new output, the second asks for
- * all output. Only the answer to the second kind is searched. */
+/* One turn of the step `until:`. Returns true if the whole output has TEXT or the command has
+ * ended. Otherwise sends the next LOOK and returns false. Two kinds of LOOK alternate: the first
+ * waits for new output, the second asks for all output. Only the answer to the second kind is
+ * searched. */
 static bool is_found(const char *text)
 {
 	static bool waited;

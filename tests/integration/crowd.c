@@ -121,9 +121,9 @@ static void on_end(void *arg, const struct job_end *end)
 	struct command *c = arg;
 	struct crowd *s = c->crowd;
 
-	/* `swept` means that pid 1 ended everything in the sandbox. Without cgroups pid 1 does this if a
-	 * cancelled command does not end within a second. So other commands of the round may end early, and
-	 * this is no mistake of the server. */
+	/* `swept` means that pid 1 ended everything in the sandbox. Without cgroups pid 1 does
+	 * this if a cancelled command does not end within a second. So other commands of the round
+	 * may end early, and this is no mistake of the server. */
 	if (end->err)
 		wrong(c, end->err->msg);
 	else if (end->end.swept)

@@ -138,9 +138,9 @@ class Logs(LogTest, Transports):
         self.logs(name, "stderr", "".join(f"e{i}\n" for i in range(1, 501)).encode())
 
     def test_output_beyond_the_answer_is_logged(self):
-        """The answer has the first MiB of each output. The server sends all output to
-        the supervisor, which writes the log. If the supervisor is slow, the server buffers a MiB, and the socket some
-        more, so the output of this test always reaches the log."""
+        """The answer has the first MiB of each output. The server sends all output to the supervisor,
+        which writes the log. If the supervisor is slow, the server buffers a MiB, and the socket some more, so the
+        output of this test always reaches the log."""
         peer = self.open(LOGGED)
         name = self.sandbox(peer)
         got = peer.exec("a", "head -c 1060000 /dev/zero | tr '\\0' x; echo end")

@@ -1,4 +1,5 @@
-"""Tests that nothing is lost. A command in the background runs until a person ends it, and can be found again."""
+"""Tests background commands and detached terminals. Such a command runs on when its client leaves or dies, until a
+person ends it. Later clients find the command and its output again."""
 
 import json
 import os

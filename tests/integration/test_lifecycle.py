@@ -284,8 +284,8 @@ class StartStop(CordonTest):
         self.assertEqual(box.out("cat /root/asked"), "asked")
 
     def test_a_variable_sets_the_default_grace(self):
-        """The variable has an effect if it is set for the command that stops the sandbox, or for the command that
-        started the sandbox. The option overrides the variable."""
+        """MSB_SHUTDOWN_FLUSH_TIMEOUT_MS has an effect if it is set for the command that stops the sandbox, or for the
+        command that started the sandbox. The option -t of `stop` overrides the variable."""
         two = ("-t", "2")  # two seconds are also the default
         for started, stopped, opts, asked in ((None, None, (), True), (None, "0", (), False),
                                               ("0", None, (), False), ("0", None, two, True),

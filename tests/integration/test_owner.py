@@ -395,7 +395,7 @@ class Modify(OwnerTest):
         got = self.cordon("modify", box.name, *self.volume())
         self.assertEqual(got.code, 0, got)
         box.start()
-        if MODE != "root":  # the map of a user's sandbox is chosen once
+        if MODE != "root":  # `create` chooses the map of ids of a user's sandbox, and a later volume does not change it
             self.assertIn("not to user 'ann'", got.errtext)
             self.assertEqual(box.out("stat -c %u:%g /w; echo x > /w/new", opts=("-u", "root")), "0:0")
             self.assertEqual(self.outside("new"), self.owner())

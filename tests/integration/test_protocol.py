@@ -147,7 +147,8 @@ class Starts(WireTest):
     def test_a_signal_sent_directly_after_the_command(self):
         box = self.create()
         line = Line(self, box)
-        for stream in range(1, 12):  # a launcher starts the third and later commands
+        # pid 1 itself starts the first two commands, and a launcher (guest/launcher.h) starts the later ones
+        for stream in range(1, 12):
             for sig, flags in ((signal.SIGTERM, 0), (signal.SIGKILL, SCOPE)):
                 null = os.open(os.devnull, os.O_RDWR)
                 body = field(NUMBER, int(sig))
@@ -227,7 +228,7 @@ class State(WireTest):
         self.assertEqual(self.put(sock, 0, most + b"x"), "the state is larger than 4 MiB")
         self.assertEqual(self.put(sock, 0, most), (1, b""))
         self.assertEqual(self.get(sock), (1, most))
-        # pid 1 frees the memory of a state that is replaced, so it does not grow here
+        # pid 1 frees the memory of a state that is replaced, so the memory of pid 1 does not grow
         for version in range(1, 20):
             self.assertEqual(self.put(sock, version, most), (version + 1, b""))
         self.assertLess(box.pid1().rss_kib, 24 << 10)

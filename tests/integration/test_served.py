@@ -199,7 +199,8 @@ class Served(ServedRoots, CordonTest):
         self.assertEqual(got.code, 1, got)
         self.assertIn("keep volumes and root directories on ext4", got.errtext)
 
-    # a user's volumes need no mapped ids
+    # Only root's sandboxes need file systems whose ids can be mapped. An ordinary user can share a volume on an
+    # overlay.
     test_a_volume_on_an_overlay_is_refused_with_advice.modes = ("served",)
 
 

@@ -621,7 +621,8 @@ class Misbehaving(EndpointTest):
 
     def test_every_action_has_its_deadline(self):
         silent = {name: "silence" for name in ("box_status", "box_get_sessions", "box_list_skills", "box_delete_session")}
-        options = self.write(self.stub("pipes", **silent))  # each call has a server of its own
+        # with "pipes" each call starts a server of its own, so the four calls can run at the same time
+        options = self.write(self.stub("pipes", **silent))
         calls = [self.spawn("service", *words, *options) for words in (
             ("status", "--format", "json"), ("sessions", "--format", "json"), ("resolve", '{"command": "x"}'),
             ("cleanup", "--session", "one"))]

@@ -94,7 +94,7 @@ class Listing(SkillsTest):
     def test_too_many_entries(self):
         for number in range(9999):
             self.put(f"{number % 5}/{number}")
-        # five directories and 9999 files
+        # five directories and 9999 files are four entries more than the limit of 10000
         self.refused("Skill discovery exceeded the configured entry limit", "get", {"name": "x"}, kind="ValueError")
         for number in range(4):
             os.unlink(os.path.join(self.store, f"{number}/{number}"))

@@ -317,7 +317,8 @@ class HostilePid1(WireTest):
         """Runs a command while CHANGE falsifies what pid 1 says. Returns (result, records of the
         log)."""
         box = self.create()
-        # after three commands, a launcher starts the next command, whose number may come late
+        # After three commands, a launcher starts the next one. pid 1 may send the number of such a command late, after
+        # the first output.
         for _ in range(3):
             self.assertEqual(box.out("true"), "")
         Proxy(self, box, change)

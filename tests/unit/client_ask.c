@@ -433,7 +433,8 @@ static void an_older_pid_1_gets_no_questions(void)
 	a = owned_by(&start);
 	T_INT(ask_start(line, &m, &a, &start.ask, &e), 0);
 	pass_time();
-	T_INT(asked.lists + asked.execs, 0); /* the version is not known yet */
+	/* pid 1 has not said HELLO, so its version is not known, and nothing was sent */
+	T_INT(asked.lists + asked.execs, 0);
 	say_hello(1);
 	until(&start.done, 1);
 	T_INT(list.done, 1);
@@ -446,7 +447,7 @@ static void an_older_pid_1_gets_no_questions(void)
 	      "sandbox 'box' was started by an older version, which keeps no background commands");
 	pass_time();
 	T_INT(asked.lists + asked.execs, 0);
-	T_TRUE(line_is_up(line)); /* commands of other jobs continue */
+	T_TRUE(line_is_up(line)); /* the line stays up, because other commands may use it */
 	ask_free(list.ask);
 	end();
 }

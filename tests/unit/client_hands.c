@@ -313,7 +313,8 @@ static void an_error_is_passed_on(void)
 	T_TRUE(until(first_answered));
 	T_INT(one.code, ERR_BUSY);
 	T_STR(one.text, "not now");
-	start(&two, "b"); /* the hand continues */
+	/* an error of a request does not end the hand: the hand gets the next request */
+	start(&two, "b");
 	T_TRUE(until(first_asked));
 	end();
 }
@@ -549,7 +550,8 @@ static void dropped_requests(void)
 	say(&fake[0], &good, 2, kept);
 	turns();
 	T_INT(one.answers + two.answers, 0);
-	T_TRUE(is_closed(kept[0]) && is_closed(kept[1])); /* the sandbox ends */
+	/* the pool closed the leash that came with the answer, so the new sandbox ends */
+	T_TRUE(is_closed(kept[0]) && is_closed(kept[1]));
 	close(kept[0]);
 	close(kept[1]);
 	hear(&fake[0]);
@@ -612,7 +614,7 @@ static void the_foreman_ends(void)
 	fd_closep(&channel);
 	T_TRUE(until(foreman_is_gone));
 	say(&fake[0], &good, 0, NULL);
-	T_TRUE(until(first_answered)); /* live hands continue */
+	T_TRUE(until(first_answered)); /* a hand that the foreman started earlier still answers */
 	T_INT(gone, 1);
 	end();
 }

@@ -114,7 +114,7 @@ static void dropped_output_is_marked_in_the_log(void)
 	tap_add(&tap, LOG_STDOUT, "x\n", 2);
 	T_INT(logged("output lost"), 1);
 	tap_missed(&tap);
-	tap_done(&tap); /* nothing came after the dropped output */
+	tap_done(&tap); /* no more output comes, so tap_done() writes the marker */
 	T_INT(logged("output lost"), 2);
 	end();
 }

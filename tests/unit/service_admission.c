@@ -304,7 +304,7 @@ static void grants_are_bounded(void)
 	g.max_managed_processes = 1;
 	T_STR(install(&a, g),
 	      "BoxAdmissionError: Sandbox admission grant exceeds the managed-process cap");
-	T_INT(a.workspaces.n, 0); /* a refused grant makes no record */
+	T_INT(a.workspaces.n, 0); /* a refused grant adds no workspace to the table */
 	T_STR(install(&a, grant(1, 1, 300, 1)), "drop");
 	T_INT(a.workspaces.n, 1);
 	admission_done(&a);

@@ -391,7 +391,9 @@ static void hellos(void)
 	}
 }
 
-/* A worker may ask for another worker only once for each reason, so that it cannot keep the server busy. */
+/* A worker that lacks a directory may answer {"again": REASON}: the server then gives the request
+ * to another worker. Each REASON is accepted only once for a request, so that workers cannot keep
+ * the server busy. */
 static void other_directories(void)
 {
 	static const struct {
@@ -400,7 +402,9 @@ static void other_directories(void)
 		      { "{\"again\":\"x\"}" },
 		      { "{\"again\":\"\"}" } };
 
-	for (size_t i = 0; i < ARRAY_SIZE(never); i++) { /* the operation "list" has no source */
+	/* the request is "list", which has no source directory, so none of these answers is
+	 * accepted */
+	for (size_t i = 0; i < ARRAY_SIZE(never); i++) {
 		begin_request();
 		say(never[i].again);
 		T_TRUE(until(is_answered));

@@ -75,7 +75,7 @@ static void lists_are_bounded(void)
 	hand_request_encode(&b, &q);
 	T_INT(hand_request_decode((struct str){ b.p, b.n }, &got), 0);
 	T_INT(got.n_roots, HAND_PATHS_MAX);
-	field_put_str(&b, 8, "/y"); /* one more root */
+	field_put_str(&b, 8, "/y"); /* one root more than HAND_PATHS_MAX */
 	T_INT(hand_request_decode((struct str){ b.p, b.n }, &got), -EPROTO);
 }
 
