@@ -100,8 +100,9 @@ static int make_plan(struct fuse_overlay *v, const struct role *role, int words,
 	s->plan = plan_new();
 	if (ids->mode != IDS_SINGLE)
 		plan_add(s->plan, STEP_GROUPS);
-	/* the writer takes the same id as pid 1; so files that it makes in memory belong to the
-	 * payload's root */
+	/* Until its root is built, the writer has the id ids_shift(), like the child that becomes
+	 * pid 1. So files that the writer makes in memory meanwhile belong to the payload's root.
+	 * Then the writer takes the id 0, which is the id of pid 1. */
 	plan_ids(s->plan, role->writes ? ids_shift(ids) : 0, role->writes ? ids_shift(ids) : 0);
 	if (rootfs_plan_fuse_overlay(role->rootfs, role->writes, s->plan, maps, ret_n_maps, e) < 0)
 		return -1;

@@ -37,9 +37,10 @@ static bool has_file(int group, const char *file)
 	return group >= 0 && faccessat(group, file, F_OK, 0) == 0;
 }
 
-/* GROUP is the group of a controller with which we limit nothing. Adds a view of this group, and
- * the file by which pid 1 joins it. If there is no such group and FILE shows that the controller is
- * mounted together with the controller `cpu`, adds a view of the group CPU instead. */
+/* Adds the view KIND of GROUP, and the file by which pid 1 joins GROUP. GROUP is the sandbox's
+ * group in the v1 hierarchy `cpuacct` or `cpuset`, or -1 if it has no group there. One reason
+ * for -1 is that the host has mounted the controller together with `cpu`. Then CPU, the group in
+ * `cpu`, has the file FILE, and this function adds the view KIND of CPU. */
 static void add_seen(struct group_views *v, enum group_view kind, int group, int cpu,
 		     const char *file)
 {

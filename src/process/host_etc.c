@@ -143,9 +143,12 @@ static const char *const unwanted[] = {
 	"*~",
 };
 
-/* host_etc_key() adds the ctime of each of these files, which also changes with the owner and the
- * mode. A package that installs programs changes at least one of them. The last two files often
- * hold passwords. They are copied only after their owner has removed the passwords. */
+/* host_etc_key() adds the ctimes of these files and directories. A ctime changes with the contents,
+ * the owner and the mode. A package that installs programs changes at least one of the ctimes.
+ *
+ * The last two files are here because they often hold passwords, and a file with a password is
+ * not copied. When its owner removes the password, the ctime changes, and the next base has the
+ * file. */
 static const char *const telling[] = {
 	"ld.so.cache", "alternatives", "fonts/conf.d",       "maven",  "manpath.config",
 	"perl",        "python3",      "maven/settings.xml", "wgetrc",

@@ -39,7 +39,9 @@
 
 void process_init(struct process_instance *i)
 {
-	IGNORE(container_is_filtered()); /* ask before we set our own filter */
+	/* container_is_filtered() keeps the answer of its first call. So we call it now, before we
+	 * set a filter of our own. */
+	IGNORE(container_is_filtered());
 	*i = (struct process_instance){ .pid = -1,
 					.pidfd = -1,
 					.channel = -1,
@@ -390,8 +392,9 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 		     ids->mode == IDS_RANGE ? ids->gid_base + IDS_PER_SANDBOX : getegid());
 	if (r->rootfs.parent_mounts)
 		cgroup_make_seen(&ret->cgroup);
-	/* if v2 has no controllers, a gateway needs no group, because a gateway ends with its
-	 * supervisor anyway */
+	/* fuse-overlayfs and the gateway are helpers. If v2_limits is false, the v2 groups only
+	 * serve to kill their members. The gateway needs no group for that, because it ends with
+	 * its supervisor. */
 	if (r->rootfs.served || (r->netif && ret->cgroup.v2_limits))
 		cgroup_make_helpers(&ret->cgroup);
 	k = r->rootfs.parent_mounts ? cgroup_enclose(&ret->cgroup) : 0;

@@ -37,7 +37,9 @@ enum step_op {
 	STEP_ATTACH,  /* attaches `tree` at `path` here */
 	STEP_OVERLAY, /* mounts an overlay on `path`, with the options `data` and with `flags` */
 	STEP_STUB,    /* makes an empty directory or file (as `mode` says) at `path` here */
-	STEP_UNITE, /* like STEP_OVERLAY, for the volume with stubs that the sandbox has at `text` */
+	/* like STEP_OVERLAY; the overlay adds stubs (process/stub_layer.h) to a volume; `text`
+	 * is the path of this volume in the sandbox */
+	STEP_UNITE,
 	STEP_DEVICE, /* opens `path` as descriptor `fd`; STEP_FUSE sends it to the socket `mode` */
 	STEP_FUSE,   /* mounts a fuse file system on `path` with `data` and `flags`; closes `fd` */
 	STEP_ROOT,   /* `path` becomes the root, below which all targets are resolved */

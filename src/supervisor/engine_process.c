@@ -72,7 +72,9 @@ static bool has_explicit_limit(const struct spec *spec)
 	return spec->memory_set || spec->cpus_set || spec->pids_set;
 }
 
-/* A gateway of root gives up its privileges and changes to an id that only this sandbox has. */
+/* Returns the ids to which the gateway changes. They belong to the range of the sandbox and to no
+ * user of the host, so the gateway loses the privileges of root. If we may not use such ids, `set`
+ * is false, and the gateway keeps our ids. */
 static struct network_ids gateway_ids(const struct ids *i)
 {
 	bool ours = i->mode == IDS_RANGE || (i->mode == IDS_SUBID && i->direct);
@@ -92,7 +94,8 @@ static void copy_addresses(const struct lease *from, struct netif *to)
 	memcpy(to->gateway_v6, from->gateway_v6.b, sizeof(to->gateway_v6));
 }
 
-/* Describes the interface that the child will make, and the text about it in the sandbox's /etc. */
+/* Fills the request with the addresses of the sandbox's interface eth0, with the text of
+ * /etc/resolv.conf and with a line for /etc/hosts. */
 static void prepare_link(struct supervisor *s, struct engine_process *p)
 {
 	struct engine_process_start *t = p->start;
@@ -126,8 +129,9 @@ static int prepare(struct supervisor *s, struct err *e)
 		return -1;
 	home_machine_id(&s->home, s->record.spec.name, t->group_id);
 	q->cgroup_id = t->group_id;
-	/* wait until systemd has made a new scope only if limits are explicit, or if no client waits for its
-	 * command */
+	/* If the scope does not exist yet, systemd needs time to make it. We wait for that in two
+	 * cases: the user asked for limits, or no client waits for its first command. Otherwise we
+	 * go on without the scope. */
 	systemd_scope_enter(t->group_id, !s->attended || has_explicit_limit(&s->record.spec));
 	q->limits = limits_of(&s->record.spec);
 	s->stage = "network";
@@ -284,9 +288,9 @@ static int allow_groups(const struct cgroup *c, struct confine_files *f, struct 
 	return confine_files_allow_path(f, CGROUP_ROOT, LANDLOCK_ACCESS_FS_REMOVE_DIR, e);
 }
 
-/* Keeps the right to change three kinds of files: the control groups of the sandbox; directories
- * of the user in which we made mount points, to remove them; and the table of id ranges, to give
- * our range back. */
+/* Adds to F the files that we must be able to change at the end of the sandbox. These are the
+ * sandbox's control groups, the directories of the user from which we must remove our mount points,
+ * and the table of id ranges, if we must give our range back. */
 static int confine(const struct supervisor *s, struct confine_files *f, struct err *e)
 {
 	const struct engine_process *p = engine_process_of(s);

@@ -64,7 +64,7 @@ MUST_USE int root_find_image(const struct supervisor *s, int *ret_lock, struct i
 			     struct err *e);
 
 /* engine_process_layer.c: opens the writable layer and enters it in R. */
-#define LAYER_MEMORY "tmpfs" /* how the size of a layer in memory is enforced */
+#define LAYER_MEMORY "tmpfs" /* the record says with this word that the layer is in memory */
 MUST_USE int layer_open(struct supervisor *s, struct rootfs *r, struct err *e);
 /* Opens the disk of --root-disk flat, which holds the whole root and is the only layer of R. */
 MUST_USE int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e);

@@ -17,11 +17,12 @@ static bool is_disk(const struct spec_mount *m)
 	return m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk);
 }
 
-/* Returns which kinds of the host's files the mount M can bring into the sandbox. A read-only
- * mount counts, too: another sandbox may be able to write to the directory of M. That sandbox
- * can make a socket in this directory, and pass descriptors to a process that connects to the
- * socket. Sandboxes of root have no id in common, so descriptors of another sandbox are of no
- * use to them. */
+/* Returns the switches that the mount M needs: SWITCH_SHARED, SWITCH_WRITABLE, both or none.
+ *
+ * A read-only mount may need SWITCH_SHARED, too. Another sandbox may be able to write to the
+ * directory of M. That sandbox can make a socket in this directory, and pass writable
+ * descriptors to a process of our sandbox that connects to the socket. With IDS_RANGE this does
+ * not matter: two sandboxes have no id in common, so such descriptors are of no use. */
 static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
 {
 	if (!m->readonly)
@@ -29,8 +30,8 @@ static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
 	return i->mode != IDS_RANGE && !m->identity.of_parent ? SWITCH_SHARED : 0u;
 }
 
-/* Names to pid 1 the mounts that only this sandbox uses. Commands may make files with privileges
- * only in these mounts. */
+/* Fills BOOT->own_mount with the mounts that only this sandbox uses. Pid 1 lets commands make files
+ * with privileges only in these mounts. */
 static void name_own_mounts(const struct rootfs *r, struct boot_message *boot)
 {
 	const struct spec *spec = r->spec;

@@ -129,7 +129,8 @@ static int make_disk(const struct supervisor *s, int layer, uint64_t mib, struct
 {
 	AUTO_FREE char *path = path_in_layer(s, DISK_UNFINISHED);
 
-	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* of a killed start */
+	/* a start that was killed may have left this file */
+	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0);
 	if (disk_file_make(layer, DISK_UNFINISHED, path, &(struct disk_make){ .size_mib = mib },
 			   e) < 0) {
 		/* if this fails, the file is deleted with the record */
@@ -349,7 +350,8 @@ static int make_flat(struct supervisor *s, int layer, uint64_t mib, struct err *
 
 	if (open_flat_form(s, &from, e) < 0)
 		return -1;
-	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* of a killed start */
+	/* a start that was killed may have left this file */
+	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0);
 	to = openat(layer, DISK_UNFINISHED, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 		    0600);
 	if (to < 0)

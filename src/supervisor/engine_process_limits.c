@@ -52,7 +52,9 @@ static bool pin_cpus(const struct supervisor *s, unsigned cpus)
 	return sched_setaffinity(s->instance->pid, sizeof(mine), &mine) == 0;
 }
 
-/* Returns what limits how much the sandbox can write to directories of the host. */
+/* Returns the word of the record that says how writes to directories of the host are limited. The
+ * word is "none" if the sandbox can write to no such directory. It is NOT_ENFORCED if one of them
+ * has no quota, and "project quota" if all have one. */
 static const char *volumes_held(const struct spec *spec)
 {
 	const char *how = "none";
@@ -79,8 +81,9 @@ static const char *root_form(const struct supervisor *s)
 	return engine_process_of(s)->process.fuse ? ROOT_SERVED : ROOT_OVERLAY;
 }
 
-/* If limits of a server's sandbox are not enforced because we run in a container, adds a warning that says so. The
- * server itself knows which limits these are. */
+/* If limits of a server's sandbox are not enforced because we run in a container, adds a warning
+ * that says what to change. The warning does not name the limits, because leash.c tells the server
+ * how each limit is enforced. */
 static void warn_a_server(struct supervisor *s)
 {
 	const struct enforcement *f = &s->record.state.enforced;

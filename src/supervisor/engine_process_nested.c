@@ -73,10 +73,11 @@ static struct mount_points *enter(const struct home *h, const struct rootfs *r, 
 	return &n->source[entry[outer] - 1];
 }
 
-/* Returns true if the source has the mount point and no sandbox made it. In this case we need no
- * entry. If a sandbox made the mount point, the last sandbox that leaves removes it. The file of
- * notes is made before the first mount point and removed after the last. So we look for this file
- * both before and after we look for the mount point. */
+/* Returns true if the source of mount OUTER has the mount point of mount I, and no sandbox made
+ * this mount point. Then nobody will remove it, and nested_make() has nothing to do. A mount point
+ * that a sandbox made is removed by the last sandbox that uses the source. Sandboxes make the file
+ * of notes before their first mount point, and delete it after they have removed the last. So if
+ * the file is missing both before and after we see the mount point, no sandbox made it. */
 static bool is_theirs(const struct home *h, const struct rootfs *r, size_t i, size_t outer)
 {
 	int source = r->volume_fd[outer];

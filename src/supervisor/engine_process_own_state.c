@@ -74,7 +74,9 @@ static int check_root(const struct mounts *m, const struct location *state, stru
 
 	if (r->spec->image.kind != IMAGE_DIR)
 		return 0;
-	dir = r->layer_fd[r->n_layers - 1]; /* a layer before the last one is ours */
+	/* the directory of the user is the last layer; if there is a layer below it, we made
+	 * that */
+	dir = r->layer_fd[r->n_layers - 1];
 	if (mounts_locate(m, dir, &here, e) < 0 || mounts_find(m, dir, state, see, &s, e) < 0)
 		return -1;
 	if (s.seen || location_is_within(&here, state))

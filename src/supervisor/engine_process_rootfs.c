@@ -138,8 +138,9 @@ static void add_implied(struct rootfs *r, const struct image_implied *p)
 	r->n_owners += d->mode != 0755 || d->uid || d->gid;
 }
 
-/* Lists in R owners and modes of the directories that the image only implies (image/implied.h). In R one
- * layer of ours comes first, then the layers of the image RECORD. */
+/* Some directories of the image RECORD have no entry in the tar of their layer (image/implied.h).
+ * Adds the right owner and mode of each such directory to R->owners. R->layer_fd[0] is a layer of
+ * ours; the layers of the image follow it. */
 static void find_implied(const struct supervisor *s, const struct image_record *record,
 			 struct rootfs *r)
 {
@@ -278,8 +279,10 @@ static int lend_files(struct supervisor *s, struct rootfs *r, struct err *e)
 
 	if (spec->trust_host_cas && host_cas_read(r, e) < 0)
 		return -1;
+	/* the image `host` needs no files for a login shell: it has the /etc/profile of its base
+	 * and the shells of the host */
 	if (spec->image.kind == IMAGE_HOST)
-		return 0; /* the base of the image `host` has these files */
+		return 0;
 	if (spec->shell_fallback && login_shell_fallback(r, &r->fallback_shell, e) < 0)
 		return -1;
 	r->profile = login_shell_profile(r, r->fallback_shell >= 0);

@@ -42,7 +42,8 @@ const char **supervisor_env(const struct spec *spec, size_t *ret_n)
 	return env;
 }
 
-/* Returns the switches that do not depend on mounts; the engine adds the switches that do. */
+/* Returns the switches of the system call filter (enum boot_switch) that do not depend on mounts.
+ * The engine adds the others later. */
 static unsigned filter_switches(const struct supervisor *s)
 {
 	return (s->watched ? SWITCH_WATCHED : 0u) |
@@ -116,7 +117,8 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		s->stage = "other";
 		r = s->engine->start(s, e);
 	}
-	if (r == 0) /* meanwhile the child mounts its root */
+	/* we open the sockets while the child mounts its root */
+	if (r == 0)
 		r = open_sockets(s, e);
 	record_start_ends(s->lock); /* commands that waited to talk to us can do so now */
 	if (r == 0)

@@ -104,16 +104,18 @@ static void answer_limits(struct supervisor *s, const struct frame *f)
 
 static void on_settled(struct supervisor *s)
 {
+	/* LEASH_SETTLED was not needed, or has come before. We send no answer now, because the
+	 * command may not read it. */
 	if (s->life == LIFE_RUNNING && !s->unsettled)
-		return; /* settled already: the command may not read a second answer */
+		return;
 	if (s->life == LIFE_RUNNING)
 		supervisor_settle(s);
 	if (s->life == LIFE_RUNNING && s->record.state.booted_once)
 		leash_tell_up(s);
 }
 
-/* Takes one request off the front of IN. Returns 1, 0 if the request is not complete yet, or a negative number if it is
- * malformed. */
+/* Handles the request at the front of IN and removes it from IN. Returns 1 if there was a whole
+ * request, 0 if more bytes must come first, or a negative number if the request is malformed. */
 static int take_request(struct supervisor *s, struct str *in)
 {
 	struct str rest = { in->p + 1, in->n - 1 };

@@ -415,8 +415,9 @@ static void clean_up(struct supervisor *s)
 	s->engine->done(s);
 	home_erase_sockets(&s->home, s->record.spec.name);
 	if (supervisor_may_vanish(s)) {
-		/* if one of these fails, the next command erases the rest; we cannot delete files
-		 * that belong to the sandbox's range of ids */
+		/* If one of these calls fails, the next command erases what is left of the record.
+		 * record_erase() fails if files belong to the sandbox's range of ids,
+		 * because we may not delete such files. */
 		if (!record_is_retired(&s->home, s->record.spec.name, s->record_dir))
 			IGNORE(record_retire(&s->home, s->record.spec.name));
 		IGNORE(record_erase(&s->home, s->record.spec.name, &e));
@@ -449,8 +450,8 @@ static int watch_all(struct supervisor *s)
 }
 
 /* Notes in the record that a start is under way. If we are killed later, we leave control groups and
- * other things outside the record. The note makes the command that removes the sandbox release them
- * (supervisor_release()). A start that fails writes the old state back. */
+ * other things outside the record. The command that removes the sandbox sees the note and then
+ * releases these things (supervisor_release()). A start that fails writes the old state back. */
 static void note_start(const struct supervisor *s)
 {
 	struct state begun = s->record.state;

@@ -40,7 +40,8 @@ struct network_ids {
 	uint32_t uid, gid;
 };
 
-/* PROGRAM is the path of cordon-gateway. EVENTS is copied. */
+/* Makes *RET, the network of a sandbox with SPEC. Starts no gateway yet. PROGRAM is the path of
+ * cordon-gateway. EVENTS is copied. */
 MUST_USE int network_new(struct loop *loop, const struct spec *spec, const char *program,
 			 const struct network_events *events, struct network **ret, struct err *e);
 /* Ends the gateway. Returns the link, or -1 if there is none. After this call only network_free() may be called. */
@@ -62,7 +63,8 @@ void network_hosts_line(const struct network *n, struct buf *out);
 int network_refusals(const struct network *n);
 /* Returns the path of the gateway's program, borrowed. */
 const char *network_program(const struct network *n);
-/* Returns true if the user named a DNS server. The gateway may have to look up the server's host name. */
+/* Returns true if the user named a DNS server. The server may be given by its host name, and the
+ * gateway must read files such as /etc/hosts to look up this name. */
 bool network_has_resolver(const struct network *n);
 /* Takes over FD, which is the host's list of resolvers, open for reading. Gateways that cannot open the list get
  * FD. */

@@ -16,11 +16,13 @@
  * process of the host. */
 #define PRIORITY_OOM_SCORE 500
 
-/* Gives up the advantages of this process. Called before this process makes its first child,
- * because children inherit what it gives up. Called while this process still has CAP_SYS_RESOURCE,
- * because then the kernel does not let a child lower its OOM score again. This function cannot
- * fail, because the kernel lets every process give up these advantages. */
+/* Gives up the advantages of this process. Called before this process makes its first child, so
+ * that no child inherits the advantages. Called while this process still has CAP_SYS_RESOURCE: a
+ * score that is set with this capability is a lower bound for the scores of all children, unless
+ * they have the capability too. This function cannot fail, because the kernel lets every process
+ * give up these advantages. */
 void priority_give_up(void);
 
-/* Returns the processors that are in MINE and in THEIRS, or all of THEIRS if no processor is in both. */
+/* Sets *RET to the processors that are both in MINE and in THEIRS. If there are none, sets *RET to
+ * THEIRS. */
 void priority_cpus(const cpu_set_t *mine, const cpu_set_t *theirs, cpu_set_t *ret);

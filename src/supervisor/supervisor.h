@@ -42,7 +42,9 @@ struct supervisor {
 	unsigned last_grace_ms;
 	struct buf channel_in, leash_in;
 	bool busy;
-	bool attended; /* the first client waits for its command to end, not for our answer */
+	/* the first client gave us its connection: it waits on this connection for its command to
+	 * end, not on the leash for our report */
+	bool attended;
 	/* the sandbox is up, but a client must still change it before its first command (wire/leash.h) */
 	bool unsettled;
 	struct execlog log;
@@ -74,8 +76,9 @@ MUST_USE int supervisor_run(struct supervisor *s);
  * to the log and to the record. */
 void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason);
 void supervisor_touch(struct supervisor *s);
-/* Makes a new sandbox and its record permanent. Called when the client has made its changes before the first
- * command. */
+/* Makes a new sandbox and its record permanent. Called when the sandbox is up. If `unsettled` is
+ * true, called later, when the client says that it has made all its changes (LEASH_SETTLED in
+ * wire/leash.h). */
 void supervisor_settle(struct supervisor *s);
 /* Sends pid 1 a frame of TYPE with a NUMBER. Returns false if pid 1 does not take the frame. */
 bool supervisor_tell(const struct supervisor *s, enum frame_type type, uint64_t number);

@@ -12,8 +12,9 @@
 
 #include "base/raw.h"
 
-/* The descriptors that the task keeps, and the numbers that it gives them. The task closes all others. Above all it
- * must close the lock of the record. */
+/* The descriptors that the task keeps, and the numbers that it gives them. The task closes all
+ * others. The most important of these is the lock of the record: as long as a process has it open,
+ * the sandbox counts as alive. */
 enum { SOCKET, LAYER, PID_1, RULESET, KEPT_MAX };
 
 #define NAME "cordon-survey"
@@ -40,10 +41,12 @@ static long keep_descriptors(const struct surveyor_memory *m)
 }
 
 /* Enters the sandbox's user namespace. In this namespace the task can read the directories of the
- * sandbox's ids, whatever their modes, and no other directories. The kernel lets a task of an
- * ordinary user in only after pid 1 has executed its program. Until then pid 1 has another id and
- * shares our memory. So the task tries until the kernel lets it in. No command runs before pid 1
- * has executed its program. */
+ * sandbox's ids, whatever their modes, and no other directories.
+ *
+ * If an ordinary user runs cordon, setns() fails with EPERM until pid 1 has executed its program,
+ * because before that pid 1 has another id and shares our memory. So the task tries again until
+ * setns() succeeds. The task misses nothing meanwhile: no command runs before pid 1 has executed
+ * its program. */
 static long enter_namespace(void)
 {
 	const struct timespec pause = { .tv_nsec = RETRY_NS };

@@ -54,9 +54,10 @@ static void begin_measuring(struct watch *w, const struct watch_space *now)
 	w->then_counted = w->late = w->again = false;
 }
 
-/* If the file system is below the floor, returns true at first, and each time the file system has
- * lost more space. Then we ask pid 1 how much the commands have written, and watch_counted()
- * compares each answer with the answer before. */
+/* Returns true if pid 1 must be asked how much the commands have written. That is so if the file
+ * system is below the floor and there is no earlier answer (`counted` is false), and then each time
+ * the file system has lost WATCH_FALL_BYTES more. watch_counted() compares each answer with the
+ * earlier one. */
 static bool judge_space(struct watch *w, const struct watch_space *now)
 {
 	bool low = now->free < floor_of(now->total, WATCH_FLOOR_BYTES);
@@ -204,8 +205,9 @@ enum end_reason watch_measured(struct watch *w, const struct watch_size *size)
 	}
 	files_grew = w->low_files && w->based && size->files > w->low_files_size;
 	if (w->low_files) {
-		/* if commands are ended now, they still make files until they end, so we only note
-		 * the next count */
+		/* If files_grew is true, the commands are ended now, but they go on making files
+		 * until they are dead. These files are in the next measurement. So `based` becomes
+		 * false: the next measurement is stored, but not compared with this one. */
 		w->based = !files_grew;
 		w->low_files_size = size->files;
 	}
@@ -262,7 +264,10 @@ enum end_reason watch_counted(struct watch *w, uint64_t written)
 		return become_over(w, END_LAYER);
 	if (!w->low)
 		return END_NONE;
-	w->counted = !wrote; /* if commands are ended now, only note the next answer */
+	/* If `wrote` is true, the commands are ended now, but they go on writing until they are
+	 * dead. So `counted` becomes false: the next answer is stored, but not compared with this
+	 * one. */
+	w->counted = !wrote;
 	w->written = written;
 	w->starved |= wrote;
 	return wrote ? END_SPACE : END_NONE;

@@ -15,8 +15,11 @@
  *
  * A layer that is too large is kept, so that it can be cleaned up. New commands run, but may not write to files until
  * the layer is smaller. If the layer grows nevertheless, pid 1 is asked whether commands wrote, because
- * fuse-overlayfs also writes after commands have ended. If commands wrote, they are ended. If the file system is
- * below the floor, the same rules apply to each sandbox that writes.
+ * fuse-overlayfs also writes after commands have ended. If commands wrote, they are ended.
+ *
+ * If the file system is below the floor, it does not matter how large the layer is: if commands of
+ * the sandbox write, they are ended. New commands then may not write to files until the file system
+ * is above the floor again.
  */
 #pragma once
 
@@ -34,7 +37,7 @@
 #define WATCH_FILES_PER_MS 200          /* no process makes more files per millisecond */
 #define WATCH_SOONEST_MS 10
 #define WATCH_LATEST_MS 1000
-#define WATCH_BYTES_PER_FILE 4096     /* a layer may have one file per block of its size */
+#define WATCH_BYTES_PER_FILE 4096     /* a layer of at most N bytes may have N / 4096 files */
 #define WATCH_FALL_BYTES (1ull << 20) /* a smaller loss is noise: a log, a journal */
 #define WATCH_FALL_FILES 64
 #define WATCH_LAST_LOOKS 20
@@ -66,9 +69,11 @@ struct watch {
 	/* the layer has grown beyond over_size; pid 1 must say whether commands wrote */
 	bool grew;
 	bool ended; /* commands were ended because the layer was too large */
-	/* how many of the next looks may still find late writes of ended commands */
+	/* When commands are ended, this is set to WATCH_LAST_LOOKS, and each look lowers it by one.
+	 * While it is above 0, writes are taken for late writes of the ended commands. */
 	unsigned last_writes;
-	/* what commands had written at the last answer of pid 1 while `last_writes` was above 0 */
+	/* the last answer of pid 1 that came while `last_writes` was above 0; if a later answer
+	 * differs, new commands have written */
 	uint64_t over_written;
 	uint64_t high, files_high; /* the most that was free since the last measurement */
 	uint64_t then, files_then; /* what was free when the measurement began */

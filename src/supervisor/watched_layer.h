@@ -8,7 +8,7 @@
 
 #include "supervisor/supervisor.h"
 
-#define LAYER_WATCHED "watched" /* how the size of such a layer is enforced */
+#define LAYER_WATCHED "watched" /* the record says with this word that the layer is watched */
 
 /* Remembers that the layer in the directory LAYER must be watched. The caller still owns LAYER. FRESH says that the
  * layer is empty. */

@@ -76,7 +76,8 @@ class Server:
 
 
 def boxed(bench, who, *words):
-    """Runs boxed with WORDS. Returns lists of milliseconds by the index in its output, and the last count of bytes."""
+    """Runs boxed with WORDS. Returns a dict and a number. The dict has the times in milliseconds for each index in the
+    output. The number is the count of bytes in the last line."""
     process = who.popen([str(bench.boxed), *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE, text=True)
     out, err = process.communicate()
@@ -90,7 +91,7 @@ def boxed(bench, who, *words):
 
 
 def judged(bench, who, title, peers, samples):
-    """Prints a row from samples by index. Index 0 is the server."""
+    """Prints a row. SAMPLES is a dict from boxed(): the times of PEERS[i] have the index i. PEERS[0] is the server."""
     bench.judge(title, who, peers, {peer.name: samples.get(i, []) for i, peer in enumerate(peers)})
 
 
@@ -129,7 +130,8 @@ def latency(bench, who, server, turns):
 
 
 def relays(bench, who, server, rounds):
-    """Measures the lines of a process through its relay, in turn with the same command at a pipe."""
+    """Measures how long the output of a process takes through its relay, and in turn how long the output of the same
+    command takes through a pipe."""
     for judge, length in zip((True, False, False), LINE_BYTES):
         command = ["sh", "-c", f"yes $(head -c {length - 1} /dev/zero | tr '\\0' x) | head -c {RELAY_BYTES}"]
         ours, bare = [], []

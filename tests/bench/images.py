@@ -199,7 +199,8 @@ def in_home(bench, who, home, *args):
 
 
 def forget(bench, who, pattern):
-    """Removes homes, whose layers may belong to ids that only cordon can remove."""
+    """Removes homes. Image layers may have files with subordinate ids, which this process may be unable to delete. So
+    `cordon image prune` deletes the layers first."""
     for home in who.dir.glob(pattern):
         who.run(in_home(bench, who, home.name, "image", "prune", "-y", "-q"))
         shutil.rmtree(home, ignore_errors=True)

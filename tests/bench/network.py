@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 class Place:
-    """A place where a client runs. A client's command with the words PREFIX in front of it runs in this place."""
+    """A place where a client runs. To run a command in this place, put the words PREFIX in front of it."""
 
     def __init__(self, name, prefix=(), budget=None, error=None, remark=""):
         self.name, self.prefix, self.budget = name, list(prefix), budget
@@ -101,8 +101,8 @@ class Lab:
         path = self.who.find("pasta")
         if not path:
             raise Refused("not installed")
-        # as root, pasta cannot join an existing namespace. It makes one for a command, and the command would outlive
-        # pasta.
+        # If root runs pasta, it cannot join an existing namespace, so it makes one and runs a command there. setpriv
+        # makes this command end with pasta.
         process = self.popen(self.net.outside, [path, "--config-net", "--runas", "0", "--foreground", "--",
                                                 "/usr/bin/setpriv", "--pdeathsig", "KILL", "/bin/sh", "-c",
                                                 "echo ready; exec sleep 100000"], stdout=subprocess.PIPE)

@@ -4,9 +4,10 @@
 Every row is a list of commands. tests/bench/spawn.c runs them in turn, each round in another order. The bench
 prints the median, the 95th percentile, the ratio of cordon to each peer and the budget of that ratio. If a peer
 cannot run on this machine, the bench prints the peer's error. If root runs the bench, it measures everything twice,
-the second time as a temporary ordinary user. The status is 1 if a budget is missed. tests/bench/whole.c makes the
-system calls of a run without our code, in the same run. If even these take longer than a budget, cordon is compared
-with whole.c instead."""
+the second time as a temporary ordinary user. The status is 1 if a budget is missed.
+
+One of the peers is tests/bench/whole.c. It makes the system calls that `cordon run` needs, without our code around
+them. If even whole.c takes longer than a budget allows, cordon is compared with whole.c instead."""
 import argparse
 import json
 import os
@@ -297,8 +298,8 @@ class Bench:
                 close()
 
     def nsenter_peer(self, who, closers):
-        # with --dev, bubblewrap gives the payload a second user namespace, and a user could not enter the other
-        # namespaces
+        # We do not use --dev. With it, bubblewrap puts the payload into a second user namespace. nsenter would enter
+        # this one first, and would then have no right to enter the mount namespace and the others.
         argv = self.bwrap(who, "--info-fd", "1", "/bench/floor", "--pause", dev=False)
         if argv is None:
             return Peer("nsenter", [], error="bubblewrap is not installed")

@@ -17,8 +17,8 @@ from harness import BASE, SERVED, CordonTest  # noqa: E402  (the path is set abo
 
 @functools.lru_cache(maxsize=None)
 def compiled(source):
-    """Returns the directory of SOURCE's program. The program is static, so it runs in any root. A machine without a
-    compiler has the program already."""
+    """Compiles SOURCE and returns the directory with the program. The program is static, so it runs in any root. If the
+    directory compiled/ has the program already, compiles nothing: such a machine needs no compiler."""
     ready = os.path.join(HERE, "compiled")
     if os.path.exists(os.path.join(ready, source[:-2])):
         return ready

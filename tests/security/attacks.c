@@ -96,7 +96,8 @@ static void opened_n(const char *what, long n)
 			opened(#call); \
 	} while (0)
 
-/* Runs WHAT in a child, because it may block or never return. */
+/* Runs WHAT in a child, because it may block or never return. The child is killed after 5 seconds.
+ * Returns the wait status of the child, or -1. */
 static int in_child(void (*what)(void))
 {
 	int status;
@@ -289,8 +290,9 @@ static void attributes(void)
 	close(fd);
 }
 
-/* Tries to move files with privileges from the sandbox to the host's directory. Also checks that the deputy resolves
- * paths as its caller sees them. */
+/* Tries to move files with privileges from the sandbox to the host's directory. Also checks the
+ * deputy, a process of ours that makes some calls, such as chmod, in place of commands
+ * (guest/deputy.h): it must resolve paths as its caller sees them. */
 static void detours(void)
 {
 	pid_t pid;
@@ -413,8 +415,8 @@ static void attack_lend(void)
 		opened("no descriptor can be sent");
 }
 
-/* Runs in another sandbox, for which the directory is read-only. Tries the same calls on the descriptors that
- * attack_lend() passes. */
+/* Runs in another sandbox, which has the directory read-only. Tries to make files with
+ * privileges through the descriptors that attack_lend() passes. */
 static void attack_borrow(void)
 {
 	struct sockaddr_un place = { .sun_family = AF_UNIX, .sun_path = SHARED "/socket" };
@@ -899,7 +901,8 @@ static void attack_launcher(void)
 		opened_n("no launcher to attack", 0);
 }
 
-/* a launcher's number must be larger: the kernel uses process numbers below 300 only once */
+/* attack_launchers_number() needs a launcher with a larger process number than this. The kernel
+ * gives each number below 300 to only one process, so such a number cannot be got again. */
 #define NUMBERS_RESERVED 400
 
 static pid_t launchers_number;
@@ -1643,7 +1646,8 @@ static void attack_hoard_processes(void)
 	hold("processes", n, 0);
 }
 
-/* Reports CALL unless it fails with ERROR, because programs continue only after this error. */
+/* Reports CALL unless it fails with exactly ERROR. After ERROR, programs go on without the filter.
+ * After another error they may give up. */
 #define FAILS_WITH(error, call)                                 \
 	do {                                                    \
 		errno = 0;                                      \
@@ -1693,7 +1697,7 @@ static void attack_filters(void)
 	attach_programs();
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1, 0, &program));
-	/* a kernel with filters returns EFAULT */
+	/* with NULL, programs ask whether the kernel supports filters: EFAULT would mean yes */
 	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1, 0, NULL));
 	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1 | 1ul << 32, 0, &program));
 	/* a filter with a listener */

@@ -170,7 +170,8 @@ static void climb(const struct victim *v, int fd, const char *name, const char *
 	printf("%s\n", mode < 0 ? strerrorname_np((int)-mode) : "yes");
 }
 
-/* An ordinary user has capabilities only in the user namespaces of the user's own sandboxes. */
+/* If an ordinary user runs this program, enters the user namespace of the process PID. There this
+ * program has the capabilities that it needs to trace the process. */
 static void enter_namespace(pid_t pid)
 {
 	char path[64];

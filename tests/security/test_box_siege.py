@@ -1,5 +1,5 @@
-"""Attacks on cordon-box: by peers on the wire, by other users of the machine, by payloads, and by the process that
-reads peers, after an attacker has taken it over."""
+"""Attacks on cordon-box. The attackers are peers on the wire, other users of the machine, and payloads. In the class
+Hijacked, an attacker has taken over the process of cordon-box that reads what peers send, and attacks its parent."""
 
 import ctypes
 import fcntl
@@ -185,7 +185,8 @@ class Places(BoxTest):
 
 
 class Hijacked(BoxTest):
-    """The test copies the channels of the process that reads peers. It uses them to send requests to the parent."""
+    """An attacker controls the process that reads what peers send. The test plays this attacker: it copies the
+    channels of the process and sends requests to the parent over them."""
 
     modes = ("root",)
     PIDFD_GETFD = 438

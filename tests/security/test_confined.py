@@ -58,7 +58,8 @@ class Supervisor(CordonTest):
 
 
 class Life(CordonTest):
-    """What a confined supervisor must still be able to do. The harness proves that nothing is left."""
+    """What a confined supervisor must still be able to do. The harness checks that an ended sandbox leaves nothing
+    behind."""
 
     modes = ALL_MODES
 

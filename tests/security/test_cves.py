@@ -32,7 +32,8 @@ class Published(AttackTest):
         for fd in range(3, 65):
             got = box.exec("sh", "-c", "pwd -P; cat ../../../../etc/hostname",
                            opts=("-w", f"/proc/self/fd/{fd}"))
-            if got.code == 0:  # FD may be a descriptor of the command itself, of a directory inside
+            # the command may have its own descriptor with this number; it may lead only to a directory inside
+            if got.code == 0:
                 self.assertEqual(got.text, f"/\n{box.name}\n", (fd, got))
             else:
                 self.assertEqual(got.code, 1, got)
@@ -96,7 +97,8 @@ class Published(AttackTest):
             os.remove(os.path.join(root, "dev"))
 
     def test_cve_2026_88265_stdio_is_not_opened_by_path(self):
-        """The names of the standard streams lead to a host file. The output still reaches the caller only."""
+        """In the root directory, dev/stdout and similar names are links to a host file. The output of commands still
+        reaches only the caller."""
         victim = os.path.join(self.dir, "victim")
         with open(victim, "w") as handle:
             handle.write("precious")

@@ -244,7 +244,9 @@ class Handed(AttackTest):
         not wait for that process."""
         box = self.armed("--cpus", "2")
         box.exec("/attack/attacks", "take-output")
-        for _ in range(4):  # later commands reuse cgroups, and pid 1 checks at their end that these are empty
+        # Pid 1 gives the cgroups of ended commands to later commands. When one of these commands ends, pid 1 checks
+        # that its cgroup is empty.
+        for _ in range(4):
             box.exec("true")
         proc = box.popen("/attack/attacks", "hand-output")
         size = 0

@@ -769,7 +769,8 @@ class FilePrivileges(AttackTest):
     def test_stop_does_not_wait_for_the_deputy(self):
         box = self.shared_box()
         box.out("sleep 1000 & sleep 1000 > /dev/null 2>&1 &")
-        got = self.cordon("stop", "--timeout", "600", box.name)  # longer than a command may take
+        # if `stop` waited for the deputy, it would wait for 600 seconds, and the harness would make the test fail
+        got = self.cordon("stop", "--timeout", "600", box.name)
         self.assertEqual(got.code, 0, got)
 
     test_stop_does_not_wait_for_the_deputy.modes = ("root", "bare")
@@ -945,7 +946,8 @@ class CopyOut(AttackTest):
         self.assertEqual(self.listed("into"), ["report.txt"])
 
     def test_what_a_hijacked_pid_1_sends(self):
-        """Pid 1 sends modes with set-id bits, a link that replaces the target of a hard link, and unknown records."""
+        """Pid 1 sends three bad things: modes with set-id bits; a file that it replaces by a symbolic link before it
+        asks for a hard link to the file; and unknown records."""
         box, h = self.create(), HostileAgent
         os.mkdir(os.path.join(self.dir, "into"))
         with open(os.path.join(self.dir, "victim"), "w") as handle:
@@ -1943,7 +1945,8 @@ class LogsAtATerminal(AttackTest):
 
 
 class LeftTerminals(AttackTest):
-    """A command inside asks for modes in ways that only some terminals understand, and is left."""
+    """A command inside switches on modes of the outer terminal, in ways that only some terminals understand. Then the
+    user detaches from the command. The client must reset the terminal."""
 
     modes = ("root", "user", "bare")
 
@@ -2078,7 +2081,8 @@ class HostImage(CordonTest):
     modes = ("root", "served")
 
     def inside(self, script, *opts):
-        """Runs SCRIPT in a sandbox with /usr/local and /etc/ssl of this test, in a separate mount namespace."""
+        """Runs cordon in a new mount namespace, in which /usr/local and /etc/ssl hold files of this test. cordon runs
+        SCRIPT in a sandbox with the image `host`. Returns what SCRIPT writes to stdout and stderr."""
         make = ("mount -t tmpfs -o mode=755 t /usr/local && cd /usr/local && mkdir -m 700 hidden && "
                 "mkdir bin etc && echo secret >secret && chmod 600 secret && "
                 "echo secret >hidden/file && echo secret >etc/file && echo public >public && "
@@ -2203,8 +2207,9 @@ class Hijacked(CordonTest):
     test_the_worker_of_skills_leads_to_no_file_but_skills.modes = ("root", "user", "container")
 
     def searcher(self, place):
-        """Starts cordon-search in the directory WORK as `cordon tool grep` does. If PLACE is a pipe, cordon-search
-        blocks when it reads the stream of files. Otherwise it blocks when it writes its answer."""
+        """Starts cordon-search in the directory self.work, as `cordon tool grep` does. Returns the process. If PLACE is
+        a pipe, cordon-search blocks when it reads the stream of files. Otherwise it blocks when it writes its
+        answer."""
         out = os.pipe()
         for fd in out:
             self.addCleanup(os.close, fd)
