@@ -4,7 +4,8 @@
 #include "base/buf.h"
 
 void base64_encode(struct buf *out, const void *p, size_t n);
-/* Decodes N bytes. Requires padding, and refuses white space. Also refuses a last character with bits that belong
- * to no byte. Returns 0, -EINVAL for bad text (OUT is then unchanged), or -ENOSPC if OUT's ceiling is too low (OUT
- * has then failed). */
+/* Decodes N bytes. Requires padding, and refuses white space. The last character before the padding
+ * has two or four bits more than the last byte needs; refuses the text if these bits are not 0.
+ * Returns 0, -EINVAL for bad text (OUT is then unchanged), or -ENOSPC if OUT's ceiling is too low
+ * (OUT has then failed). */
 MUST_USE int base64_decode(struct buf *out, const char *p, size_t n);

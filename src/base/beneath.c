@@ -150,8 +150,9 @@ int beneath_make_file(int dir, const char *name, mode_t mode)
 	return fd;
 }
 
-/* Opens the directory NAME in DIR, or makes it. PATH is the same directory's path from TOP.
- * Follows links that stay below TOP. */
+/* Opens the directory PATH below TOP, and follows links that stay below TOP. If PATH does not
+ * exist, makes it as NAME in DIR: DIR is the open parent directory of PATH, and NAME is the last
+ * component of PATH. Returns a descriptor or -errno. */
 static int enter(int top, const char *path, int dir, const char *name)
 {
 	int fd = beneath_open(top, path, O_RDONLY | O_DIRECTORY);
@@ -244,7 +245,8 @@ static bool names_entry(const char *leaf)
 	return *leaf && strcmp(leaf, ".") != 0 && strcmp(leaf, "..") != 0;
 }
 
-/* Returns -EISDIR if PATH is a directory, or the reason why PATH cannot be opened, such as
+/* Returns the error for a write to PATH. The last component of PATH is "", "." or "..", so PATH can
+ * only be a directory. The error is -EISDIR, or the reason why PATH cannot be opened, such as
  * -EXDEV. */
 static int directory_at(int dir, const char *path)
 {

@@ -26,8 +26,9 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-/* How often a directory is read at most. One reading is not always enough: after entries were
- * deleted, a remembered offset on tmpfs before Linux 6.6 skips other entries. */
+/* How often a directory is read at most. One reading is not always enough. On tmpfs before Linux
+ * 6.6 an offset counts entries. When we have deleted entries and go on reading at a remembered
+ * offset, we miss as many of the entries that are left. */
 #define TRIES_MAX 64
 #define ENTRIES_BYTES 4096u /* the buffer of one getdents64() */
 

@@ -50,7 +50,9 @@ struct limit {
 	struct rlimit before, then;
 };
 
-/* Reads the list TEXT. Returns only the limits that this process may set. */
+/* Parses TEXT (holder_start_within()) into OUT, and returns the number of limits in OUT. Leaves out
+ * items that are malformed. Limits are only lowered: if the present soft limit of a resource is
+ * less than the number in TEXT, it stays. */
 static unsigned read_limits(const char *text, struct limit out[HOLDER_LIMITS_MAX])
 {
 	unsigned n = 0;

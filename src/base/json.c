@@ -398,7 +398,8 @@ static void join_sorted(struct json_member **sorted, size_t n)
 	for (size_t i = 1; i < n; i++)
 		if (key_compare(sorted[i]->key, sorted[i - 1]->key) == 0) {
 			replace_first(sorted[i - 1], sorted[i]);
-			/* a third member with this key then finds the first */
+			/* if the next member has the same key, it must replace the value of the
+			 * first member too, so this place now points to the first member */
 			sorted[i] = sorted[i - 1];
 		}
 }
@@ -734,7 +735,9 @@ static void add_quoted(struct buf *out, const char *p, size_t n)
 			continue;
 		}
 		buf_add(out, p + start, i - start);
-		if (k) /* the last byte of each character that is escaped is its code point */
+		/* needs_escape() is true only for code points below 0xa0; in UTF-8, the last byte
+		 * of such a character is the number of its code point */
+		if (k)
 			add_escaped(out, (unsigned char)p[i + k - 1]);
 		else
 			buf_add_str(out, "\xef\xbf\xbd");

@@ -14,8 +14,10 @@ struct rotation {
 	uint32_t uid, gid; /* the caller's ids appear as these ids in the sandbox */
 };
 
-/* Returns the place of the sandbox's id ID if the sandbox's ids are sorted by the host ids that
- * stand for them. The id N stands for the caller and has place 0. */
+/* The host ids of the sandbox have places: place 0 is the caller's own id, and the places from 1 on
+ * are the ids of the caller's range, in order. Returns the place of the host id that appears as ID
+ * in the sandbox. For example, with N = 1000 the id 1000 has place 0, the id 0 has place 1, the id
+ * 999 has place 1000, and the id 1001 has place 1001. */
 static inline uint32_t rotation_place(uint32_t n, uint32_t id)
 {
 	return id < n ? id + 1 : id == n ? 0 : id;

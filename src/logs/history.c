@@ -55,9 +55,11 @@ static bool is_note(const struct entry *x, const char *text)
 	       memcmp(x->body.p, text, strlen(text)) == 0;
 }
 
-/* The numbers of commands begin again at each start of the sandbox. Notes since when the present
- * numbers are used. A command's first output may be logged before the start is logged. So
- * h->boot_ns is not the time of the last start, but the time of the end before this start. */
+/* Each start of the sandbox numbers its commands from the beginning again. h->boot_ns separates the
+ * entries of the last start from older entries, which may have the same numbers. If X says that the
+ * sandbox ended or started, updates h->stop_ns and h->boot_ns. A command's first output may be
+ * logged before the start itself. So h->boot_ns is the time at which the sandbox ended before its
+ * last start, not the time of the start. */
 static void note_boot(struct history *h, const struct entry *x)
 {
 	if (is_note(x, "--- sandbox stopped") || is_note(x, "--- sandbox crashed"))

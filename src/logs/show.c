@@ -24,7 +24,8 @@
 #include "state/record_lock.h"
 
 #define FLUSH_BYTES (256u << 10)
-#define OUT_MAX_BYTES (16u << 20) /* room for one entry with its prefixes, and for older output */
+/* room for one rendered entry, and for up to FLUSH_BYTES of entries that are not written yet */
+#define OUT_MAX_BYTES (16u << 20)
 #define LOOK_AGAIN_MS 20
 #define LOOK_AGAIN_TIMES 25 /* half a second for the kernel to drop a lock */
 
@@ -33,7 +34,7 @@ struct out {
 	struct buf b;
 };
 
-/* Returns 1 when the reader of our output left. */
+/* Writes the output so far to stdout. Returns 0, 1 when the reader of our output left, or -1. */
 static int flush(struct out *o, struct err *e)
 {
 	int r = buf_failed(&o->b) ? -EFBIG : io_write_all(STDOUT_FILENO, buf_str(&o->b), o->b.n);
@@ -180,7 +181,8 @@ static void take_events(struct follow *f)
 	}
 }
 
-/* Waits for an event. Returns 1 if --follow shall end without an error. */
+/* Waits for an event. Returns 0 if the caller shall look at the log again. Returns 1 if --follow
+ * shall end: stop_fd is readable, the reader of our output left, or poll() failed. */
 static int wait_for_more(struct follow *f)
 {
 	struct pollfd p[] = { { .fd = f->events, .events = POLLIN },

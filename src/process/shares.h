@@ -15,13 +15,16 @@
 
 #include "process/plan.h"
 
-/* The parameter OWN of both functions is true if an id of the sandbox makes the outer user
- * namespace. Then the sandbox does not share the limits of that id with anyone. If OWN is false,
- * the sandbox shares the limits of the user who runs cordon, and gets at most half of each
- * limit. */
+/* The kernel charges what a sandbox uses to the id that made its outer user namespace. The
+ * parameter OWN of both functions says whose id this is. If OWN is true, it is an id of the
+ * sandbox's own range, so the sandbox shares the limits of this id with nobody. If OWN is false, it
+ * is the id of the user who runs cordon. Then the sandbox gets half of what this user may have of
+ * signals, message queues, locked memory and inotify. */
 
-/* Adds the steps that write settings. */
+/* If OWN is false, adds the steps by which the child halves the inotify settings of its user
+ * namespace. */
 void shares_plan(struct plan *p, bool own);
-/* Returns the environment of pid 1. It has the variable HOLDER_LIMITS, which allows PIDS processes
- * to the payload. The result lives as long as the plan. */
+/* Returns the environment of pid 1. Its only variable, HOLDER_LIMITS, holds the limits: PIDS
+ * processes for the payload and, if OWN is false, the halves. The result lives as long as the plan.
+ * */
 const char *const *shares_environment(struct plan *p, bool own, uint64_t pids);

@@ -56,9 +56,11 @@ void tree_build_free(struct tree_build *b)
 
 /* --- links ----------------------------------------------------------------------------------- */
 
-/* Adds PATH's components to REST without "." and empty components. ".." after a name removes that
- * name, even if it is a link: following a link inside the tree could lead out of it. *RET_UPS
- * counts the ".." that have no name in front. Returns false when there are too many components. */
+/* Adds PATH's components to REST without "." and empty components. A ".." behind a name is left out
+ * together with this name: "a/../b" becomes "b". This is done even if "a" is a link. Otherwise the
+ * kernel would follow "a" and go up from the directory to which it leads, maybe out of the tree.
+ * *RET_UPS counts the ".." that have no name in front. Returns false when there are too many
+ * components. */
 static bool clean_path(const char *path, struct buf *rest, unsigned *ret_ups)
 {
 	size_t part[FILE_TARGET_MAX_BYTES / 2 + 1]; /* where each component starts in `rest` */

@@ -15,8 +15,9 @@
 /* a copy up to these limits is not checked */
 #define DISK_LIMIT_UNASKED_BYTES (64ull << 20)
 #define DISK_LIMIT_UNASKED_ENTRIES 10000u
-/* a larger copy is checked again after half of the space that is left: at most DISK_LIMIT_STRIDE_BYTES,
- * and at least DISK_LIMIT_STRIDE_LEAST_BYTES; and in any case after DISK_LIMIT_STRIDE_ENTRIES files */
+/* Each check sets the time of the next check: after half of the bytes that the copy may still write
+ * (but at most DISK_LIMIT_STRIDE_BYTES, and at least DISK_LIMIT_STRIDE_LEAST_BYTES), or after
+ * DISK_LIMIT_STRIDE_ENTRIES entries if that comes first. */
 #define DISK_LIMIT_STRIDE_BYTES (16ull << 20)
 #define DISK_LIMIT_STRIDE_LEAST_BYTES (256ull << 10)
 #define DISK_LIMIT_STRIDE_ENTRIES 1000u

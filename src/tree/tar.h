@@ -34,7 +34,8 @@ struct tar {
 	struct file_record record;
 };
 
-/* The caller has set TO, SCRATCH, NAME, NOTE and ARG. */
+/* Before this call the caller sets the members from TO to ARG, and zeroes the others. If SOURCE is
+ * NULL, every absolute link is left out. */
 void tar_init(struct tar *t);
 void tar_done(struct tar *t);
 /* Takes the next bytes of the stream, which may be cut at any place. After DONE the archive is complete. */

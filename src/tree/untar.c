@@ -11,9 +11,10 @@
 #include "tree/tar_header.h"
 #include "wire/file.h"
 
-#define EXTENDED_MAX_BYTES (1u << 20) /* the most records about one entry; a path needs 4 KiB */
-#define CHUNK_BYTES 32768u            /* a multiple of a block; fits one record */
-#define IMPLIED_MODE 0755u            /* for directories without an entry of their own */
+/* limit for the contents of one extension header; the longest path needs 4 KiB of them */
+#define EXTENDED_MAX_BYTES (1u << 20)
+#define CHUNK_BYTES 32768u /* a multiple of a block; fits one record */
+#define IMPLIED_MODE 0755u /* for directories without an entry of their own */
 
 struct untar {
 	const struct untar_source *from;
