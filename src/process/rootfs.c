@@ -336,6 +336,7 @@ static void add_over(struct builder *b, const char *name, const char *path)
 static void add_msb(struct builder *b, int shell)
 {
 	AUTO_BUF text = BUF_INIT(65536);
+	bool bundle = b->r->ca_bundle && b->r->spec->image.kind != IMAGE_HOST;
 	char options[48];
 
 	snprintf(options, sizeof(options), "mode=755,size=%um,nr_inodes=4096", MSB_AREA_MIB);
@@ -367,11 +368,14 @@ static void add_msb(struct builder *b, int shell)
 		add_path(b, STEP_SUBDIR, "tls")->mode = 0755;
 		add_write(b, "tls/host-cas.pem", b->r->host_cas, 0644);
 	}
+	if (bundle)
+		add_write(b, "tls/bundle.pem", b->r->ca_bundle, 0644);
 	if (shell >= 0) {
 		add_path(b, STEP_SUBDIR, "bin")->mode = 0755;
 		add_path(b, STEP_NODE, "bin/bash")->tree = shell;
 	}
-	/* later steps clone parts of this mount, and these clones become read-only too */
+	/* This comes before the calls of add_over(), which clone files of /.msb: a clone of a
+	 * read-only mount is read-only too. */
 	if (b->r->spec->read_only) {
 		add_path(b, STEP_TARGET, "/.msb");
 		plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
@@ -380,10 +384,8 @@ static void add_msb(struct builder *b, int shell)
 		/* no mount over /etc is needed: the /etc of the image `host` has links to the files
 		 * in /.msb, and the certificates of the host */
 		return;
-	if (b->r->ca_bundle) {
-		add_write(b, "tls/bundle.pem", b->r->ca_bundle, 0644);
+	if (bundle)
 		add_over(b, "tls/bundle.pem", b->r->ca_place);
-	}
 	add_over(b, "hostname", "/etc/hostname");
 	add_over(b, "hosts", "/etc/hosts");
 	add_over(b, "resolv.conf", "/etc/resolv.conf");
@@ -403,7 +405,8 @@ unsigned long rootfs_volume_attrs(const struct spec_mount *m, bool restricted)
 static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_dir)
 {
 	const struct spec_mount *m = &b->r->spec->mount[i];
-	/* a file has the same id inside as on the host */
+	/* Without stat-virt, a file with the owner N on the host also has the owner N in the
+	 * sandbox. Maps are used only if parent_mounts is true. */
 	struct tree_map map = { .kind = MAP_SANDBOX };
 	struct stat st;
 
@@ -442,7 +445,8 @@ static void pin_target(struct builder *b)
 
 	if (b->pin < 0)
 		b->pin = plan_tree(b->p, -1);
-	/* each pin is attached before the next one is cloned, so all pins can use one tree */
+	/* All pins use the same place b->pin in the list of trees: each pin is attached before
+	 * the next one is cloned. */
 	s->tree = b->pin;
 	s->flags = AT_RECURSIVE;
 	plan_add(b->p, STEP_MOVE)->tree = b->pin;

@@ -58,6 +58,11 @@ class HostCas(CordonTest):
         self.assertEqual(box.remove("-f").code, 0)
         self.assertEqual(sorted(os.listdir(os.path.join(root, "etc"))), before)
 
+    def test_a_read_only_root_has_the_hosts_cas(self):
+        box = self.create("--trust-host-cas", "--read-only", image=self.make_root())
+        self.assertEqual(self.bundle(box, PLACES[0]), self.host)
+        self.assertEqual(self.bundle(box, ".msb/tls/host-cas.pem"), self.host)
+
     def test_without_the_flag_nothing_is_added(self):
         box = self.create(image=self.make_root())
         self.assertEqual(box.exec("ls", "/" + PLACES[0]).code, 2)
