@@ -2,10 +2,12 @@
  * A command prints at most SESSION_CHUNK_BYTES, so a long listing is read in pages. The command for each page lists
  * the same tree again and skips the lines of the pages before.
  *
- * One command reads many small files. It prints the sizes of the files, then all their bytes as one
- * text, and then the sizes again. If both lists of sizes are the same and agree with the text, we
- * cut the text into files by the sizes. Otherwise a file has changed meanwhile, and two commands
- * read the files again, each of them one half.
+ * One command reads many small files. It prints the sizes of the files before and after it reads
+ * them, and all their bytes as one text. In this text a line with the path of each file stands
+ * before the bytes of the file. We cut the text into files by the sizes. If both lists of sizes are
+ * the same, and each path is at its place, no file has changed its size meanwhile. Otherwise two
+ * commands read the files again, each of them one half. Sizes alone would not do: if one file grew
+ * and another shrank while the command read them, bytes of one file would count as the other's.
  */
 #include "tool/session_tree.h"
 
@@ -21,6 +23,7 @@
 #define PAGES_MAX 24u                /* enough for WALK_ENTRIES_MAX paths of 70 bytes */
 #define BATCH_FILES_MAX 512u         /* files that one command reads */
 #define BATCH_NAMES_MAX_BYTES 65536u /* the paths of these files together */
+#define HEAD_BYTES 12u               /* `head -v` prints "\n==> ./PATH <==\n" before a file */
 
 /* --- listing --------------------------------------------------------------------------------- */
 
@@ -32,7 +35,8 @@ static void add_find(struct buf *script)
 	buf_add_str(script, " \\) -prune -o -type f -exec stat -c '%Y %s %n' {} + 2>/dev/null");
 }
 
-/* Appends one page of the listing, without its first SKIP lines. Returns 1 if P is a regular file. */
+/* Appends to PAGE a piece of the listing of P, which begins after the first SKIP lines. Returns 0,
+ * 1 if P is a regular file and has no listing, or -1. */
 static int read_page(struct file_call *c, const struct place *p, size_t skip, struct buf *page,
 		     struct fault *f)
 {
@@ -167,34 +171,53 @@ static int run_batch(struct reading *r, const struct session_want *want, size_t 
 		 "\nsizes() { wc -c \"$@\" 2>/dev/null | LC_ALL=C sed 's/^ *\\([0-9]*\\).*/\\1/' |"
 		 " tr '\\n' ' '; }\n"
 		 "before=$(sizes \"$@\")\n"
-		 "cat \"$@\" 2>/dev/null | head -c %u | base64 | tr -d '\\n'\n"
+		 "head -v -c %u \"$@\" 2>/dev/null | head -c %u | base64 | tr -d '\\n'\n"
 		 "printf ':%%s:%%s:' \"$before\" \"$(sizes \"$@\")\"\n",
-		 SESSION_CHUNK_BYTES);
+		 SESSION_CHUNK_BYTES, SESSION_CHUNK_BYTES);
 	return session_run(r->c, &script, o, f);
 }
 
-/* SIZES lists N sizes and then their sum. Cuts CONTENT into N files of these sizes. Returns false if SIZES and
- * CONTENT do not agree. */
+/* Removes the line with the path of file number I from the start of CONTENT. Returns false if the
+ * line is not there. */
+static bool skip_head(struct str *content, const struct session_want *want, size_t i)
+{
+	AUTO_FREE char *head = xasprintf("%s==> ./%s <==\n", i ? "\n" : "", want[i].path);
+	size_t n = strlen(head);
+
+	if (content->n < n || memcmp(content->p, head, n) != 0)
+		return false;
+	*content = (struct str){ content->p + n, content->n - n };
+	return true;
+}
+
+/* SIZES lists N sizes and then their sum. Cuts CONTENT into N files of these sizes and stores them
+ * in PART. Returns false if SIZES and CONTENT do not agree. */
+static bool cut_files(const struct session_want *want, size_t n, struct str sizes,
+		      struct str content, struct str part[BATCH_FILES_MAX])
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t size;
+
+		if (parse_u64_str(str_cut(&sizes, ' '), 0, SESSION_CHUNK_BYTES, &size) < 0 ||
+		    !sizes.p || !skip_head(&content, want, i) || size > content.n)
+			return false;
+		part[i] = (struct str){ content.p, (size_t)size };
+		content = (struct str){ content.p + size, content.n - (size_t)size };
+	}
+	return content.n == 0;
+}
+
+/* Passes the N files in CONTENT on. Returns false, and passes on no file, if SIZES and CONTENT do
+ * not agree. */
 static bool deliver(struct reading *r, const struct session_want *want, size_t n, struct str sizes,
 		    struct str content)
 {
-	uint64_t size[BATCH_FILES_MAX], sum = 0, total;
+	struct str part[BATCH_FILES_MAX];
 
-	for (size_t i = 0; i < n; i++) {
-		if (parse_u64_str(str_cut(&sizes, ' '), 0, SESSION_CHUNK_BYTES, &size[i]) < 0 ||
-		    !sizes.p)
-			return false;
-		sum += size[i];
-	}
-	if (parse_u64_str(str_cut(&sizes, ' '), 0, SESSION_CHUNK_BYTES, &total) < 0 ||
-	    total != sum || sum != content.n)
+	if (!cut_files(want, n, sizes, content, part))
 		return false;
-	for (size_t i = 0; i < n && !r->enough; i++) {
-		struct str part = { content.p, (size_t)size[i] };
-
-		content.p += size[i];
-		r->enough = part.n && !r->got(r->arg, &want[i], part);
-	}
+	for (size_t i = 0; i < n && !r->enough; i++)
+		r->enough = part[i].n && !r->got(r->arg, &want[i], part[i]);
 	return true;
 }
 
@@ -249,7 +272,7 @@ int session_read_files(struct file_call *c, const struct place *p, const struct 
 		size_t k = 0, names = 0;
 
 		while (i + k < n && k < BATCH_FILES_MAX) {
-			bytes += want[i + k].size;
+			bytes += want[i + k].size + strlen(want[i + k].path) + HEAD_BYTES;
 			names += strlen(want[i + k].path);
 			if (k > 0 && (bytes > SESSION_CHUNK_BYTES || names > BATCH_NAMES_MAX_BYTES))
 				break;
