@@ -475,7 +475,7 @@ def loops_below(directory):
 
 
 SLOT_BYTES = 4096  # size of a slot in the tables of uid ranges
-_tables = {}       # the tables by path: size and contents
+_tables = {}       # for the path of each table: its size and its mapped contents
 
 
 def table_of_ranges(path):
@@ -514,7 +514,8 @@ class KeptHome:
     BASE_NAME = re.compile(r"([0-9a-f]{16}|places-\d+)(-u)?(-g)?")
 
     def __init__(self):
-        self.path, self.lock = os.path.join(BASE, f"kept-{os.getpid()}"), threading.Lock()
+        # not named by the process number: in the mode `container` every job is process 1 of its own pid namespace
+        self.path, self.lock = os.path.join(BASE, f"kept-{os.urandom(8).hex()}"), threading.Lock()
 
     def lend(self, home):
         if not os.path.lexists(home) and os.path.lexists(self.path):

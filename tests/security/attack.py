@@ -7,6 +7,7 @@ import select
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -24,8 +25,9 @@ def compiled(source):
         return ready
     # in the mode `served` BASE is on an overlay, and root cannot share directories of an overlay
     beside = SERVED and os.geteuid() == 0
-    place = os.path.join(os.path.dirname(BASE) if beside else BASE, f"attacks-{os.getpid()}")
-    os.makedirs(place, exist_ok=True)
+    # not named by the process number: in the mode `container` every job is process 1 of its own pid namespace
+    place = tempfile.mkdtemp(prefix="attacks-", dir=os.path.dirname(BASE) if beside else BASE)
+    os.chmod(place, 0o755)
     target = os.path.join(place, source[:-2])
     compiler = shutil.which("gcc") or shutil.which("musl-gcc") or "cc"
     subprocess.run([compiler, "-static", "-O1", "-pthread", "-o", target,
