@@ -27,7 +27,8 @@ DOORS = {
     "client/tap.h": {"state/execlog.h", "state/home.h"},
 }
 
-WORDS_MAX = 40  # a reader can learn this many words of the project; for one more, find a name that needs no entry
+# The most words in the list. If a change would add one more word, choose a name in the code that needs no explanation.
+WORDS_MAX = 40
 
 # (A, B): PREFIX. In room A only files whose names begin with PREFIX may include room B.
 BEHIND = {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that no file names paths of the machine on which it was written."""
+"""Checks that no file contains a path of the machine on which the file was written."""
 import pathlib
 import re
 import subprocess

@@ -21,5 +21,7 @@ void clock_rfc3339_ms(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES]);
 #define CLOCK_LOCAL_BYTES 32
 /* Writes "2026-01-02 03:04:05" in the local time zone. */
 void clock_local(uint64_t real_ns, char out[CLOCK_LOCAL_BYTES]);
-/* Parses RFC 3339 with any fraction, and with Z or a numeric offset. Returns 0 or -EINVAL. */
+/* Parses a time in the form of RFC 3339, such as "2026-01-02T03:04:05.678+01:00". The seconds
+ * may have any number of decimals or none, and the time zone is Z or an offset. *RET_NS is the time
+ * in nanoseconds since 1970. Returns 0 or -EINVAL. */
 int clock_parse_rfc3339(const char *s, uint64_t *ret_ns);

@@ -38,9 +38,10 @@ MUST_USE int confine_limit(int resource, rlim_t max, struct err *e);
  * handler. It writes no core file either, because an ELF core file has at least one page. */
 #define CONFINE_CORE_BYTES 1
 
-/* Sets the soft and the hard RLIMIT_CORE of this process to CONFINE_CORE_BYTES. If the hard limit is 0, only
- * CAP_SYS_RESOURCE of the host can raise it. Without this capability the limit stays 0, and a crash writes no core file
- * but may start a crash handler. */
+/* Sets the soft and the hard RLIMIT_CORE of this process to CONFINE_CORE_BYTES. If the hard limit
+ * is 0, only a process with the capability CAP_SYS_RESOURCE on the host can raise the limit.
+ * Without this capability the limit stays 0, and the function succeeds: a crash then writes no core
+ * file but may start a crash handler. */
 MUST_USE int confine_core(struct err *e);
 
 /* Replaces FD, a directory, by a detached clone of its mount, in which `..` cannot lead above FD.

@@ -27,8 +27,8 @@
 #include "base/compat.h"
 
 /* How often a directory is read at most. One reading is not always enough. On tmpfs before Linux
- * 6.6 an offset counts entries. When we have deleted entries and go on reading at a remembered
- * offset, we miss as many of the entries that are left. */
+ * 6.6 the offset in a directory is a number of entries. For example, we delete the first ten
+ * entries and go on reading at offset 10: this skips ten entries that still exist. */
 #define TRIES_MAX 64
 #define ENTRIES_BYTES 4096u /* the buffer of one getdents64() */
 
@@ -250,8 +250,9 @@ struct part {
 	int error;     /* the first error */
 };
 
-/* Moves the directory NAME out of P->at. The kernel allows this only if the directory's owner
- * may write to it. */
+/* Moves the directory NAME from P->at to P->dirfd. The kernel refuses to move a directory to which
+ * its owner may not write (EACCES). In this case we add the permission and try again. Returns 0 or
+ * -errno. */
 static int move_out(const struct part *p, const char *name)
 {
 	unsigned long long tag;

@@ -1,7 +1,8 @@
 /*
- * A holder is a task that only waits in a new user namespace. Meanwhile we write the id maps of the
- * namespace and open the namespace. The task shares our memory, so it needs no page tables of its
- * own. The task waits until our end of a pipe closes, so it ends at the latest when we end.
+ * A holder is a task in a new user namespace. The task does nothing, but keeps the namespace alive
+ * until we have written the id maps of the namespace and opened it. The task shares our memory, so
+ * it needs no page tables of its own. It ends when our end of a pipe closes, so at the latest when
+ * we end.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * Reads and writes that go on until all bytes are done, also after EINTR. Also writes files in such
- * a way that other processes see either the complete file or none. Every descriptor that these
- * functions open is close-on-exec.
+ * These functions read or write until all bytes are done, and go on after EINTR. io_replace_file()
+ * also makes sure that other processes never see a file that is only partly written. Every
+ * descriptor that these functions open is close-on-exec.
  */
 #pragma once
 

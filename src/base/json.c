@@ -398,8 +398,9 @@ static void join_sorted(struct json_member **sorted, size_t n)
 	for (size_t i = 1; i < n; i++)
 		if (key_compare(sorted[i]->key, sorted[i - 1]->key) == 0) {
 			replace_first(sorted[i - 1], sorted[i]);
-			/* if the next member has the same key, it must replace the value of the
-			 * first member too, so this place now points to the first member */
+			/* A third member with the same key is compared with sorted[i]. It must
+			 * replace the value of the first member, not of the dropped second member.
+			 * So sorted[i] now points to the first member. */
 			sorted[i] = sorted[i - 1];
 		}
 }

@@ -65,9 +65,10 @@ struct json_doc;
  * text is not valid; the message says the line and the column. Fails with ERR_LIMIT for a text
  * longer than JSON_TEXT_MAX. */
 MUST_USE int json_parse(const char *p, size_t n, struct json_doc **ret, struct err *e);
-/* Does the same as json_parse(), for texts that Python's json module wrote. Half a surrogate pair becomes U+FFFD.
- * If several members have the same key, the first gets the value of the last. If the text has more than
- * JSON_LENIENT_VALUES_MAX values, fails with ERR_LIMIT before it allocates memory. */
+/* Does the same as json_parse(), for texts that Python's json module wrote. Half a surrogate pair
+ * becomes U+FFFD. If several members have the same key, the first of them gets the value of the
+ * last, and the others are dropped. If the text has more than JSON_LENIENT_VALUES_MAX values, fails
+ * with ERR_LIMIT before it allocates memory. */
 MUST_USE int json_parse_lenient(const char *p, size_t n, struct json_doc **ret, struct err *e);
 void json_free(struct json_doc *d);
 /* Returns the bytes of memory that D takes. */

@@ -76,8 +76,9 @@ static void await_task(pid_t pid, int pidfd, uint64_t deadline_ns)
 		;
 }
 
-/* Tries to lock without waiting, then lets a task wait for the lock, then tries again. If the task got the lock
- * before its end, the open file has the lock, and the last try succeeds at once. */
+/* Tries to lock without waiting, then lets a task wait for the lock, then tries again. If the task
+ * got the lock before its end, the open file has the lock, and the last try succeeds at once.
+ * Returns 0, -ETIMEDOUT or another -errno. */
 static int lock(struct attempt *a, long at_once, unsigned wait_ms)
 {
 	AUTO_FD pidfd = -1;

@@ -66,7 +66,8 @@ static inline long raw_old_clone_on_stack(unsigned long flags, void *stack_top, 
 					  void (*fn)(void *), void *arg)
 {
 	register long child_tid __asm__("r10") = 0;
-	/* without CLONE_SETTLS, clone() ignores its TLS argument in r8 */
+	/* r8 is the TLS argument of clone(), which the kernel ignores without CLONE_SETTLS. So r8
+	 * can carry FN to the child. */
 	register long fn_reg __asm__("r8") = (long)fn;
 	register long arg_reg __asm__("r9") = (long)arg;
 	long ret;

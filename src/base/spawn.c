@@ -110,7 +110,8 @@ static void run(void *arg)
 	raw_exit(127);
 }
 
-/* Reports the result of the start, after the exec has happened or failed. */
+/* Call this after the exec has happened or failed. Returns 0, or -1 with the child's error in *E,
+ * after the child was reaped. */
 static int outcome(const struct shared *shared, struct child *c, struct err *e)
 {
 	int status;

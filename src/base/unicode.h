@@ -12,8 +12,8 @@
 
 #define UNICODE_REPLACEMENT 0xfffdu
 
-/* Takes the first character off REST, which must not be empty. A byte that does not begin a well-formed
- * character counts as U+FFFD. */
+/* Removes the first character from REST, which must not be empty, and returns its code point. A
+ * byte that does not begin a well-formed character counts as the character U+FFFD. */
 uint32_t unicode_take(struct str *rest);
 /* Returns how many characters S has, as len() does. */
 size_t unicode_count(struct str s);
@@ -23,5 +23,6 @@ bool unicode_is_space(uint32_t c);
 bool unicode_is_alnum(uint32_t c);
 /* Returns S without white space at both ends, as str.strip() does. */
 struct str unicode_trim(struct str s);
-/* Takes the first line off REST together with its line end, as str.splitlines(keepends=True) does. */
+/* Removes the first line from REST and returns it with its line end, as
+ * str.splitlines(keepends=True) does. */
 struct str unicode_take_line(struct str *rest);

@@ -1,7 +1,8 @@
 /*
  * A hand: a process that does requests for a server, one after another (client/hands.h). A hand may block, so that
- * the server need not block. client/foreman.c starts hands. The arguments are the soft limit of open files,
- * HAND_SESSIONS or HAND_ANYTHING, and the refused directories.
+ * the server need not block. client/foreman.c starts hands. The arguments are: the soft limit of
+ * open files; HAND_SESSIONS or HAND_ANYTHING; then any number of directories of the host that the
+ * hand must not share with a sandbox.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -24,10 +24,11 @@
 #include "store/commands.h"
 #include "store/worker.h"
 
-/* If root runs this program, it keeps the capabilities that it needs to set owners and modes of
- * files in layers. Its workers inherit no other capabilities. If an ordinary user runs this
- * program, there are no capabilities to drop. The program must then not set no_new_privs, because
- * it runs the set-user-id program newuidmap for its workers. */
+/* If root runs this program, drops all capabilities except those that set owners and modes of files
+ * in layers and, if MOUNTS is true, CAP_SYS_ADMIN. The workers inherit what is left. If an ordinary
+ * user runs this program, does nothing: there are no capabilities to drop, and
+ * confine_capabilities() would set no_new_privs, but the workers need the set-user-id program
+ * newuidmap. Returns 0 or -1. */
 static int drop_capabilities(bool mounts, struct err *e)
 {
 	uint64_t keep = CONFINE_CAP(CAP_CHOWN) | CONFINE_CAP(CAP_DAC_OVERRIDE) |

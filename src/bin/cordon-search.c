@@ -57,8 +57,8 @@ static int search(const char *expression, const char *include, struct err *e)
 	if (grep_run(SEARCH_FD, expression, include, &w, e) < 0) {
 		buf_clear(&out);
 		buf_add_str(&out, e->msg);
-		IGNORE(io_write_all(STDOUT_FILENO, buf_str(&out),
-				    out.n)); /* the exit status also tells that the search failed */
+		/* if the message is lost, the exit status still says that the search failed */
+		IGNORE(io_write_all(STDOUT_FILENO, buf_str(&out), out.n));
 		return e->code == ERR_INVALID ? STATUS_INVALID : STATUS_LATE;
 	}
 	return io_write_all(STDOUT_FILENO, buf_str(&out), out.n) < 0 ? STATUS_FAILED : 0;

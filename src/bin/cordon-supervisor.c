@@ -31,7 +31,7 @@ static bool receive_record(struct supervisor *s)
 		return false;
 	s->record_dir = fds[LEASH_RECORD_DIR];
 	s->lock = fds[LEASH_RECORD_LOCK];
-	if (n > LEASH_RECORD_LOG) /* if the command sent no log, our messages are lost */
+	if (n > LEASH_RECORD_LOG) /* without this descriptor our messages are lost */
 		IGNORE(dup2(fds[LEASH_RECORD_LOG], STDERR_FILENO));
 	return true;
 }

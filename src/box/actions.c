@@ -566,7 +566,9 @@ bool actions_may_answer(struct action *a, struct fault *f)
 void actions_cancel(struct action *a)
 {
 	if (!a->work)
-		return; /* the action frees itself when its reply finds no connection */
+		/* Without work, nothing can be cancelled. When the action ends, action_succeed() or
+		 * action_fail() finds no connection, sends nothing and frees the action. */
+		return;
 	work_cancel(a->work);
 	action_free(a);
 }

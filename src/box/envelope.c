@@ -83,7 +83,8 @@ void envelope_end_success(struct json_writer *w)
 	end_response(w);
 }
 
-/* Writes all members of a failure that follow the number of the request, and ends the response. */
+/* Completes the response for a failure. The caller has already written the member seq_id. Writes
+ * the members `code`, `message` and `data`, and ends the response. */
 static void put_failure(struct json_writer *w, const struct fault *f)
 {
 	AUTO_BUF message = BUF_INIT(1u << 20);

@@ -40,8 +40,8 @@ void envelope_done(struct envelope_request *r);
 void envelope_begin_success(struct json_writer *w, int64_t seq);
 void envelope_end_success(struct json_writer *w);
 void envelope_put_fault(struct json_writer *w, int64_t seq, const struct fault *f);
-/* Writes a failure for a request whose number may be invalid. Repeats the number as it was sent, or writes -1 if it was
- * missing. */
+/* Writes a failure for a request whose number may be invalid. Repeats the number as it was sent.
+ * Writes -1 if the number was missing, or was an array, an object or a long text. */
 void envelope_put_refusal(struct json_writer *w, const struct envelope_request *r,
 			  const struct fault *f);
 

@@ -68,8 +68,8 @@ int handshake_set_legacy(struct handshake_trust *t, const char *text, struct err
 
 /* --- checks ------------------------------------------------------------------------------------ */
 
-/* Takes the same time wherever the first wrong character is, so that a peer cannot guess the
- * secret step by step. The length of the secret need not be hidden. */
+/* Returns true if A is the secret. Takes the same time wherever the first wrong character is, so
+ * that a peer cannot guess the secret step by step. The length of the secret need not be hidden. */
 static bool same_secret(struct str a, const char *secret)
 {
 	size_t n = strlen(secret);

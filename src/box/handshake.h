@@ -59,7 +59,8 @@ MUST_USE int handshake_set_legacy(struct handshake_trust *t, const char *text, s
  * pins the peer's instance. */
 MUST_USE enum handshake_verdict
 handshake_rpc(struct handshake_trust *t, const struct http_request *r, struct handshake_peer peer);
-/* Judges a request for a relay, and fills the tenant. Never pins an instance. */
+/* Judges a request for a relay. Unless the request is refused, sets *RET to the tenant that its
+ * headers name, or to the legacy tenant. Never pins an instance. */
 MUST_USE enum handshake_verdict handshake_relay(const struct handshake_trust *t,
 						const struct http_request *r,
 						struct handshake_peer peer, struct tenant *ret);

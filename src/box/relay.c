@@ -22,7 +22,8 @@ static uint64_t ping_ms(const struct relay *r)
 	return peer_server(r->peer)->ping_ms;
 }
 
-/* The peer must answer a ping within half of the time between two pings. */
+/* Returns how many milliseconds the peer has to answer a ping: half of the time between two
+ * pings. */
 static uint64_t pong_ms(const struct relay *r)
 {
 	return ping_ms(r) / 2;

@@ -16,7 +16,7 @@ struct settings {
 	bool stdio;
 	struct handshake_trust trust;
 	struct json_doc *config; /* LANGBOT_BOX_CONFIG, or NULL */
-	bool unsafe_storage;     /* the readiness checks of storage are switched off */
+	bool unsafe_storage;     /* skip the four checks of storage (service/readiness.h) */
 	bool serve;       /* this process is the server process (box/serve.h), not its parent */
 	uint64_t ttl_sec; /* idle time after which a session ends; 0 means never */
 	uint64_t ping_ms; /* time between two pings of a relay */

@@ -24,7 +24,7 @@ struct skill_starter {
 };
 
 /* Splits a request of the server: the path of a root and perhaps the path of a source, each with
- * a NUL at its end. */
+ * a NUL at its end. Sets *SOURCE to NULL if there is no source. Returns 0 or -EPROTO. */
 static int read_ask(const char *p, size_t n, const char **root, const char **source)
 {
 	size_t k = strnlen(p, n);

@@ -9,7 +9,10 @@
 #include "box/stream.h"
 #include "wire/frame_stdio.h"
 
-#define LINES_MAX_BYTES (128u << 20) /* enough for a message in which every byte is escaped twice */
+/* The most bytes that one message takes as lines (wire/frame_stdio.h). A message is JSON, and a
+ * long message is sent in pieces, which are JSON strings again. So its texts are escaped a second
+ * time. */
+#define LINES_MAX_BYTES (128u << 20)
 
 struct stdio_peer {
 	struct server *server;

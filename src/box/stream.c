@@ -288,8 +288,8 @@ static bool send_added(struct stream *s)
 	return true;
 }
 
-/* Passes input that the owner has not taken to the owner again, or reads a descriptor that the
- * loop cannot watch. */
+/* If the owner has left some input, offers it to the owner again. Otherwise, reads the input
+ * descriptor if the loop cannot watch it. */
 static void take_more(struct stream *s)
 {
 	if (s->left.n > 0)

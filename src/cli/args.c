@@ -56,8 +56,10 @@ struct value {
 struct args_values {
 	struct value *given;
 	size_t n, cap;
-	struct strv owned;                   /* copies of comma lists, which the parser splits */
-	struct strv line_names, line_values; /* every value in the order of the line, borrowed */
+	struct strv owned; /* copies of comma lists, which the parser splits */
+	/* for each value on the command line, in order: the name of its option, and the value;
+	 * borrowed */
+	struct strv line_names, line_values;
 };
 
 struct parser {
@@ -542,7 +544,7 @@ static int parse_line(struct parser *p)
 	return 0;
 }
 
-/* --- what only the whole line shows --------------------------------------------------------- */
+/* --- checks after the last word of the command line ----------------------------------------- */
 
 /* Returns the word that the usage line has for the positional with the index I. */
 static struct str usage_word(const struct command *c, size_t i)

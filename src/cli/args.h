@@ -125,9 +125,9 @@ const char *args_next_value(const struct args *a, size_t *at, const char **ret_n
  * of ARGV. */
 int args_main(const struct command *root, int argc, char **argv);
 
-#define MSB_VERSION \
-	"0.6.18" /* the msb version whose command line this is; `msb --version` prints it \
-		  */
+/* `msb --version` prints this. If our program is called as msb, it has the command line of this
+ * version of microsandbox's msb. */
+#define MSB_VERSION "0.6.18"
 /* Prints the version. Returns the exit status. */
 int args_version(const struct args *a);
 

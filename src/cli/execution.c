@@ -54,7 +54,8 @@ static int add_env(struct execution *x, const struct args *a, struct err *e)
 }
 
 /* Returns the slot of RESOURCE. If the user gives a limit twice, the second value replaces the
- * first. If both were set in turn, a second value above the first would fail. */
+ * first. It would be wrong to set both, one after the other: the first would lower the hard limit,
+ * and the kernel would refuse a second value above it. */
 static struct exec_rlimit *limit_slot(struct exec_message *m, uint32_t resource)
 {
 	size_t i = 0;

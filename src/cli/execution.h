@@ -14,7 +14,9 @@ struct execution {
 	bool interactive;
 	bool scripted;      /* if there is no command, the shell may run a script from stdin */
 	bool tells_refused; /* report refused connections at the end */
-	bool unnamed;       /* the sandbox ends with the command, so it cannot be modified */
+	/* `run` without a name: the sandbox ends with the command. So a message about refused
+	 * connections suggests an option for the next run, not `modify` */
+	bool unnamed;
 	/* if no command was given and stdin is a terminal, run a shell instead of the image's
 	 * command */
 	bool shell;

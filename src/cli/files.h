@@ -11,6 +11,6 @@
  * and must release X even after a failure. */
 MUST_USE int files_apply(const struct args *a, const struct home *h, struct spec *s,
 			 struct conf_extra *x, struct err *e);
-/* Reads YAML from the descriptor IN, which has the text of the file PATH. Error messages name
- * PATH. */
+/* Reads YAML from the descriptor IN, which has the text of the file PATH. Error messages
+ * begin with PATH. */
 MUST_USE int files_convert(int in, const char *path, struct json_doc **ret, struct err *e);

@@ -23,7 +23,8 @@
 
 #define GRANTS_MAX_BYTES \
 	(64u << 10) /* about a thousand lines; no person reads more before they answer */
-#define FOLDED_MAX_BYTES (4 * GRANTS_MAX_BYTES) /* the text, folded at WIDTH_MIN, with indents */
+/* limit for the text after fold(), which adds a line feed and an indent where it breaks a line */
+#define FOLDED_MAX_BYTES (4 * GRANTS_MAX_BYTES)
 #define WIDTH_MIN 40u
 #define WIDTH_DEFAULT 80u /* for a terminal that does not know its size */
 #define OUTSIDE "  OUTSIDE THE PROJECT"

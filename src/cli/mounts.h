@@ -9,8 +9,9 @@
 
 /* Adds the mounts of the options. */
 MUST_USE int mounts_from_args(const struct args *a, struct spec *s, struct err *e);
-/* Reads the option `--identity`, which `install` writes into the scripts that it makes. The
- * option says which file or directory each path of S must be. */
+/* Reads the option `--identity`, which `install` writes into the scripts that it makes. For each
+ * host path of S, the option holds the identity of the file or directory that `install` saw there.
+ * The start later fails if the path leads to another file or directory. */
 MUST_USE int mounts_expect(const struct args *a, struct spec *s, struct err *e);
 /* Writes the value of the option `--identity` for PATH, which is canonical. */
 void mounts_write_identity(const struct identity *id, const char *path, struct buf *out);

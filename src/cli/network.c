@@ -236,7 +236,9 @@ int network_change(const struct args *a, bool must_be_set, struct spec *s, struc
 		r = policy_edit_rules(&p, &add, &rm, s->multi_tenant, e);
 	if (r == 0)
 		r = apply(&p, s, e);
-	s->net_enabled |= had_one; /* keep the interface, so that later rules need no restart */
+	/* apply() turns the network off if the rules now deny everything. Keep a network that the
+	 * sandbox had: with it, a later `modify` can allow something without a restart */
+	s->net_enabled |= had_one;
 	policy_done(&p);
 	return r;
 }

@@ -19,7 +19,9 @@
 
 struct end {
 	struct exit_message message;
-	bool known; /* pid 1 keeps the exit status of background commands only */
+	/* True if `message` says how the command ended. For foreground commands this is false,
+	 * because pid 1 keeps the exit status of background commands only. */
+	bool known;
 };
 
 static int signal_and_wait(struct client *c, uint64_t id, int sig, uint64_t ms, struct end *end,

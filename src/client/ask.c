@@ -14,8 +14,9 @@ struct ask {
 	struct ask_owner owner;
 	struct call call;
 	bool lists;
-	uint64_t waits_for; /* the command that a LOOK may wait for, or 0 */
-	unsigned depth;     /* how many callbacks are running */
+	/* if the question is a LOOK that waits: the number of the command; otherwise 0 */
+	uint64_t waits_for;
+	unsigned depth; /* how many callbacks are running */
 	bool freed;
 };
 

@@ -110,8 +110,8 @@ static void unqueue(struct hands *h, struct hands_request *r)
 	h->n_bytes -= r->frame.n;
 }
 
-/* Ends R. R must not be in the queue, and no hand may work on it. If the request was dropped,
- * closes the descriptors of A. */
+/* Frees R and passes the answer A to the callback of R's owner. If the owner has dropped R, closes
+ * the descriptors of A instead. R must not be in the queue, and no hand may be working on it. */
 static void answer(struct hands_request *r, const struct hands_answer *a)
 {
 	hands_answer_fn *fn = r->fn;

@@ -1,6 +1,7 @@
-/* Moves a job's input and output through frames on the line, if the command has a terminal or the
- * job attached to the command. pid 1 sends at most as many bytes as we granted. The job keeps these
- * bytes until the owner wants them. */
+/* Input and output of jobs that use frames on the line instead of pipes. A job uses frames in two
+ * cases: its command has a terminal, or the command was running already and the job has attached to
+ * it. pid 1 sends at most as many bytes as we granted. While the owner of the job has paused the
+ * output (j->paused), the job keeps the bytes that arrive. */
 #include <errno.h>
 
 #include "client/job_state.h"

@@ -161,7 +161,8 @@ bool job_pipes_are_drained(struct job *j)
 	    pipe_held(err->fd) == 0)
 		return true;
 	/* After drain.until we only wait for bytes that are already in the pipes. Then we need no
-	 * timer: the loop reports these bytes, or the owner calls job_resume() first. */
+	 * timer, because the loop reports at once that these bytes can be read. If the job is
+	 * paused, the loop does so after the owner has called job_resume(). */
 	if (!j->paused && silent > now && silent < j->drain.until)
 		job_set_timer(j, silent);
 	else

@@ -2,9 +2,10 @@
 
 #include <string.h>
 
-/* Called if the next key does not continue the detach keys. The held keys are then ordinary input.
- * Adds the oldest of them to OUT, and goes on holding the last ones if the detach keys may begin
- * with these. */
+/* Called if the next key does not continue the detach keys. Moves held keys to OUT, the oldest
+ * first, until the keys that are still held are again a beginning of the detach keys, or none is
+ * left. For example, the detach keys are "aab", and "aa" is held when another "a" comes. Then the
+ * first "a" goes to OUT, and the second "a" stays held. */
 static void release(struct keys *k, struct buf *out)
 {
 	size_t n = 1;

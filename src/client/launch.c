@@ -30,8 +30,8 @@
 #include "wire/message.h"
 
 #define ANSWER_MAX_BYTES 65536
-/* the stage that messages name for a failure on our side; for its own failures, the supervisor
- * names the stage */
+/* An error message says in which stage a start failed. If the supervisor answers with an error, the
+ * text of the answer already has the stage. All other failures have this stage. */
 #define STAGE_OTHER "other"
 #define EXIT_WAIT_MS 2000
 #define SUPERVISOR_VARIABLES_MAX 4
@@ -225,7 +225,8 @@ static int hand_over(const struct launch *l, int dir, int lock, bool keep_log, s
 	return r < 0 ? err_sys(e, -r, "hand the record to the supervisor") : 0;
 }
 
-/* Ends a start. R is the result so far. After a failure the supervisor has no record and ends by itself. */
+/* Ends what begin_start() began. R is 0 or -1, the result so far. If R is -1, hand_over() sent no
+ * record, so the supervisor ends by itself, and we wait for its end. Returns 0 or -1. */
 static int end_start(struct launch *l, struct starting *s, int r, struct err *e)
 {
 	struct err ignored;
@@ -440,8 +441,8 @@ int launch_settle(struct launch *l, const struct spec *s, struct err *e)
 		r = wait_for_answer(l, &none, e);
 	if (r == 0)
 		return 0;
-	IGNORE(sandbox_stop(l->home, s->name, 0,
-			    &ignored)); /* if that fails, the closed leash ends the sandbox */
+	/* if sandbox_stop() fails, the sandbox still ends when the caller closes the leash */
+	IGNORE(sandbox_stop(l->home, s->name, 0, &ignored));
 	drop_volumes(l);
 	return is_question(e->code) ? -1 : failed(l, STAGE_OTHER, e);
 }

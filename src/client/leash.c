@@ -9,7 +9,8 @@
 
 #define CHUNK_BYTES 4096
 #define IN_MAX_BYTES (64u << 10)
-#define REQUEST_MAX_BYTES 256u /* more than a word, the header of a frame and three numbers */
+/* more than a request needs: the byte LEASH_LIMITS, and a frame with the limits */
+#define REQUEST_MAX_BYTES 256u
 #define OUT_MAX_BYTES \
 	(LEASH_LOG_QUEUE_BYTES + (LEASH_REQUESTS_MAX + 1) * REQUEST_MAX_BYTES) /* +1 for a marker */
 

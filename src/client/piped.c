@@ -35,8 +35,8 @@ struct piped {
 
 /* --- output ---------------------------------------------------------------------------------- */
 
-/* Tells the drain that N bytes of output were read. The drain begins when the command has ended, so
- * earlier output does not matter to it. */
+/* Tells p->drain that N bytes of output were read. The drain (client/drain.h) decides how long
+ * we read after the command has ended, so output before the end is not counted. */
 static void count(struct piped *p, const struct stream *s, size_t n)
 {
 	if (p->run->call.ended)
@@ -204,7 +204,8 @@ static int copy_until_end(struct piped *p)
 
 	while (!r->call.ended) {
 		bool hear = !tap_waits(&r->tap);
-		/* read no input before the command has started, because `run` may start it a second time */
+		/* read no input before the command has started: if it cannot start, our input
+		 * must stay unread, for the program that reads it next */
 		bool want_in = r->call.id && p->in_pipe >= 0 && p->in_n == 0 && r->in_open;
 		struct pollfd fds[] = {
 			{ .fd = r->c->fd, .events = POLLIN },

@@ -47,8 +47,9 @@ void project_done(struct project *p);
 MUST_USE int project_find(struct project *p, struct err *e);
 /* Reads the file PATH, which the project file names. Makes the same checks as project_find(). */
 MUST_USE int project_read(struct project *p, const char *path, struct buf *out, struct err *e);
-/* Looks up every host path of S, which holds only what the project file says, and adds the paths to the digest.
- * After this call S means the objects that were found, even if the paths later lead to other objects. Call this
+/* Looks up every host path of S by spec_hold_sources(), and adds the canonical paths to the digest.
+ * S must hold only what the project file says. From now on S has the identity of each file or
+ * directory that was found, so another file at the same path is not accepted later. Call this
  * function once, after all files were read. */
 MUST_USE int project_hold(struct project *p, struct spec *s, struct err *e);
 
@@ -68,6 +69,6 @@ MUST_USE int project_forget(const struct project *p, const struct home *h, bool 
 
 /* Wherever a volume or the root directory of S shows a file of P, puts a read-only mount over the file. Then no
  * process in the sandbox can write, rename or replace the file, because the kernel refuses to rename or remove a
- * mount point. S must already have all its mounts, also the mounts of options. This function looks up the sources
- * of the mounts. */
+ * mount point. S must already have all its mounts, also the mounts of options. This function calls
+ * spec_hold_sources() for S. */
 MUST_USE int project_cover(const struct project *p, struct spec *s, struct err *e);

@@ -104,5 +104,6 @@ void replay_show(struct replay *r, unsigned rows, struct screen *s, struct buf *
 		buf_add(text, all.p + at, all.n - at);
 	screen_enter(&r->now, text);
 	*s = (struct screen){ 0 };
-	screen_feed(s, text->p, text->n); /* this text may set colours, too */
+	/* TEXT may also set colours, which are not in r->now. So we derive *S from all of TEXT. */
+	screen_feed(s, text->p, text->n);
 }

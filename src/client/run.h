@@ -17,17 +17,19 @@ struct run {
 	struct tap tap;
 	struct inlet in;
 	bool attached;           /* the command was started before, perhaps by another client */
-	struct replay replay;    /* what a terminal that attaches gets first */
+	struct replay replay;    /* after an attach: the output that pid 1 kept, for our terminal */
 	struct screen screen;    /* the modes that the program has set on our terminal */
 	bool in_open;            /* our own input has not ended, and the command reads it */
 	int output_error;        /* -errno if the output could not be written */
 	const char *output_step; /* which step failed with output_error */
 };
 
-/* Makes pipes, sends EXEC with the command's ends, and copies until the end. */
+/* Makes pipes and sends EXEC with the ends of the pipes that the command uses. Then copies input
+ * and output until the command ends. Returns 0 or -1. */
 MUST_USE int run_piped(struct run *r);
-/* Sends and receives frames, within the granted credit, until the end. The request was sent
- * before. */
+/* The caller has sent the request already (EXEC or ATTACH). Sends input and receives output as
+ * frames, within the granted credit, until the command ends or the client detaches. Returns 0 or
+ * -1. */
 MUST_USE int run_terminal(struct run *r);
 
 /* --- for both ------------------------------------------------------------------------------------ */
@@ -36,7 +38,7 @@ MUST_USE int run_terminal(struct run *r);
 MUST_USE int run_send_exec(struct run *r, unsigned flags, const int *fds, unsigned n_fds);
 /* Shows the terminal output that pid 1 kept. Does nothing if it was already shown. */
 void run_replay(struct run *r);
-/* Reads what pid 1 says. */
+/* Receives the frames that have come from pid 1, and handles them. Returns 0 or -1. */
 MUST_USE int run_hear(struct run *r);
 /* Returns a time-out for poll(): the milliseconds until UNTIL_NS (0 means never) or until pid 1
  * must have reported the end, whichever is earlier. */

@@ -9,7 +9,9 @@
 /* if this much output has come and the command's number is still unknown, the client stops
  * reading */
 #define HELD_BYTES 65536
-/* more than HELD_BYTES and one further chunk of each output */
+/* The limit of the member `early`. The client looks at HELD_BYTES only before it reads. So `early`
+ * can hold almost HELD_BYTES, and then get another 64 KiB of standard output and 64 KiB of standard
+ * error. */
 #define EARLY_MAX_BYTES (4 * HELD_BYTES)
 /* Logging may take 1/8 of the command's time. If it takes more, records are dropped. */
 #define LOG_SHARE_DIVISOR 8

@@ -34,7 +34,9 @@ static void read_keys(struct run *r, struct keys *keys)
 	AUTO_BUF input = BUF_INIT(READ_BYTES + DETACH_KEYS_MAX);
 	AUTO_BUF b = BUF_INIT(2 * READ_BYTES);
 	char chunk[READ_BYTES];
-	/* leave room for the keys that are held back */
+	/* The last keys->matched bytes that the user typed are held back, because they may be the
+	 * beginning of the detach keys. They may have to be sent together with this chunk, so keep
+	 * credit for them. */
 	size_t room = r->call.credit - keys->matched;
 	ssize_t n = inlet_read(&r->in, chunk, room < sizeof(chunk) ? room : sizeof(chunk));
 	bool leaves = false;

@@ -16,7 +16,7 @@
 #define RECONNECT_FOR_EVER UINT64_MAX /* for UNTIL: never give up */
 
 enum reconnect_state {
-	RECONNECT_UP,      /* connected, or not connected for the first time yet */
+	RECONNECT_UP,      /* connected, or no attempt has failed yet */
 	RECONNECT_WAITING, /* unavailable; the next attempt begins at at_ns */
 	RECONNECT_TRYING,  /* unavailable; an attempt runs */
 	RECONNECT_OVER,    /* nothing begins any more */

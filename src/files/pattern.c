@@ -68,7 +68,8 @@ static bool take_element(struct str *part, uint32_t c)
  * character. So the time is at most the product of both lengths. */
 static bool match_name(struct str part, struct str name)
 {
-	/* the pattern behind the last `*`, and the place in the name from which it is matched */
+	/* `behind` is the rest of the pattern after the last `*`. `from` is the place in NAME at
+	 * which the present try to match `behind` began. */
 	struct str behind = { 0 }, from = name;
 
 	while (name.n) {

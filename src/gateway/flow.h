@@ -20,7 +20,7 @@ struct flow {
 	struct flow_key key;
 	struct flow *next; /* the next flow in the same hash bucket */
 	bool ingress;
-	bool open;        /* the peer has answered */
+	bool open;        /* the side that did not begin the flow has answered */
 	uint64_t last_ns; /* when the last packet passed, in either direction */
 	uint32_t start;   /* TCP: sequence number of the first SYN */
 	/* TCP: the stack's socket for this connection, or -1; borrowed, and valid only until

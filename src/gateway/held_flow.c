@@ -1,13 +1,13 @@
 /*
- * The hold takes the bytes of the guest's segments and acknowledges them in the name of the guest's
- * peer. A name in the bytes is judged as soon as it is complete. From the bytes that were judged
- * and may pass, we make new segments for the stack.
+ * The hold takes the bytes of the guest's segments and acknowledges them to the guest, as if the
+ * server had received them. A name in the bytes is judged as soon as it is complete. From the bytes
+ * that were judged and may pass, we make new segments for the stack.
  *
  * When the stack's window opens again, the stack does not tell us. libslirp sends a window update
  * only if the window has room for two more segments. On a link with large segments this never
  * happens, because two segments of TRAIN_MSS bytes (firewall.c) are more than the largest window.
- * So while a hold has bytes that may pass, we ask the stack after each turn in which the stack had
- * something to do.
+ * So while a hold has bytes that may pass, probe() asks the stack for its window after each turn in
+ * which the stack had something to do.
  */
 #include "gateway/held_flow.h"
 
@@ -141,8 +141,8 @@ static void probe(struct gateway *g, struct flow *f)
 
 	f->probed_ns = g->now_ns;
 	hold_fill_tcp(f->hold, true, &tcp);
-	/* this sequence number is too old, so the stack answers with an acknowledgement, which has
-	 * its window */
+	/* This sequence number is too old, so the stack answers with an acknowledgement. The header
+	 * of this acknowledgement says how large the stack's window is. */
 	tcp.seq--;
 	stack_input(g->stack, frame, packet_make_tcp(frame, &ends, &tcp, NULL, 0));
 }

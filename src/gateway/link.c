@@ -57,7 +57,8 @@ int link_init(struct link *l, int fd, struct err *e)
 	return 0;
 }
 
-/* Completes the checksum that the guest's kernel left to its device. */
+/* Completes the checksum that the guest's kernel left to its device. Returns false if the header
+ * says that the checksum is outside of the frame. */
 static bool finish_checksum(const struct virtio_net_hdr *h, uint8_t *frame, size_t n)
 {
 	size_t start = h->csum_start, at = start + h->csum_offset;

@@ -15,7 +15,8 @@
 #define LISTEN_BACKLOG 128 /* libslirp's own value is 1, with which parallel connections get lost */
 #define PUBLISHED_MAX 256u
 #define HEAP_KEPT_BYTES (2 << 20) /* the heap keeps this much free memory */
-/* malloc() uses mmap() for larger blocks only; the stack allocates smaller ones */
+/* Blocks of this size and more come from mmap(). The blocks of the stack are smaller, so they come
+ * from the heap. */
 #define HEAP_MMAP_MIN_BYTES (1 << 20)
 
 struct stack {

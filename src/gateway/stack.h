@@ -14,7 +14,8 @@
 struct stack;
 
 #define STACK_MTU_PLAIN 1500u
-#define STACK_MTU_TRAIN 65520u /* for a link that carries large segments in one piece */
+/* the MTU of a link that takes a large TCP segment (a train) as one frame */
+#define STACK_MTU_TRAIN 65520u
 
 /* A callback that gets each frame that the stack makes. It may change the frame in place, but must
  * not call the stack. */

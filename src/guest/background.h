@@ -53,7 +53,8 @@ struct background_spec {
 	bool terminal;
 	bool hidden;
 	bool joined; /* standard output and error are one stream */
-	/* how long the entry stays after the command's end; 0 means as long as possible */
+	/* how long the entry stays after the command's end; 0 and values above
+	 * BACKGROUND_KEEP_MAX_MS mean BACKGROUND_KEEP_MAX_MS */
 	uint64_t keep_ms;
 	const struct words *words; /* copied */
 	uint64_t began_ns;

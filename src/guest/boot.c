@@ -99,10 +99,12 @@ static int take_group(const struct guest *g, const int *fds, unsigned *at)
 	return payload;
 }
 
-/* Mounts the views of the sandbox's own control groups, and closes the descriptors of the views.
- * The user may have mounted something else at the paths of the views, so pid 1 follows no link and
- * enters no other mount. If a view cannot be mounted, it is left out. Programs then do not see
- * their limits, but the limits still apply. */
+/* A view is a read-only mount that shows one of the sandbox's own control groups
+ * (wire/group_view.h). Each bit of KINDS stands for a view, and FDS has one detached mount for each
+ * bit that is set. Attaches the mounts below /sys/fs/cgroup, and closes FDS. The user may have
+ * mounted something else at the paths of the views, so pid 1 follows no link and enters no other
+ * mount. If a view cannot be mounted, it is left out. Programs then do not see their limits, but
+ * the limits still apply. */
 static void show_groups(unsigned kinds, int *fds)
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -123,8 +125,10 @@ static void show_groups(unsigned kinds, int *fds)
 	}
 }
 
-/* Joins control groups that limit nothing. Commands inherit these groups. When a process joins a cpuset, the
- * kernel resets the CPUs that the process may use, so we set them again. */
+/* Joins the sandbox's v1 groups in `cpuacct` and `cpuset`, by their files TASKS. These groups
+ * limit nothing, but programs such as Java expect to be in the groups that they see
+ * (process/group_view.h). Commands inherit the groups from pid 1. When a process joins a cpuset,
+ * the kernel resets the CPUs that the process may use, so we set them again. */
 static void join_groups(int *tasks, unsigned n)
 {
 	cpu_set_t cpus;
@@ -214,9 +218,11 @@ static int keep_capabilities(uint64_t keep, struct err *e)
 	return syscall(SYS_capset, &head, data) < 0 ? err_sys(e, errno, "drop capabilities") : 0;
 }
 
-/* Returns the capabilities that pid 1 keeps for good. pid 1 needs CHOWN to give a terminal to its user. Without cgroups
- * it needs SYS_ADMIN to make marks and SYS_PTRACE to see them. In a watched sandbox it needs SYS_PTRACE and
- * DAC_READ_SEARCH to read how much each process wrote. */
+/* Returns the capabilities that pid 1 keeps for good. pid 1 needs CHOWN to give a terminal to
+ * its user. Without cgroups, the mark of a command is a UTS namespace (guest/scope.h): pid 1 needs
+ * SYS_ADMIN to make this namespace, SYS_PTRACE to see which processes are in it, and KILL to kill
+ * them. In a watched sandbox pid 1 needs SYS_PTRACE and DAC_READ_SEARCH to read how much each
+ * process wrote. */
 static uint64_t needed_capabilities(const struct guest *g)
 {
 	uint64_t keep = CAP_BIT(CAP_CHOWN);

@@ -39,6 +39,7 @@ struct deputy {
  * filter of deputy_engage() must not apply to the deputy. */
 MUST_USE int deputy_start(const struct exec_walls *w, const struct boot_message *boot,
 			  struct deputy *ret, struct err *e);
-/* After this call, if pid 1 or a process that it starts makes a call of tools/notify.table, the
- * kernel passes the call to the deputy. */
+/* Installs a seccomp filter on pid 1 and sends its listener to the deputy. From now on, if pid 1 or
+ * a process that it starts makes a system call of tools/notify.table, the kernel passes this system
+ * call to the deputy. */
 MUST_USE int deputy_engage(struct deputy *d, struct err *e);

@@ -102,8 +102,9 @@ static bool has_own_limit(const struct exec_args *a, uint32_t resource)
 	return false;
 }
 
-/* RLIMIT_CORE is not among these limits: the command inherits it from the supervisor (base/confine.h), and the filter
- * ignores every change. */
+/* Sets all limits of the command except RLIMIT_CORE. The command inherits RLIMIT_CORE from the
+ * supervisor (base/confine.h). It cannot change RLIMIT_CORE, because the system call filter stops
+ * every call that would set this limit. Returns 0 or -errno. */
 static long set_limits(const struct exec_args *a)
 {
 	const struct exec_walls *w = a->walls;
@@ -184,8 +185,10 @@ static enum exec_failure spawn_failure(long r)
 	}
 }
 
-/* Tries each candidate as a shell does. After a permission error the search goes on. If no later candidate is
- * found, this error is reported. */
+/* Tries each candidate as a shell does. After -EACCES it goes on with the next candidate. Returns
+ * only if no program was executed: -EACCES if a candidate gave this error and no later candidate
+ * exists, -ENOENT if no candidate exists, or the error of the candidate at which the search
+ * stopped. */
 static long execute(const struct exec_args *a)
 {
 	long worst = -ENOENT;
@@ -264,8 +267,9 @@ static _Noreturn void run(struct exec_args *a)
 	enum exec_failure failure;
 	/* A file agent needs openat2. In a sandbox with SWITCH_SHARED, the filter of commands
 	 * refuses openat2. So an agent gets seccomp_filter, in which all switches are off
-	 * (seccomp.h). This is safe, because the deputy sees all calls by which an agent gives
-	 * files privileges. */
+	 * (seccomp.h). This is safe: if an agent makes a call that could leave a set-user-id file, a
+	 * set-group-id file or a file with capabilities on the host, the deputy (guest/deputy.h)
+	 * handles this call. */
 	long r = exec_enter_walls(a->walls, a->agent ? seccomp_filter : a->walls->filter, &failure);
 
 	if (r < 0)

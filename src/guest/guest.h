@@ -24,8 +24,9 @@
 #define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* pid 1 drops log frames beyond this */
 /* clients grant credit for output, which keeps the queue far smaller */
 #define GUEST_CONNECTION_QUEUE_BYTES (64u << 20)
-#define GUEST_HELD_MAX 64         /* the most commands whose descriptors pid 1 keeps (session.h) */
-#define GUEST_LEFT_PIPES_MAX 4096 /* the most pipes that pid 1 reads for background processes */
+#define GUEST_HELD_MAX 64 /* the most commands whose descriptors pid 1 keeps (session.h) */
+/* the most pipes that pid 1 reads for the log because no client reads them (pipes.c) */
+#define GUEST_LEFT_PIPES_MAX 4096
 
 struct guest {
 	struct loop *loop;
@@ -35,7 +36,7 @@ struct guest {
 	/* how many bytes of channel_out were sent. pid 1 removes these bytes only seldom, because
 	 * each time it must move the rest of the buffer */
 	size_t channel_sent;
-	bool channel_dropped; /* log frames were dropped since the last marker */
+	bool channel_dropped; /* log frames were dropped, and the log does not say so yet */
 	int listener;
 	/* the limit of open descriptors, and how many were open before the first client came */
 	uint64_t max_fds, base_fds;
@@ -90,7 +91,7 @@ MUST_USE int channel_open(struct guest *g);
 void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_t stream,
 		  const void *p, size_t n);
 void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, size_t n);
-/* presence.c: for a supervisor that watches the writable layer */
+/* presence.c: tells a supervisor that watches the writable layer whether a process can write */
 /* Call it when a command began. Does nothing in a sandbox that is not watched. */
 void presence_began(struct guest *g);
 /* Call it when a process has ended, because it may have been the last process that can write. */

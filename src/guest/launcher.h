@@ -4,11 +4,12 @@
  * control groups once, so that its commands need not do so. With a launcher, a short command needs
  * a quarter less time.
  *
- * A launcher belongs to one scope. Its commands inherit the group or mark of the scope, but they are children of pid
- * 1. The launcher has a copy of pid 1's memory and shares pid 1's descriptors. The payload cannot read this memory.
- * pid 1 writes an order into memory that it shares with the launcher. Root in the sandbox can kill or stop a
- * launcher, because the launcher is in the payload's user namespace. If this happens, pid 1 starts the command itself
- * (guest/start.c).
+ * A launcher belongs to one scope. A scope is a control group or a UTS namespace (guest/scope.h).
+ * The commands of the launcher inherit this group or namespace, but they are children of pid 1. The
+ * launcher has a copy of pid 1's memory and shares pid 1's descriptors. The payload cannot read
+ * this memory. pid 1 writes an order into memory that it shares with the launcher. Root in the
+ * sandbox can kill or stop a launcher, because the launcher is in the payload's user namespace. If
+ * this happens, pid 1 starts the command itself (guest/start.c).
  */
 #pragma once
 
@@ -20,21 +21,21 @@
 
 struct launcher;
 
-/* Makes a launcher in the control group CGROUP. If CGROUP is -1, the launcher gets a mark of its own instead.
- * After a failure, returns NULL; pid 1 then starts commands without a launcher. */
+/* Makes a launcher in the control group CGROUP. If CGROUP is -1, makes it in a new UTS namespace
+ * instead. After a failure, returns NULL; pid 1 then starts commands without a launcher. */
 struct launcher *launcher_new(const struct exec_walls *w, int cgroup);
 /* Returns the launcher's pid, or -1 after the launcher was reaped. */
 pid_t launcher_pid(const struct launcher *l);
-/* Call this for every process PID that was reaped. If PID was the launcher, its number can belong
- * to a command from now on. */
+/* Call this for every process PID that was reaped. If PID was the launcher, launcher_pid() returns
+ * -1 from now on, because the kernel may give the same pid to a command. */
 void launcher_reaped(struct launcher *l, pid_t pid);
 /* Orders the launcher to start the command of A, and does not wait for the start. The caller must
  * keep the descriptors of A open until launcher_command() is not 0. CPUS says on which CPUs the
  * command may run; NULL means the CPUs of the launcher. If the command's program cannot be
  * executed, the command's process ends at once. Returns false if A is too long for an order. */
 bool launcher_order(struct launcher *l, const struct exec_args *a, const cpu_set_t *cpus);
-/* Returns the arguments in the last order. The report in these arguments is final when the command's process has
- * ended. */
+/* Returns the arguments in the last order. Their member `report` says whether the clone or the exec
+ * failed. It is final only when the command's process has ended. */
 struct exec_args *launcher_args(const struct launcher *l);
 /* Returns the pid of the ordered command, or 0 while it has no process. */
 pid_t launcher_command(const struct launcher *l);

@@ -63,7 +63,8 @@ static size_t length(const unsigned char head[REPORT_HEAD_BYTES])
 }
 
 /* Called when the length of the report is known. Takes memory for the bytes. Returns the new state
- * of the report: REPORT_BAD if the report is too long or there is no memory. */
+ * of the report: REPORT_BAD if the report is too long or there is no memory, REPORT_WHOLE if its
+ * length is 0, and otherwise REPORT_MORE. */
 static enum report_state begin(struct report *r, struct pool *pool)
 {
 	size_t want = length(r->head);

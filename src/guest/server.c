@@ -19,10 +19,11 @@
 #include "guest/session.h"
 #include "guest/state_blob.h"
 
-#define READ_CHUNK_BYTES 8192        /* small, because idle sandboxes keep this buffer in memory */
-#define SPARE_FDS 32                 /* stay free, so that a few clients can start commands */
-#define BACKGROUND_FDS 3             /* pid 1's ends of a background command's pipes */
-#define ACCEPT_RETRY_NS 100000000ull /* 100 ms, when the machine is short of descriptors */
+#define READ_CHUNK_BYTES 8192 /* small, because idle sandboxes keep this buffer in memory */
+#define SPARE_FDS 32          /* stay free, so that a few clients can start commands */
+#define BACKGROUND_FDS 3      /* pid 1's ends of a background command's pipes */
+/* 100 ms: if pid 1 had no descriptor or memory for a client, it tries again after this time */
+#define ACCEPT_RETRY_NS 100000000ull
 
 static void drop_fds(struct connection *c)
 {
@@ -261,7 +262,7 @@ static void take_frames(struct connection *c, const char *p, size_t n)
 	if (frame_feed(&c->in, p, n, take_frame, c) < 0 || buf_failed(&c->out))
 		connection_close(c, false);
 	else if (c->held)
-		connection_flush(c); /* also makes the loop stop watching for requests */
+		connection_flush(c); /* also stops the loop from reading requests */
 }
 
 /* Called when the client has read so much that the queue is short again. Goes on with the held
@@ -335,8 +336,9 @@ static void listen_again(void *arg)
 
 /* Returns true if pid 1 has few descriptors left. A command would fail if it found none, so new
  * clients wait in the backlog instead. Each client needs two descriptors: its socket and the scope
- * of its command. Each running command counts as one descriptor, for a terminal or a pipe. Of up to
- * GUEST_HELD_MAX commands pid 1 keeps two pipes, so each of these counts as two. A spare scope
+ * of its command. Each running command counts as one descriptor, for a terminal or a pipe. Pid 1
+ * keeps the two output pipes of a command open (`held` in guest/session.h), but only for
+ * GUEST_HELD_MAX commands at a time. So each of these commands counts as two. A spare scope
  * needs two descriptors, a launcher needs three. */
 static bool is_crowded(const struct guest *g)
 {

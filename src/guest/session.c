@@ -119,7 +119,8 @@ void session_free(struct session *s)
 	scope_close(&g->scopes, &s->scope);
 	buf_done(&s->input);
 	words_done(&s->words);
-	/* NULL, except if the command never began */
+	/* If the command has ended, keep_end() has set s->background to NULL. It is still set if
+	 * the command never began */
 	background_free(&g->backgrounds, s->background);
 	free(g->spare);
 	g->spare = s;
@@ -318,7 +319,8 @@ static void on_ended(void *arg, int status)
 	struct connection *last = s->flags & EXEC_LAST ? s->connection : NULL;
 
 	session_ended(s, status);
-	if (last && s->end.alone && !is_in_use(last)) /* S still exists, because it has a client */
+	/* session_ended() frees only sessions without a client. So if `last` is set, S exists */
+	if (last && s->end.alone && !is_in_use(last))
 		connection_end(last);
 }
 
@@ -562,7 +564,8 @@ struct session *session_by_number(struct guest *g, uint64_t id)
 
 void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n)
 {
-	/* the session may be gone, so the frame carries the session's number as its stream */
+	/* In a LEAVE frame the field `stream` holds the number of the command. It is enough for the
+	 * log: the session itself may be freed already */
 	for (unsigned i = 0; i < n; i++)
 		pipes_adopt(c->guest, fds[i], f->stream, i ? FRAME_FLAG_STDERR : f->flags);
 }

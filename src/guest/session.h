@@ -64,7 +64,9 @@ struct session {
 		bool wanted; /* a client has attached, and has not yet told the size of its terminal */
 		loop_id timer;
 		unsigned turns;
-		uint64_t seen; /* how much output there was when pid 1 set the temporary size */
+		/* how much output there was when pid 1 changed the size for a moment, to make the
+		 * program draw its screen again */
+		uint64_t seen;
 		uint32_t rows, cols; /* the size that the client told */
 	} redraw;                    /* for session_screen.c */
 };

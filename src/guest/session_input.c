@@ -2,9 +2,9 @@
  * pid 1 relays input to a terminal, to a file agent, or to the pipe of a background command. It
  * keeps the bytes that the command does not take at once. An attached client sends no more than its
  * credit allows. For other clients, session_hold() takes as many bytes as there is room for, and
- * returns their number. If the command has a background entry, the memory for its input counts
- * against the pool. pid 1 gives this memory back when the command has taken all input and no client
- * is attached.
+ * returns their number. If pid 1 keeps the command without a client (s->background is set), the
+ * memory for its input counts against the pool. pid 1 gives this memory back when the command has
+ * taken all input and no client is attached.
  */
 #include "guest/session.h"
 
@@ -127,10 +127,10 @@ void session_input(struct session *s, struct str data)
 		session_input_end(s);
 		return;
 	}
-	/* the buffer is larger than the credit, because it also holds the EOF characters of a
-	 * terminal; so the buffer alone does not refuse input beyond the credit */
+	/* If a client sends more than its credit, it has broken the protocol. We must check this
+	 * here: buf_add() would accept some bytes too many, because the buffer also has room for
+	 * the EOF characters of a terminal. */
 	if (s->input.n + data.n > FRAME_CREDIT_BYTES)
-		/* the client broke the protocol: it sent more than its credit */
 		s->input.failed = true;
 	buf_add(&s->input, data.p, data.n);
 	if (buf_failed(&s->input)) {

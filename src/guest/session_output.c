@@ -130,7 +130,9 @@ static void on_outlet(void *arg, int fd, uint32_t events)
 
 	if (events & LOOP_WRITE)
 		session_feed(s);
-	if (s->ended && !s->emptying) { /* if emptying, session_conclude() passes on the rest */
+	/* While s->emptying is set, pid 1 still kills processes of the command. Then
+	 * session_conclude() passes on the rest of the output later. */
+	if (s->ended && !s->emptying) {
 		session_pass_rest(s);
 		return;
 	}

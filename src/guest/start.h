@@ -103,7 +103,8 @@ void start_done(struct start *s);
 enum start_flag {
 	START_KEEPS_STDIO =
 		1 << 0, /* the caller keeps the descriptors of A open until the command began */
-	START_CLIENT_STAYS = 1 << 1, /* the client sends one command after another */
+	/* the client sends one command after another; see CLIENT_IS_KEPT of scope_order() */
+	START_CLIENT_STAYS = 1 << 1,
 };
 /* Starts the command of A. Returns 0, or -1 if nothing was started. In this case s->report says
  * why, and no function of start_calls is called. */

@@ -46,8 +46,9 @@ static bool is_below(struct str path, struct str top)
 	return path.n > top.n && memcmp(path.p, top.p, top.n) == 0 && path.p[top.n] == '/';
 }
 
-/* Returns true if a mount below the /proc that is mounted at TOP hides something. Mounts on directories that the
- * kernel made as mount points do not count. */
+/* TOP is the path of a mounted /proc. Returns true if another mount lies below TOP, and so covers a
+ * part of this /proc. Two mount points do not count: the kernel keeps these directories empty, so
+ * that something can be mounted there. */
 static bool is_covered(struct str mounts, struct str top)
 {
 	struct mountinfo m;
@@ -73,7 +74,7 @@ bool container_has_covered_proc(void)
 		if (!str_eq(m.fstype, "proc") || !str_eq(m.root, "/"))
 			continue;
 		if (!is_covered(mounts, m.point))
-			return false; /* for the kernel it is enough if one /proc is not covered */
+			return false; /* one /proc without covers is enough to mount a new one */
 		covered = true;
 	}
 	return covered;

@@ -54,8 +54,8 @@ static char *unescaped(struct str s)
 	return mountinfo_unescape(s, path, sizeof(path)) < 0 ? NULL : xstrdup(path);
 }
 
-/* Returns false if the line cannot be parsed. The caller leaves such a line out, because no path
- * that we use leads to its mount. */
+/* Fills RET from INFO. Returns false if the line is malformed, or if a path in it is longer than
+ * PATH_BYTES. The caller skips such a line, because we never use paths of that length. */
 static bool read_line(const struct mountinfo *info, struct mounts_line *ret)
 {
 	struct str minor = info->device;
@@ -134,8 +134,8 @@ struct search {
 };
 
 /* Calls found() with the path BELOW if s->what, or something below it, is really there. The path
- * was computed from the table of mounts, and another mount may cover it. Returns 0 also if nothing
- * is found, or -1. */
+ * was computed from the table of mounts, and another mount may cover it. Returns -1 after a
+ * failure, otherwise 0, even if nothing is there. */
 static int try(const struct search *s, const char *below, struct err *e)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -152,9 +152,10 @@ static int try(const struct search *s, const char *below, struct err *e)
 	return 0;
 }
 
-/* ROOT, a directory of the file system of s->what, is mounted at the path AT below the directory
- * s->fd. If one of ROOT and s->what lies in the other, calls try() with the path at which s->what
- * should appear. Returns as try(). */
+/* ROOT is a directory in the file system of s->what, and is mounted at the path AT below the
+ * directory s->fd. If s->what lies in ROOT, it should appear below AT, and try() is called with
+ * that path. If ROOT lies in s->what, the whole mount is a part of s->what, and try() is called
+ * with AT. In other cases nothing is called. Returns what try() returned, or 0. */
 static int try_part(const struct search *s, const char *root, const char *at, struct err *e)
 {
 	const char *rest = rest_below(s->what->path, root);

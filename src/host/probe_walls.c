@@ -410,9 +410,11 @@ static const char *const limit_file[CONTROLLER_COUNT][3] = {
 	"in a "                                                                                  \
 	"login: systemd-run --user --scope -p Delegate=yes -- COMMAND; or run as root"
 
-/* In version 2 a child has a controller only if its parent passes the controller on. A parent that
- * has processes cannot pass it on, unless the parent is the root group. The probe ignores this,
- * because the engine first moves the processes away. */
+/* Makes a child of the group P for a moment. Sets *F to yes if the child has the file FILE. In
+ * version 2 a child has a controller only if its parent passes the controller on
+ * (cgroup.subtree_control), and a parent that has processes usually cannot. The engine would move
+ * the processes away first, but the probe does not. So in version 2 it is enough that we may write
+ * to the parent's cgroup.subtree_control. */
 static void try_child(const struct hierarchy_place *p, const char *file, struct fact *f)
 {
 	AUTO_FREE char *dir = xasprintf("%s/cordon-probe-%d", p->dir, getpid());
@@ -485,8 +487,9 @@ void probe_cgroup_kill(const char *dir, struct fact *f)
 		return;
 	}
 	p = l.unified;
-	/* cgroup.kill needs no controller. If the version is 1, try_child() looks only for the
-	 * file */
+	/* The group has version 2, but cgroup.kill needs no controller, so the parent's
+	 * cgroup.subtree_control does not matter. With the number 1, try_child() ignores that file
+	 * and looks only for cgroup.kill */
 	p.version = 1;
 	try_child(&p, "cgroup.kill", f);
 	if (f->yes)

@@ -16,7 +16,7 @@
 #include "image/digest.h"
 
 #define MANIFEST_MAX_BYTES (4u << 20) /* registries accept this much */
-#define MANIFEST_ITEMS_MAX 1024u      /* images of one index */
+#define MANIFEST_ITEMS_MAX 1024u      /* the most images that an index may name */
 /* the size of a compressed layer; the largest public layers have 20 GiB */
 #define LAYER_BLOB_MAX_BYTES (64ull << 30)
 

@@ -3,7 +3,7 @@
  *
  * The parser adds what the user left out: the default registry, `library/` for short names in this
  * registry, and the tag `latest`. So all ways to write one image have the same reference_key().
- * Messages show the user's own text, which the struct does not keep.
+ * struct reference does not keep the text that the user wrote. Callers keep it for their messages.
  */
 #pragma once
 

@@ -101,8 +101,9 @@ MUST_USE int image_record_path(const char *reference, char out[IMAGE_PATH_BYTES]
 bool image_layer_comes_again(const struct image_record *r, size_t i);
 /* Opens the trees of R's layers as O_PATH descriptors, the lowest first. FORM is a name from image_form_name(), or
  * "". Fails with ERR_NOT_FOUND if the store lacks this form. A repeated layer is opened only at its highest place,
- * because overlayfs refuses duplicates. Sets *RET_NAMED if a tree is `served`, so that its whiteouts are files
- * named `.wh.NAME`. The caller closes *RET_N descriptors, also after a failure. */
+ * because overlayfs refuses duplicates. Sets *RET_NAMED to true if one of the
+ * trees is a `served` tree, in which whiteouts are files named `.wh.NAME`; otherwise to false. The
+ * caller closes *RET_N descriptors, also after a failure. */
 MUST_USE int image_store_open_layers(int home_fd, const struct image_record *r, const char *form,
 				     int fd[IMAGE_LAYERS_MAX], size_t *ret_n, bool *ret_named,
 				     struct err *e);

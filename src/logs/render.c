@@ -145,7 +145,7 @@ static void add_json(struct buf *out, const struct render *r, const struct entry
 	AUTO_BUF line = BUF_INIT(6 * ENTRY_LINE_MAX_BYTES + 256); /* one byte may become six */
 	struct json_writer w;
 
-	if (e->line.n) { /* the line in the log already has this form */
+	if (e->line.n) { /* the entry comes from the log, where it already is a line of JSON */
 		render_json_line(out, r, e->line);
 		return;
 	}
@@ -211,7 +211,8 @@ static void add_text(struct buf *out, const struct render *r, const struct entry
 		const char *feed = memchr(body.p, '\n', body.n);
 		size_t n = feed ? (size_t)(feed - body.p) : body.n;
 
-		if (first || n) /* an empty line needs a prefix only if it is the first line */
+		/* the first line always gets a prefix, a later line only if it is not empty */
+		if (first || n)
 			add_prefix(out, r, e, first);
 		add_line(out, r, e, (struct str){ body.p, n });
 		if (feed)

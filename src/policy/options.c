@@ -8,7 +8,7 @@
 #define RATE_INTERVAL_MS 1000u
 /* an interval of more than a day is surely a typo */
 #define RATE_INTERVAL_MAX_MS (24u * 3600 * 1000)
-#define RATE_AMOUNT_MAX (1ull << 50) /* keeps amount × time within 64 bits */
+#define RATE_AMOUNT_MAX (1ull << 50) /* gateway/bucket.c computes with amounts up to this */
 
 /* --- profiles --------------------------------------------------------------------------------- */
 

@@ -2,7 +2,8 @@
  * Makes a policy from the network options of the command line.
  *
  * The caller fills struct policy_options with the values that the user wrote, in the user's order.
- * Conflicts are ERR_USAGE, and bad values are ERR_INVALID. Every message names its flag.
+ * Conflicts are ERR_USAGE, and bad values are ERR_INVALID. Every error message mentions
+ * the option that it is about, such as --net-rule.
  */
 #pragma once
 

@@ -67,6 +67,6 @@ bool rule_covers_port(const struct rule *r, enum policy_proto proto, uint16_t po
 #define RULE_TEXT_BYTES 384
 void rule_format(const struct rule *r, char out[RULE_TEXT_BYTES]);
 
-/* Parses one token. Fails with ERR_INVALID, and suggests a similar word if there is one. Messages
- * name --net-rule. */
+/* Parses one token. Fails with ERR_INVALID, and suggests a similar word if there is one. The
+ * error messages begin with "--net-rule". */
 MUST_USE int rule_parse(struct str token, struct rule *ret, struct err *e);

@@ -31,10 +31,12 @@ void birth_prepare(struct process_instance *i, int parents_end, unsigned long na
 	i->stack = plan_room(i->plan, CHILD_STACK_BYTES);
 }
 
-/* Clones the child. If possible, we have an id of the sandbox during the clone, and we keep our
- * capabilities. The reason: what processes use in a user namespace (queued signals, inotify
+/* Clones the child and returns its pid or -errno. During the clone our effective user id is
+ * i->owner, an id of the sandbox, and we keep our capabilities. So the child's user namespace
+ * belongs to i->owner. The reason: what processes use in a user namespace (queued signals, inotify
  * instances, POSIX queues …) is also charged to the user who made the namespace. If root made the
- * namespace, one sandbox could use up what root may use on the whole machine. */
+ * namespace, one sandbox could use up what root may use on the whole machine. If we cannot change
+ * our id, or i->owner is 0, we make the clone with our own id. */
 static long clone_as_owner(const struct process_instance *i, struct clone_args *args)
 {
 	int bits = i->owner ? prctl(PR_GET_SECUREBITS) : -1;

@@ -66,8 +66,8 @@ void cgroup_done(struct cgroup *c); /* closes the descriptors; releases no group
 void cgroup_prepare(struct cgroup *c, const char *id);
 /* Returns v2_payload, or -1. Makes the group first if necessary. */
 int cgroup_payload(struct cgroup *c);
-/* Call this after the clone. Sets the limits and gives groups to OWNER, the id that pid 1 has on
- * the host. */
+/* Call this after the clone. Sets the limits, and delegates v2_home and v2_payload to pid 1. OWNER
+ * and OWNER_GID are the ids that pid 1 has on the host. */
 void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, gid_t owner_gid);
 /* Makes the group for helpers (v2_helpers). Call this early: once the supervisor is confined, it
  * cannot make groups. */

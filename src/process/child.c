@@ -31,7 +31,9 @@
 
 struct walker {
 	const struct plan *plan;
-	/* the child's own copy, because the child's descriptors are not the parent's */
+	/* A copy of plan->tree, to which the child adds descriptors that it opens itself. The
+	 * parent shares the plan, and these descriptors mean nothing in the parent, so the child
+	 * must not write them into the plan. */
 	int tree[PLAN_TREES_MAX];
 	int root;          /* O_PATH of the new root */
 	int target;        /* O_PATH of the current mount target */

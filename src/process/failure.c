@@ -11,8 +11,8 @@
 #include "process/fuse_overlay.h"
 #include "process/process.h"
 
-/* we wait at most this long to learn whether the mount was refused; if the mount fails later, the
- * failure is reported then */
+/* process_overlay_refused() waits at most this long until the child has mounted the overlay. If the
+ * mount fails after that time, the failure is reported like that of any other step. */
 #define OVERLAY_WAIT_S 10
 
 const char *process_failed_stage(const struct process_instance *i)

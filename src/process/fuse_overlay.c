@@ -100,9 +100,10 @@ static int make_plan(struct fuse_overlay *v, const struct role *role, int words,
 	s->plan = plan_new();
 	if (ids->mode != IDS_SINGLE)
 		plan_add(s->plan, STEP_GROUPS);
-	/* Until its root is built, the writer has the id ids_shift(), like the child that becomes
-	 * pid 1. So files that the writer makes in memory meanwhile belong to the payload's root.
-	 * Then the writer takes the id 0, which is the id of pid 1. */
+	/* The writer first builds the file system that it will see, and then executes
+	 * fuse-overlayfs. It builds under the id ids_shift(), as the child that becomes pid 1 does,
+	 * so that directories which it makes in memory belong to the payload's root. The second
+	 * plan_ids() below changes its id to 0, the id of pid 1. */
 	plan_ids(s->plan, role->writes ? ids_shift(ids) : 0, role->writes ? ids_shift(ids) : 0);
 	if (rootfs_plan_fuse_overlay(role->rootfs, role->writes, s->plan, maps, ret_n_maps, e) < 0)
 		return -1;
@@ -149,8 +150,9 @@ static int release(struct process_instance *s, const struct role *role, int hold
 	return 0;
 }
 
-/* Maps the ids of the sandbox, and also the id of pid 1. The writer runs under the id of pid 1, and
- * makes files under this id before it gives them to their owners. */
+/* Maps the owners of the files in the trees MAPS to the ids of the sandbox, and also to the id of
+ * pid 1. The writer needs the id of pid 1: it runs under this id, so a new file belongs to this id
+ * until the writer gives it to its owner. Returns 0 or -1. */
 static int map_trees(const struct plan *p, const struct ids *ids, const struct tree_map *maps,
 		     size_t n, struct err *e)
 {

@@ -37,10 +37,12 @@ static bool has_file(int group, const char *file)
 	return group >= 0 && faccessat(group, file, F_OK, 0) == 0;
 }
 
-/* Adds the view KIND of GROUP, and the file by which pid 1 joins GROUP. GROUP is the sandbox's
- * group in the v1 hierarchy `cpuacct` or `cpuset`, or -1 if it has no group there. One reason
- * for -1 is that the host has mounted the controller together with `cpu`. Then CPU, the group in
- * `cpu`, has the file FILE, and this function adds the view KIND of CPU. */
+/* Adds the view KIND, which shows the controller `cpuacct` or `cpuset` of version 1. GROUP is
+ * the sandbox's group in the hierarchy of this controller, and the view shows GROUP. Also adds the
+ * file `tasks` of GROUP to v->join, because pid 1 has to join GROUP. If GROUP is -1, the controller
+ * may be mounted together with `cpu`. CPU is the sandbox's group in the hierarchy `cpu`. If CPU has
+ * FILE, a file of the controller, the view shows CPU. Commands join CPU anyway, so pid 1 need not
+ * join it. */
 static void add_seen(struct group_views *v, enum group_view kind, int group, int cpu,
 		     const char *file)
 {

@@ -33,8 +33,8 @@ static int read_host(struct buf *out, struct err *e)
 	return err_hint(e, "install the package 'ca-certificates'");
 }
 
-/* Adds the certificates of the image to OUT, before those of the host. The order does not matter:
- * programs trust every certificate in the file. */
+/* Adds the image's file of root certificates to OUT, if the image has one, and sets *RET_PLACE to
+ * the path of this file. Otherwise sets *RET_PLACE to the first of host_cas_places. */
 static void read_image(const struct rootfs *r, struct buf *out, const char **ret_place)
 {
 	*ret_place = host_cas_places[0];

@@ -296,7 +296,8 @@ static void copy_file(struct copy *c, int from, int to, const char *name, const 
 	    st.st_dev != seen->st_dev || !(st.st_mode & S_IROTH) ||
 	    io_read_to_end(in, &c->text) < 0 || c->bytes + c->text.n > TOTAL_MAX_BYTES)
 		return;
-	/* OpenSSL's own file has examples of passwords that are no comments */
+	/* Do not look for secrets in openssl.cnf. The file that OpenSSL ships sets example
+	 * passwords in lines that are not commented out, so the search would always find one */
 	if (strcmp(name, "openssl.cnf") != 0 &&
 	    host_secret_found((struct str){ buf_str(&c->text), c->text.n }))
 		return;

@@ -269,7 +269,8 @@ static int make_once(int cache_fd, const char *name, int (*build_it)(int root), 
 	return *ret_fd >= 0 ? 0 : make_alone(host, name, build_it, ret_fd);
 }
 
-/* What a process needs to make a directory with the id of the sandbox's root. */
+/* The argument of make_as_root(). That function makes the directory CACHE_FD/host/NAME, which then
+ * belongs to the root user of the sandbox. */
 struct make_args {
 	int cache_fd;
 	const char *name;
@@ -339,8 +340,9 @@ static int open_made_once(int cache_fd, const char *base, const struct ids *i,
 	char name[32], path[64];
 	const struct make_args a = { cache_fd, name, build_it, i };
 
-	/* the forms of a base differ only in the id of its root: the id of the user who runs
-	 * cordon, or the first id of the user's range */
+	/* The directory exists once for each owner of its files, under different names. Without a
+	 * suffix the owner is the user who runs cordon, with a suffix it is the first id of this
+	 * user's range. */
 	snprintf(name, sizeof(name), "%s%s%s", base, i->rotation.uid ? "-u" : "",
 		 i->rotation.gid ? "-g" : "");
 	snprintf(path, sizeof(path), "host/%s", name);

@@ -22,8 +22,8 @@ const char *ids_mode_name(enum ids_mode m)
 	return m == IDS_RANGE ? "own range" : m == IDS_SUBID ? "subuid range" : "single id";
 }
 
-/* Writes the inner map in which the user who runs cordon has the id N. No line of the inner map may
- * span two lines of the outer map. */
+/* Writes the inner map in which the user who runs cordon has the id N. The kernel refuses a
+ * line of the inner map whose ids are in two lines of the outer map, so we write separate lines. */
 static void inner_map(enum ids_mode mode, uint32_t n, char out[IDS_MAP_BYTES])
 {
 	const uint32_t last = IDS_PER_SANDBOX - 2; /* the largest id of a user's sandbox */
@@ -206,9 +206,9 @@ int ids_write_reader_maps(const struct ids *i, pid_t pid, struct err *e)
 	return write_both(pid, uid, gid, ARRAY_SIZE(uid), e);
 }
 
-/* Forks a child into a new user namespace. The child waits for a byte from the pipe HOLD, which
- * comes when its maps are written. If the pipe closes before that, the child ends. Returns 0 in the
- * child, and the pid or -1 in the parent. */
+/* Forks a child into a new user namespace. The child waits for a byte from the pipe HOLD.
+ * The parent writes this byte when it has written the child's id maps. If the pipe closes before
+ * that, the child ends. Returns 0 in the child, and the pid or -1 in the parent. */
 static pid_t fork_into_namespace(int hold[2])
 {
 	struct clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };

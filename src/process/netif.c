@@ -134,7 +134,8 @@ void netif_sysctl(const char *path, const char *text, size_t n)
 	RAW1(SYS_close, fd);
 }
 
-/* Makes the network namespace and opens it. */
+/* Makes the network namespace and opens it as n->fd. Returns a number that is not negative, or
+ * -errno. */
 static long make_netns(struct netns *n)
 {
 	long r;
@@ -165,7 +166,8 @@ static long make_interface(struct netns *n)
 	return r < 0 ? r : netlink_run(&n->setup->configure);
 }
 
-/* Makes the interface in the namespace, and writes the settings. */
+/* Brings lo up, and waits for the parent's order. Unless the order is NETNS_GIVE_UP, writes
+ * n->sysctl and, if n->setup is set, makes the interface. Returns 0 or -errno. */
 static long furnish(struct netns *n)
 {
 	int order;
@@ -192,7 +194,9 @@ void netns_task(void *arg)
 	if (RAW0(SYS_getppid) != n->parent)
 		raw_exit(1);
 	r = make_netns(n);
-	n->err = r < 0 ? (int)-r : ECHILD; /* the parent sees ECHILD if this task is killed */
+	/* the result of furnish() replaces ECHILD below; if this task is killed before that, the
+	 * parent sees ECHILD */
+	n->err = r < 0 ? (int)-r : ECHILD;
 	__atomic_store_n(&n->coming, 0, __ATOMIC_RELEASE);
 	RAW3(SYS_futex, &n->coming, FUTEX_WAKE, 1);
 	if (r >= 0) {

@@ -248,8 +248,9 @@ static int add_group(struct process_instance *i, int *ret_tree, struct err *e)
 	return 0;
 }
 
-/* Returns true if an id of the sandbox can make the sandbox's outer user namespace: see
- * clone_as_owner() in process/birth.c. */
+/* Returns true if the kernel charges what the sandbox uses to an id of the sandbox, and not to the
+ * user who runs cordon (process/shares.h). For this, clone_as_owner() in process/birth.c makes the
+ * sandbox's outer user namespace with an id of the sandbox. */
 static bool has_own_share(const struct process_request *r)
 {
 	return r->rootfs.ids->mode == IDS_RANGE && !r->rootfs.served;
@@ -278,15 +279,16 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 		add_network(i, r->rootfs.ids);
 	if (!r->rootfs.parent_mounts && add_group(i, &group, e) < 0)
 		return -1;
-	/* if we may mount, pid 1 mounts the views later, because the groups do not exist yet */
+	/* VIEW is the control group that the sandbox sees at /sys/fs/cgroup. If we may mount
+	 * (parent_mounts), VIEW stays -1: the groups do not exist yet, and pid 1 attaches their
+	 * mounts later (process/group_view.h). */
 	if (!r->rootfs.parent_mounts && i->cgroup.v2_limits)
 		view = cgroup_payload(&i->cgroup);
 	if (rootfs_plan(&r->rootfs, serving->device, view, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
-	plan_ids(
-		i->plan, 0,
-		/* only the root of a namespace keeps its capabilities when it executes a program */
-		0);
+	/* The child becomes root of its user namespace. With another id it would lose its
+	 * capabilities when it executes pid 1's program. */
+	plan_ids(i->plan, 0, 0);
 	plan_keep(i->plan, guest_end, GUEST_CHANNEL_FD);
 	if (group >= 0)
 		plan_keep(i->plan, -1, GUEST_GROUP_FD)->tree = group;
@@ -411,7 +413,8 @@ void process_started(struct process_instance *i)
 		holder_end(i->mapping);
 	if (i->netns)
 		netns_done(i->netns);
-	plan_free(TAKE(i->plan)); /* the objects that are cleared below were in the plan's memory */
+	/* the plan's memory held the objects to which the members below point */
+	plan_free(TAKE(i->plan));
 	i->mapping = NULL;
 	i->netns = NULL;
 	i->netif = NULL;

@@ -29,8 +29,9 @@ struct sock_fprog;  /* linux/filter.h */
  * target" is the file or directory that a step has chosen for a mount, and "here" is the working
  * directory. */
 enum step_op {
-	/* opens `tree` as a clone of the mount at `path`, which must be the file `dev`, `ino` unless `ino`
-	 * is 0; sets the mount attributes `flags` */
+	/* opens `tree` as a clone of the mount at `path`, and sets the mount attributes `flags`. If
+	 * `ino` is not 0, the step fails unless the file at `path` has the numbers `dev` and
+	 * `ino`. */
 	STEP_CLONE_TREE,
 	STEP_STAGE,   /* mounts a tmpfs with the options `data` over /proc, and goes there */
 	STEP_MKDIR,   /* makes the directory `path` here, with `mode` */
@@ -47,9 +48,10 @@ enum step_op {
 	 * `flags` are WAY_* */
 	STEP_DIR,
 	STEP_FILE, /* like STEP_DIR, but makes an empty file */
-	/* `path` in the root becomes the target, if a mount may be there. If `flags` is set, the
-	 * target must be writable. `text` is the part of `path` below the volume at `data`; no link
-	 * in that part is followed. */
+	/* `path` in the root becomes the target. The step fails if the target is the root, or if a
+	 * link leads to one of our own mounts, such as /proc. If `flags` is not 0, the target must
+	 * be writable. If `text` is not NULL, it is the part of `path` below the volume at `data`,
+	 * and no link in that part is followed. */
 	STEP_PLACE,
 	STEP_TARGET, /* `path` in the root becomes the target */
 	/* mounts a file system of type `text` on the target, with `data` and `flags`; then `path` becomes
@@ -124,8 +126,8 @@ struct plan {
 struct plan *plan_new(void);
 void plan_free(struct plan *p); /* closes the trees too */
 /* Returns N zeroed bytes that live as long as the plan, for data that only the start needs. This is
- * cheaper than separate pieces of memory: to map and unmap one costs about 10 µs, and more while a
- * child shares our memory. */
+ * cheaper than a separate allocation for each piece of data: an allocation that is mapped and
+ * unmapped costs about 10 µs, and more while a child shares our memory. */
 void *plan_room(struct plan *p, size_t n);
 /* Copies S (N bytes and a terminator) into the plan. */
 const char *plan_text(struct plan *p, const char *s, size_t n);

@@ -23,8 +23,8 @@ struct process_request {
 	struct cgroup_limits limits;
 	int guest_program;         /* the result of process_guest_program() */
 	const struct netif *netif; /* the addresses of eth0, or NULL for loopback only */
-	/* the task of process/netns.h makes the interface, not the child; this needs root and a
-	 * range of ids */
+	/* The task of process/netns.h makes the interface eth0. If false, the child makes it. Only
+	 * possible if root runs cordon and the sandbox has its own range of ids. */
 	bool tap;
 };
 
@@ -82,10 +82,13 @@ void process_kill(struct process_instance *i);
  * still has. */
 void process_done(struct process_instance *i);
 
-/* Opens the program of pid 1 in such a way that no process in the sandbox can ever write to it. If
- * the file belongs to the host's root, all sandboxes share its pages. In this case root opens the
- * file through a read-only mount, and an ordinary user opens it directly, because the host's root
- * is nobody in that user's sandbox. If the file belongs to an ordinary user, it would belong to
- * root in the sandbox, so it is copied and sealed. */
+/* Opens the program of pid 1 in such a way that no process in the sandbox can ever write to it.
+ *
+ * If only the host's root can write to the file, the file itself is opened, and all sandboxes share
+ * its pages. If PARENT_MOUNTS is true, it is opened through a read-only mount. An ordinary user
+ * opens it directly: a user's sandbox has no id for the host's root.
+ *
+ * In all other cases root in the sandbox could own the file and write to it. So we make a copy of
+ * the file in memory and seal the copy. */
 MUST_USE int process_guest_program(const char *path, bool parent_mounts, int *ret_fd,
 				   struct err *e);

@@ -22,8 +22,8 @@ struct regex;
 /* Compiles TEXT, which must live as long as the expression. Fails with ERR_INVALID and the reason. */
 MUST_USE int regex_new(const char *text, unsigned flags, struct regex **ret, struct err *e);
 void regex_free(struct regex *r);
-/* If the expression is plain text, returns this text: a line matches exactly if it contains the
- * text. Otherwise returns an empty slice. */
+/* If the expression is plain text, returns this text. The lines that match are then the
+ * lines that contain the text. Otherwise returns an empty slice. */
 struct str regex_literal(const struct regex *r);
 /* Returns 1 if LINE matches, 0 if not, or -ETIME if the line reaches a limit. VALID is true if the
  * caller knows that the line is UTF-8. Bytes that are not UTF-8 match nothing. */

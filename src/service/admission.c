@@ -42,7 +42,8 @@ void admission_done(struct admission *a)
 
 /* --- policy ------------------------------------------------------------------------------------- */
 
-/* Reads an integer from 0 to MAX. The caller passes 0 or 1 as MAX. */
+/* Reads an integer from 0 to MAX and returns it. MAX must be 0 or 1, because the error messages are
+ * made for these two values only. */
 static int64_t read_between(struct model *m, const char *field, int64_t fallback, int64_t max)
 {
 	int64_t n = model_int(m, field, fallback, 0);

@@ -124,7 +124,8 @@ MUST_USE int admission_require(struct admission *a, const struct tenant *t, enum
 /* Checks that a Workspace with LIVE sessions may have one more. Returns 0, or -1 with a FAULT_ADMISSION in *F. */
 MUST_USE int admission_check_sessions(const struct admission *a, const struct tenant *t,
 				      size_t live, struct fault *f);
-/* Checks that an action names ADMISSION_SESSION. Returns 0, or -1 with a FAULT_ADMISSION in F. */
+/* Checks that SESSION_ID, the session of an action, is ADMISSION_SESSION. Returns 0, or -1 with a
+ * FAULT_ADMISSION in F. */
 MUST_USE int admission_check_session_id(struct str session_id, struct fault *f);
 /* Changes a spec so that it has the prescribed form. HOST_PATH is the Workspace's own directory. SKILL_ROOT is the
  * directory of the skill package that the spec names, or NULL if it names none. Returns 0. If the spec is refused,

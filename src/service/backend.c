@@ -128,7 +128,8 @@ static void on_probed(void *arg, const struct fault *fault, struct buf *data)
 		probe(b);
 		return;
 	}
-	if (b->outdated) { /* backend_select() has already set why no backend works */
+	/* the name is BACKEND_NONE: backend_select() has set b->why, and no new probe is needed */
+	if (b->outdated) {
 		tell_all(b);
 		return;
 	}

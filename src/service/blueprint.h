@@ -25,7 +25,7 @@ MUST_USE int blueprint_draw(const struct blueprint *p, const struct box_spec *b,
 			    const char *sandbox, const char *shown, struct spec *ret,
 			    struct fault *f);
 /* Fills *RET with the limits of the sandbox for the BoxSpec *B. These limits hold while no managed
- * process runs. */
+ * process runs. Each managed process raises them: session_allow() in service/session.c. */
 void blueprint_limits(const struct box_spec *b, struct limits_message *ret);
 /* Returns the host path of the mount NUMBER (1 is the first) of the sandbox for the BoxSpec *B, or NULL if there is
  * no such mount. *RET_EXTRA is true if the mount is one of B->extra_mounts. */

@@ -94,7 +94,8 @@ static struct str fit_json(struct str s, size_t max)
 
 size_t capture_render_max(const struct capture *c)
 {
-	return 3 * c->head.n + NOTICE_MAX_BYTES; /* U+FFFD has three bytes */
+	/* in the worst case each byte becomes U+FFFD, which has three bytes in UTF-8 */
+	return 3 * c->head.n + NOTICE_MAX_BYTES;
 }
 
 void capture_render(const struct capture *c, size_t json_max, struct buf *out)

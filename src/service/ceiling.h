@@ -1,10 +1,10 @@
 /*
  * A ceiling is one limit for all memory that peers and payloads can make a server use.
  *
- * A holder is a part of the server that stores data of peers or payloads. A holder takes bytes from
- * the ceiling before it allocates memory, and gives the bytes back after it has freed the memory.
- * Most holders get a large amount only if it is a small part of what is left, so that one noisy
- * command or one long message leaves memory for the others.
+ * Each part of the server that stores data of peers or payloads takes bytes from the ceiling before
+ * it allocates memory, and gives the bytes back after it has freed the memory. Most parts get a
+ * large number of bytes only if this is at most an eighth of what is left. So one noisy command or
+ * one long message leaves memory for the others.
  */
 #pragma once
 
@@ -17,8 +17,8 @@
 
 struct ceiling {
 	size_t max, used; /* bytes */
-	/* Called when a holder needs more bytes than are left. The function makes another holder
-	 * give bytes back and returns true, or returns false if no holder can give bytes back.
+	/* Called when more bytes are needed than are left. The function makes some part of the
+	 * server give bytes back and returns true. It returns false if no part can do so.
 	 * `relieve` may be NULL. */
 	bool (*relieve)(void *arg);
 	void *arg;
@@ -27,12 +27,12 @@ struct ceiling {
 size_t ceiling_left(const struct ceiling *c);
 /* Takes N bytes. If fewer bytes are left and `relieve` does not help, takes nothing and returns false. */
 bool ceiling_take(struct ceiling *c, size_t n);
-/* Works like ceiling_take(), for holders that can go on without these bytes. Also returns false if N is more than
- * an eighth of what is left. */
+/* Works like ceiling_take(), for code that can go on without these bytes. Also returns false if N
+ * is more than an eighth of what is left. */
 bool ceiling_take_share(struct ceiling *c, size_t n);
 void ceiling_give(struct ceiling *c, size_t n);
 
-/* What one holder has taken. */
+/* What one part of the server has taken. */
 struct holding {
 	struct ceiling *ceiling; /* borrowed; NULL if nothing is held */
 	size_t bytes;

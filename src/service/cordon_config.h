@@ -9,10 +9,11 @@
 #include "spec/spec.h"
 
 struct cordon_config {
-	char *image;             /* the image that `cordon` uses for BOX_DEFAULT_IMAGE */
-	enum spec_engine engine; /* the engine that `cordon` uses */
-	struct model_texts net;  /* profiles and rules; empty means the public internet */
-	bool log_output;         /* what commands print goes to the logs of their sandboxes */
+	char *image; /* the image that the backend `cordon` uses instead of BOX_DEFAULT_IMAGE */
+	enum spec_engine engine; /* the engine that the backend `cordon` uses */
+	/* profiles and rules of the network; if empty, commands can reach the public internet */
+	struct model_texts net;
+	bool log_output; /* what commands print goes to the logs of their sandboxes */
 };
 
 /* Reads the section. Returns 0, or -1 with a FAULT_VALUE in F and *RET unchanged. */

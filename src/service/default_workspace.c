@@ -5,7 +5,7 @@
 #include "client/workspace.h"
 
 #define KEY "box.local.default_workspace"
-#define ROOTS_TEXT_MAX_BYTES (1u << 20) /* a whole configuration is shorter */
+#define ROOTS_TEXT_MAX_BYTES (1u << 20) /* longer than a configuration, which names the roots */
 
 static int explain(const struct service_config *c, const struct err *why, struct fault *f)
 {

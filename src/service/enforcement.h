@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 
-#define ENFORCEMENT_BYTES 24 /* the longest word about a limit, such as "cgroup" */
+#define ENFORCEMENT_BYTES 24 /* room for words such as "cgroup" and "project quota" */
 
 struct enforcement_words {
 	bool known; /* true once a sandbox has reported */

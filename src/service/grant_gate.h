@@ -47,7 +47,8 @@ void grant_gate_install(struct grant_gate *g, const struct json_value *data, str
 void grant_gate_revoke(struct grant_gate *g, const struct json_value *data, struct str trusted,
 		       const struct reply *reply);
 
-/* Checks readiness, then the grant. Calls FN exactly once, perhaps before grant_gate_admit() returns. */
+/* Checks that the server is ready (service/readiness.h), then that the tenant has a grant. Calls FN
+ * exactly once, perhaps before grant_gate_admit() returns. */
 void grant_gate_admit(struct grant_gate *g, const struct tenant *t, enum admission_use use,
 		      grant_gate_told_fn *fn, void *arg);
 /* Checks only the grant, not readiness, so it never waits. Returns 0, or -1 with a fault in *F. */

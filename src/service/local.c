@@ -121,8 +121,8 @@ enum found {
 	FOUND_BUSY,    /* another call holds the lock */
 };
 
-/* Locks the directory of the record *R. Fails if another call holds the lock, or if the name belongs to another
- * sandbox by now. */
+/* Locks the directory of the record *R and moves it to u->lock. Returns FOUND_READY, FOUND_BUSY if
+ * another call holds the lock, or FOUND_UNREADY if the name belongs to another sandbox by now. */
 static enum found lock(struct use *u, struct record *r)
 {
 	AUTO_FD now = -1;

@@ -1,7 +1,8 @@
 /*
- * The bytes of `held` from the offset `at` on are output that no attachment has got. The job reads output only
- * while an attachment wants more. So `held` has at most one chunk and an unfinished line. After the end of the
- * process, `held` has the rest of the pipe.
+ * struct process keeps output of the process in the buffer `held`. The bytes before the offset `at`
+ * are done: an attachment has got them, or they were skipped. No attachment has got the other
+ * bytes. The job reads output only while an attachment wants more. So `held` has at most one chunk
+ * and an unfinished line. After the end of the process, `held` has the rest of the pipe.
  */
 #include "service/process.h"
 

@@ -88,8 +88,9 @@ static void on_leash_gone(void *arg)
 	struct session *n = arg;
 
 	n->gone = true;
+	/* if the line is still open, on_line_gone() is called soon and ends the session */
 	if (n->closing && !n->line)
-		session_gone(n); /* if the line is still open, we wait for on_line_gone() */
+		session_gone(n);
 }
 
 static void on_overdue(void *arg)
@@ -211,7 +212,8 @@ int session_new(struct slot *slot, const struct box_spec *b, bool logged, int le
 	n->spec.cmd = xstrdup("");
 	model_env_done(&n->spec.env);
 	n->held.ceiling = slot->all->ceiling;
-	/* twice, because the slot has a copy of the id */
+	/* the slot holds a second copy of the session id, which may be most of the spec: so we
+	 * count the spec twice */
 	if (!holding_set(&n->held, 2 * box_spec_held_bytes(&n->spec))) {
 		close(leash);
 		close(connection);

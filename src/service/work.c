@@ -169,8 +169,9 @@ static void fail_creation(struct work *w, uint64_t mount, const struct err *why)
 	all->engine.failed(all->engine.arg);
 }
 
-/* Called only for a trial. The warnings about the sandbox of the trial say which limits the engine does not
- * enforce. */
+/* Logs the warnings LINES about a new sandbox. They say which limits the engine does not
+ * enforce. This is called only for a trial, a temporary sandbox that the server makes for itself
+ * (sessions_try()). */
 static void log_warnings(const char *lines)
 {
 	struct str rest = str_of(lines);

@@ -26,7 +26,8 @@
 #define TENANTS "tenants"
 #define OURS ".cordon-" /* names with this prefix are no packages */
 #define OLD ".cordon-old-"
-/* How much the worker erases between two looks for a request: less than 0.1 s on an ordinary disk. */
+/* How much store_sweep() erases in one call. The worker looks for a request only after the call, so
+ * the call must be short: on an ordinary disk it takes less than 0.1 s. */
 #define SWEEP_TREES 64u
 #define SWEEP_ENTRIES 200u /* the most entries to erase of each tree */
 

@@ -1,8 +1,8 @@
 /*
- * The stores that have rubbish: deleted packages, and packages that killed workers left. Erasing a
- * large tree takes long, so no request waits until a tree is erased. The worker erases a part of
- * the rubbish whenever no request is waiting. An operation that changes a store adds the store to
- * this list.
+ * A list of the stores that may have rubbish. Rubbish is deleted packages, and packages that killed
+ * workers left. Erasing a large tree takes long, so no request waits until a tree is erased. The
+ * worker erases a part of the rubbish whenever no request is waiting. An operation that changes a
+ * store adds the store to this list.
  */
 #pragma once
 

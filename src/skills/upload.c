@@ -272,8 +272,9 @@ static int install_one(const struct store *s, const struct zip *z, const struct 
 	if (store_begin(s, &temp, &fd, y) < 0)
 		return -1;
 	r = extract(z, c, fd, y);
-	/* Load the package before it is visible. This fails if the skill has no valid name: if the
-	 * entry file names no skill, the name of the directory is used, which may be invalid. */
+	/* Load the package before it is visible. This fails if the skill's name is not valid. For
+	 * example, if the entry file has no name, the skill gets the name of its directory, and
+	 * this name may not be valid. */
 	if (r == 0)
 		r = package_load(fd, c->skill.entry, c->target, c->target, &k, y);
 	if (r == 0) {

@@ -364,8 +364,8 @@ static int read_all(struct zip *z, struct central *all, struct why *y)
 		if (r < 0)
 			return -1;
 	}
-	/* this check never fails, because each entry has passed it alone; it only states the
-	 * rule */
+	/* This never happens, because judge() has refused every single entry with too high a
+	 * ratio. The check is here only to state the rule for the whole archive. */
 	if (ratio_too_high(sums.size, sums.packed))
 		return why_set(y, "Archive exceeds the aggregate compression ratio limit");
 	before = slice(z->bytes, 0, d.at);

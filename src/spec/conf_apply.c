@@ -318,7 +318,8 @@ static int apply_env(const struct json_value *v, const char *path, struct conf_t
 	return each_pair(v, path, a, one_env, e);
 }
 
-/* When the file was expanded, the name of the env_file was replaced by a list of its variables. */
+/* V is a list of "NAME=value". conf.c has already read the env_file and put this list in the place
+ * of its path. */
 static int apply_env_file(const struct json_value *v, const char *path, struct conf_target *a,
 			  struct err *e)
 {

@@ -242,7 +242,8 @@ int conf_apply_patches(const struct json_value *v, const char *path, struct conf
 	return conf_each(v, path, a, apply_patch, e);
 }
 
-/* When the file was expanded, the name of each patch file was replaced by its list of patches. */
+/* The key `patch_files` of a configuration lists names of files. conf.c has already replaced each
+ * name by the list of patches in that file (see `expand` there), so V is a list of such lists. */
 int conf_apply_patch_files(const struct json_value *v, const char *path, struct conf_target *a,
 			   struct err *e)
 {

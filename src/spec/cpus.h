@@ -29,6 +29,6 @@ static inline bool cpus_are_whole(uint32_t milli)
 
 void cpus_write_json(struct json_writer *w, const char *key, uint32_t milli);
 /* Reads a number of CPUs from CPUS_MIN_MILLI to SPEC_CPUS_MAX. Refuses more than CPUS_DECIMALS
- * decimals. If V is NULL, *RET_MILLI stays as it is. PATH begins the message. */
+ * decimals. If V is NULL, *RET_MILLI stays as it is. An error message begins with PATH. */
 MUST_USE int cpus_read_json(const struct json_value *v, const char *path, uint32_t *ret_milli,
 			    struct err *e);

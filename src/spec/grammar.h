@@ -47,7 +47,7 @@ MUST_USE int spec_take_mount(struct spec *s, const char *flag, const char *guest
 MUST_USE int spec_add_writable(struct spec *s, const char *flag, const char *value, struct err *e);
 MUST_USE int spec_add_port(struct spec *s, const char *value, struct err *e);
 /* Adds a variable. VALUE is K=V, or K alone: then the value comes from the environment of the user who runs cordon.
- * Replaces an earlier K. FLAG is "--env". */
+ * Replaces an earlier K. Error messages mention FLAG, which is "--env". */
 MUST_USE int spec_add_env(struct spec_env **list, size_t *n, const char *flag, const char *value,
 			  struct err *e);
 /* Adds or replaces the variable KEY. The name has N_KEY bytes. */

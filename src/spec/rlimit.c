@@ -52,7 +52,8 @@ const char *rlimit_refused(const struct spec_rlimit *r)
 {
 	if (r->soft > r->hard)
 		return "the soft limit is above the hard limit";
-	/* 0 asks for no core dumps, and 1 is the limit of every command. Both hold anyway */
+	/* Accept 0 and 1. Both ask for no core dumps, and no command of a sandbox can dump core.
+	 * With both values the limit of the command stays 1 (base/confine.h). */
 	if (r->resource == RLIMIT_CORE && r->hard > CONFINE_CORE_BYTES)
 		return "core dumps are not supported in a sandbox, because the host's crash "
 		       "handler would run";

@@ -59,7 +59,9 @@ int spec_validate(const struct spec *s, struct err *e)
 	return check_resources(s, e) < 0 ? -1 : spec_check_writable(s, e);
 }
 
-/* Looks *PATH up and follows its links. Fails if the file or directory is not of the kind WANT. */
+/* Looks up *PATH, replaces it by the path without links, and stores the identity of the file or
+ * directory in *ID. If *ID is known already, only checks that *PATH still leads to the same file or
+ * directory. Fails if it is not of the kind WANT. */
 static int hold(const char *flag, const char *what, char **path, struct identity *id,
 		enum spec_want want, struct err *e)
 {

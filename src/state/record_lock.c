@@ -58,8 +58,8 @@ int record_lock(const struct home *h, const char *name, int dir, int lock, unsig
 	return 0;
 }
 
-/* Takes the second lock, which belongs to the open file, as the first lock (flock) does. So the
- * supervisor inherits both locks with the open file. */
+/* Takes the second lock. Both locks belong to the open file, not to the process. So the supervisor,
+ * which inherits the descriptor, also holds both locks. */
 void record_start_begins(int lock)
 {
 	/* if this fails, other commands do not wait for our start */

@@ -85,10 +85,10 @@ int record_erase(const struct home *h, const char *name, struct err *e)
 }
 
 /* Releases what a retired record holds outside its directory: sockets, a range of ids and more. All
- * of this is named after the sandbox, so if there is a new sandbox of the same name, releases
- * nothing. From this check until the end, this function has locked sandboxes/ exclusively, so that
- * no new sandbox can appear. Returns false if another process holds a lock on sandboxes/; the next
- * sweep tries again. */
+ * of this is named after the sandbox, so this function releases nothing if there is a new sandbox
+ * of the same name. It locks sandboxes/ exclusively before it looks for a new sandbox, and unlocks
+ * it at the end, so that no new sandbox can appear in between. Returns false if another process
+ * holds a lock on sandboxes/; the next sweep tries again. */
 static bool release_claims(const struct home *h, int sandboxes, int dir, const char *entry,
 			   record_release *release)
 {

@@ -272,8 +272,8 @@ static void add_classic_names(struct load *l, const char *config_digest,
 	}
 }
 
-/* Takes the image's name from the index. If image_name and ref_name name the same image, takes
- * ref_name, because it is the user's own spelling. */
+/* Adds the image's name from the index to NAMES: image_name, or ref_name if there is no image_name.
+ * If both stand for the same image, adds only ref_name, because it is the user's own spelling. */
 static void add_annotated_name(const struct image_descriptor *d, struct image_strings *names)
 {
 	char full[REFERENCE_KEY_BYTES], key[REFERENCE_KEY_BYTES];

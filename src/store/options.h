@@ -9,7 +9,7 @@
  *   pull REF         --quiet --force --update --insecure --ca-certs FILE
  *                    --username USER --password-env VARIABLE
  *   flatten REF      --quiet                  (makes the flat form of an image in the store)
- *   own DIGEST       --owner UID:GID          (makes the layers of a user's sandbox in which this user works)
+ *   own DIGEST       --owner UID:GID          (makes the layers with rotated owners, see own.c)
  *   load             --quiet --input FILE --tag REF…
  *   save REF…        --quiet --format docker|oci --output FILE
  *   list             --quiet --format json

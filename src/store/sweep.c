@@ -134,7 +134,9 @@ static int sweep_files(const struct store *store, bool flat, const struct live *
 	return r;
 }
 
-/* Returns the bytes on disk of all forms of a layer. A form without layer.json is not counted. */
+/* Returns how many bytes a layer takes on disk. A layer can have several trees: one with the owners
+ * of the image, and one for each rotation of the owners (IMAGE_FORM_PREFIX). A tree without
+ * layer.json is not counted. */
 static uint64_t layer_bytes(const struct store *store, const char *hex)
 {
 	AUTO_DIR dir = dir_open(store->layers_fd, hex);
@@ -224,7 +226,8 @@ static void sweep_bases(const struct store *store)
 			sweep_base(dirfd(dir), entry->d_name);
 }
 
-/* Erases all parts. We hold the store exclusively, so no other process uses a part. */
+/* Erases the partial blobs of interrupted pulls, which are the regular files in store->tmp_fd. We
+ * hold the store's lock exclusively, so no pull is using these files. */
 static void sweep_parts(const struct store *store, struct sweep_result *ret)
 {
 	AUTO_DIR dir = dir_open(store->tmp_fd, ".");

@@ -37,8 +37,8 @@
 #define WHITEOUT_OPAQUE ".wh..wh..opq"
 #define DISK_BLOCK_BYTES 4096u /* the block size of common file systems */
 
-#define NEW_PATHS_MAX_BYTES \
-	(64u << 10) /* paths of some thousand directories; more are not listed */
+/* limit of unpack.new_paths: enough for some thousand paths; note_new_paths() notes no more */
+#define NEW_PATHS_MAX_BYTES (64u << 10)
 
 /* The times of directories are set at the end, because every entry that is made in a directory
  * changes its time. */
@@ -61,9 +61,10 @@ struct unpack {
 	char **hidden;
 	size_t n_hidden, room_hidden;
 	bool named; /* the tree has whiteouts as files named .wh.NAME */
-	/* The directory of the last entry, or NULL. It is kept because the next entry is usually in
-	 * the same directory. No entry has replaced it since: such an entry would be in a
-	 * directory above it, and that directory would now be kept here. */
+	/* The directory of the last entry; the path is NULL before the first entry. The directory
+	 * stays open because the next entry is usually in the same directory. An entry that
+	 * replaces this directory cannot make parent_fd wrong: such an entry is in another
+	 * directory, so open_parent() opens that directory first and closes this one. */
 	char *parent_path;
 	int parent_fd;
 	/* directories for which the tar may have no entry; each path ends with a NUL */

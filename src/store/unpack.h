@@ -11,8 +11,8 @@
  * a file gets another owner than the image names, it loses setuid and setgid.
  *
  * A whiteout (`.wh.NAME`, which deletes a file of a lower layer) becomes a character device 0:0,
- * which every user may make. A directory that hides the directories of lower layers gets
- * `user.overlay.opaque`, which overlays mounted with `userxattr` read.
+ * which every user may make. A directory that hides the directories of lower layers gets the
+ * attribute `user.overlay.opaque`. Overlays that are mounted with `userxattr` obey this attribute.
  */
 #pragma once
 

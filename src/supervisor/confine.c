@@ -3,11 +3,12 @@
  *
  *   capabilities  DAC_OVERRIDE, FOWNER  to delete files of the sandbox's ids: the record of an ephemeral
  *                                       sandbox, and control groups that pid 1 made
- *                 KILL                  to kill pid 1, whose user namespace belongs to an id of the range;
- *                                       the filter allows signals only through a pidfd
+ *                 KILL                  to kill pid 1, whose user namespace belongs to an id of
+ *                                       the sandbox's range of ids; the filter allows signals only
+ *                                       through a pidfd
  *                 with a network:
- *                 SETUID, SETGID        its gateway takes on an id of the range
- *                 NET_BIND_SERVICE      … and may publish a port below 1024
+ *                 SETUID, SETGID        to start the gateway, which changes to an id of this range
+ *                 NET_BIND_SERVICE      to let the gateway publish a port below 1024
  *   files         its record, and the right to make and remove directories beside it, to retire
  *                 the record; its sockets; the engine's files. With a network: the gateway, the loader, the
  *                 libraries, and the files that name the host's resolvers

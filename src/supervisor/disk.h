@@ -1,7 +1,7 @@
 /*
  * File systems in files, mounted through loop devices: disk volumes, disk images of the user, and
- * some writable layers. A writable layer is such a file if it has a size and the host has no
- * cheaper way to limit it.
+ * some writable layers. A writable layer is kept in such a file if the user asked for a size and
+ * the host has no cheaper way to enforce this size.
  *
  * Only a supervisor that may mount can use such files. The payload never writes the blocks itself. The supervisor
  * keeps the file locked as long as the supervisor lives. The lock is for one writer, or for any number of readers.

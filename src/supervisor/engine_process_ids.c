@@ -31,7 +31,9 @@ static void use_own(struct ids *ret, struct err *why)
 
 void ids_of_user(struct ids *ret)
 {
-	struct err ignored; /* the reason is not needed: `inspect` shows the single id */
+	/* says why the user has no sub-range; this is no error here, because the user's own id is
+	 * used instead */
+	struct err ignored;
 
 	use_own(ret, &ignored);
 }

@@ -69,8 +69,9 @@ int layer_clean(const struct rootfs *r, struct err *e)
 	return r->upper_fd < 0 ? 0 : clean(r->ids, r->upper_fd, !r->upper_is_mount, e);
 }
 
-/* Makes upper/ and work/ in LAYER. With HOST_IDS the files are on a file system of the host and belong to ids of
- * the range. */
+/* Makes upper/ and work/ in LAYER. HOST_IDS is true if LAYER is on a file system of the host.
+ * Then, if the sandbox has a range of host ids of its own (IDS_RANGE), upper/ is given to the first
+ * id of this range. */
 static int prepare(struct rootfs *r, int layer, bool host_ids, struct err *e)
 {
 	const struct ids *i = r->ids;
@@ -214,7 +215,8 @@ static int refuse(const struct supervisor *s, bool fresh, struct err *e)
 	}
 	err_set(e, ERR_UNSUPPORTED,
 		"--root-disk: the size of a layer on disk cannot be enforced without root");
-	/* the hint adds `,cow`: without --root-disk, a bare DIRECTORY would be used in place */
+	/* the image is a directory. If the user leaves --root-disk out and does not write `,cow`
+	 * either, the sandbox has no writable layer and writes into DIRECTORY itself */
 	if (s->record.spec.image.kind == IMAGE_DIR)
 		return err_hint(e, "write DIRECTORY,cow with --root-disk tmpfs:SIZE, in memory and "
 				   "empty after each stop; or DIRECTORY,cow alone; or run cordon "
@@ -223,8 +225,9 @@ static int refuse(const struct supervisor *s, bool fresh, struct err *e)
 			   "leave it out; or run cordon as root");
 }
 
-/* Puts the layer under a quota. A mark in the record tells the command that deletes the record
- * to lift the quota. */
+/* Puts the layer under a quota, and makes the file RECORD_QUOTA_MARK in the record. When the
+ * record is deleted, this file shows that the quota must be lifted (state/removal.c). Returns true
+ * if both succeeded. */
 static bool adopt(const struct supervisor *s, int layer)
 {
 	AUTO_FD mark = openat(s->record_dir, RECORD_QUOTA_MARK,

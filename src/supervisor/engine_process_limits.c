@@ -27,8 +27,9 @@ static void record_how(char out[24], const char *how)
 	snprintf(out, 24, "%s", how);
 }
 
-/* Without a cpu controller, pins pid 1 to CPUS processors. The first of these processors depends on the time of
- * creation, so that sandboxes spread over the machine. */
+/* Used if there is no cpu controller: pins pid 1 to CPUS processors. The first of these processors
+ * depends on the time of creation, so that sandboxes spread over the machine. Returns true if pid 1
+ * has at most CPUS processors now, or false if the kernel refuses. */
 static bool pin_cpus(const struct supervisor *s, unsigned cpus)
 {
 	cpu_set_t all, mine;

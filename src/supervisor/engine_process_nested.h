@@ -1,11 +1,13 @@
 /*
  * Mount points in writable volumes, for mounts that lie below such a volume.
  *
- * If one volume is at /job and another at /job/a/x, the source of the first volume needs a directory a/x. If the
- * source lacks this directory, the supervisor makes it with the ids of the source's owner, and writes a note about
- * it. The last sandbox that uses the source removes the directory if it is empty (engine_process_mount_points.h).
- * Read-only volumes are never changed (process/stub_layer.h). If the first volume is a file system that only this
- * sandbox sees (in memory or on a disk image), the child makes the directory.
+ * If one volume is at /job and another at /job/a/x, the source of the first volume needs a
+ * directory a/x. If the source lacks this directory, the supervisor makes it with the ids of the
+ * source's owner, and writes a note about it. The last sandbox that uses the source removes the
+ * directory if it is empty (engine_process_mount_points.h). Read-only volumes are never changed
+ * (process/stub_layer.h). If the first volume is a file system that only this sandbox sees (in
+ * memory or on a disk image), the supervisor does not make the directory: the child that becomes
+ * pid 1 makes it.
  */
 #pragma once
 

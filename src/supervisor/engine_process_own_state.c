@@ -74,8 +74,8 @@ static int check_root(const struct mounts *m, const struct location *state, stru
 
 	if (r->spec->image.kind != IMAGE_DIR)
 		return 0;
-	/* the directory of the user is the last layer; if there is a layer below it, we made
-	 * that */
+	/* The last layer is the directory that the user named as the image. We made all other
+	 * layers ourselves, so they need no check. */
 	dir = r->layer_fd[r->n_layers - 1];
 	if (mounts_locate(m, dir, &here, e) < 0 || mounts_find(m, dir, state, see, &s, e) < 0)
 		return -1;

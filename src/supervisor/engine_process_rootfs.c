@@ -196,8 +196,9 @@ static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 	return rc;
 }
 
-/* Gives the root directory to root inside, if nothing else says who owns it. On disk this directory belongs to the
- * user who runs cordon. If the ids are rotated, that user is not root inside. */
+/* Makes the sandbox's root user the owner of the root directory, if R->owners has no entry for it.
+ * On disk this directory belongs to the user who runs cordon. If the ids are rotated, that user is
+ * not root inside. */
 static void own_root(struct rootfs *r)
 {
 	for (size_t i = 0; i < r->n_owners; i++)

@@ -486,7 +486,9 @@ int supervisor_run(struct supervisor *s)
 	}
 	clean_up(s);
 	execlog_close(&s->log);
-	/* release the lock before our exit: at the exit the kernel takes long to close old_link */
+	/* Release the lock before our exit. The exit also closes old_link, the link of the ended
+	 * gateway. This takes the kernel tens of milliseconds, in which other commands would wait
+	 * for the lock */
 	fd_closep(&s->lock);
 	control_hang_up(s);
 	return s->failure.code ? 1 : 0;

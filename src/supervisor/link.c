@@ -30,7 +30,8 @@ static void on_born(void *arg, pid_t pid)
 	s->engine->adopt(s, pid);
 }
 
-/* Keeps the numbers of the ports. The gateway sends them in the order of the record. */
+/* PORTS is from the gateway's message: the published ports, in the order of the spec. Copies the
+ * port numbers of the host into the state of the sandbox. */
 static void keep_ports(struct supervisor *s, const struct json_value *ports)
 {
 	struct state *state = &s->record.state;

@@ -34,7 +34,8 @@ struct network_counters {
 	uint64_t rx_bytes, tx_bytes; /* the sums of all gateways that this sandbox has had */
 };
 
-/* The ids that a gateway of root changes to. */
+/* If `set` is true, each gateway changes from the supervisor's ids to UID and GID, which belong to
+ * no user of the host. If `set` is false, gateways keep the supervisor's ids. */
 struct network_ids {
 	bool set;
 	uint32_t uid, gid;

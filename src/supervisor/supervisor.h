@@ -42,8 +42,8 @@ struct supervisor {
 	unsigned last_grace_ms;
 	struct buf channel_in, leash_in;
 	bool busy;
-	/* the first client gave us its connection: it waits on this connection for its command to
-	 * end, not on the leash for our report */
+	/* The first client passed us its connection to pid 1. It waits on this connection until
+	 * its command ends, and does not wait for our report on the leash. */
 	bool attended;
 	/* the sandbox is up, but a client must still change it before its first command (wire/leash.h) */
 	bool unsettled;
@@ -121,7 +121,7 @@ void link_count(const struct supervisor *s, struct usage_message *u);
 void link_close(struct supervisor *s);
 /* control.c */
 MUST_USE int control_open(struct supervisor *s);
-/* Tells the clients that asked for the stop that the sandbox is down. */
+/* The sandbox is down: answers the clients that asked for the stop. */
 void control_stopped(struct supervisor *s);
 /* Closes the connections. Called after the lock is released: clients that asked for the stop wait for the close. */
 void control_hang_up(struct supervisor *s);

@@ -16,7 +16,8 @@
 #define SURVEY_CHUNK_BYTES 4096
 #define SURVEY_TOO_MANY UINT64_MAX
 
-/* Memory for the walk. Levels deeper than the tree are never touched. */
+/* Memory for the walk, with a level for each nested directory. The walk does not touch the levels
+ * that the tree does not have, so the kernel need not provide pages for them. */
 struct survey_room {
 	struct {
 		int fd;

@@ -13,7 +13,7 @@
 #include "base/raw.h"
 
 /* The descriptors that the task keeps, and the numbers that it gives them. The task closes all
- * others. The most important of these is the lock of the record: as long as a process has it open,
+ * others. Above all it must close the lock of the record: as long as any process has the lock open,
  * the sandbox counts as alive. */
 enum { SOCKET, LAYER, PID_1, RULESET, KEPT_MAX };
 

@@ -2,9 +2,10 @@
  * Cleans up after dead sandboxes. A supervisor that was killed leaves its control groups, and the
  * mount points that it made in a directory image.
  *
- * Files that a sandbox made under a sub-range of ids can be deleted only from a user namespace that
- * has the range. A command that removes a sandbox does not run in this namespace. So the command
- * starts cordon-supervisor, which calls the functions of this file.
+ * The files of an ordinary user's sandbox may belong to ids of the user's range in /etc/subuid.
+ * Only a process in a user namespace that maps this range can delete them. A command that removes a
+ * sandbox is in no such namespace. So the command starts cordon-supervisor, which enters one and
+ * calls the functions of this file.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -25,7 +25,8 @@ void watch_init(struct watch *w, uint64_t most_bytes, bool fresh, const struct w
 			     .files_high = now->files_free };
 }
 
-/* Returns how many bytes the file system may lose before the layer must be measured. */
+/* Returns how much the free space of the file system may shrink before the layer must be
+ * measured. */
 static uint64_t bytes_left(const struct watch *w)
 {
 	uint64_t slack = w->most.bytes / WATCH_SLACK_PART;
@@ -54,10 +55,11 @@ static void begin_measuring(struct watch *w, const struct watch_space *now)
 	w->then_counted = w->late = w->again = false;
 }
 
-/* Returns true if pid 1 must be asked how much the commands have written. That is so if the file
- * system is below the floor and there is no earlier answer (`counted` is false), and then each time
- * the file system has lost WATCH_FALL_BYTES more. watch_counted() compares each answer with the
- * earlier one. */
+/* Returns true if pid 1 must be asked how much the commands have written. While the free space
+ * is above the floor, pid 1 is not asked. Below the floor there are two cases. If there is no
+ * earlier answer to compare with (`counted` is false), pid 1 is asked at once. If there is one, pid
+ * 1 is asked each time the free space has shrunk by WATCH_FALL_BYTES more. watch_counted() compares
+ * the new answer with the earlier one. */
 static bool judge_space(struct watch *w, const struct watch_space *now)
 {
 	bool low = now->free < floor_of(now->total, WATCH_FLOOR_BYTES);
@@ -107,7 +109,8 @@ static unsigned time_for(uint64_t bytes, uint64_t files)
 				      : (unsigned)ms;
 }
 
-/* Returns how far N is above FLOOR. If N is below FLOOR, returns N. */
+/* N is what the file system has left. Returns how much of it can be used before the next event:
+ * until FLOOR is reached, or, if N is not above FLOOR, until nothing is left. */
 static uint64_t until_floor(uint64_t n, uint64_t floor)
 {
 	return n > floor ? n - floor : n;

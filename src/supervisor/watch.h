@@ -87,7 +87,8 @@ struct watch {
 	uint64_t written;  /* what commands had written when pid 1 was last asked */
 	uint64_t low_free; /* what was free when pid 1 was last asked */
 	bool low_files, based;
-	/* how many files the layer had at the last measurement while inodes were below the floor */
+	/* the number of files in the layer, from the last measurement that ended while the free
+	 * inodes were below the floor */
 	uint64_t low_files_size;
 	uint64_t low_files_free;
 	bool starved; /* commands were ended because the file system was below the floor */

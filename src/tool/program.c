@@ -150,8 +150,8 @@ static int call_read(struct call *c, struct fault *f)
 
 /* --- the runtime ------------------------------------------------------------------------------ */
 
-/* Sets the fault that there is no runtime although the call needs one. The list of errors does not
- * get this fault. */
+/* For a call that needs a runtime when none is available: sets *F to say so, and returns -1.
+ * This fault is not added to the list of errors. */
 static int is_unavailable(const struct call *c, struct fault *f)
 {
 	return fault_set(f, FAULT_BOX,

@@ -4,5 +4,6 @@
 #include "endpoint/interrupt.h"
 #include "tool/options.h"
 
-/* Returns the exit status. INTERRUPTS block signals while a Box server works for us. */
+/* Returns the exit status. While a Box server works for us, the functions of INTERRUPTS keep
+ * signals from killing us (endpoint/interrupt.h). */
 int tool_program(const struct options *o, const struct interrupts *interrupts);

@@ -112,8 +112,9 @@ int searcher_end(struct searcher *s, struct buf *answer, struct fault *f)
 
 	fd_closep(&s->stream);
 	r = read_answer(s->answer, answer);
+	/* the child is not reaped yet, so no other process can have its pid */
 	if (r < 0)
-		IGNORE(kill(s->child.pid, SIGKILL)); /* not reaped yet: the pid is still its own */
+		IGNORE(kill(s->child.pid, SIGKILL));
 	fd_closep(&s->answer);
 	IGNORE(child_wait(&s->child, &status)); /* if it fails, STATUS stays 0 */
 	if (r == -ETIME)
@@ -141,7 +142,8 @@ void searcher_stop(struct searcher *s)
 		return;
 	fd_closep(&s->answer);
 	if (s->child.pidfd < 0)
-		return;                         /* cordon-search was never started */
-	IGNORE(kill(s->child.pid, SIGKILL));    /* not reaped yet: the pid is still its own */
+		return; /* cordon-search was never started */
+	/* the child is not reaped yet, so no other process can have its pid */
+	IGNORE(kill(s->child.pid, SIGKILL));
 	IGNORE(child_wait(&s->child, &status)); /* the status does not matter */
 }

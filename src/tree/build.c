@@ -263,7 +263,7 @@ static int bad_stream(struct err *e)
 }
 
 /* Notes that later records may give more names to the file that is being written. Stores the path
- * of the file, relative to the pinned top. */
+ * of the file, relative to the top of the tree that the stream makes. Returns 0 or -1. */
 static int on_shared(struct tree_build *b, struct err *e)
 {
 	struct tree_shared s = { .path = b->shared_paths.n };
@@ -361,7 +361,8 @@ static int make_entry(struct tree_build *b, int dir, const char *name, struct er
 	}
 }
 
-/* Makes the outermost entry. Its name is known now, so the place can be pinned. */
+/* Makes the outermost entry, whose name we have just got. Before that, opens the directory in which
+ * the entry goes: from now on the path of this directory is not resolved again (tree/place.h). */
 static int place_entry(struct tree_build *b, struct err *e)
 {
 	const char *name = b->name ? b->name : b->record.name;

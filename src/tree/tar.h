@@ -18,7 +18,8 @@ struct tar {
 	/* name of the outermost entry, instead of the name in the stream; "": send only the
 	 * contents of that entry; borrowed */
 	const char *name;
-	/* path of the tree in the sandbox, by which an absolute link is judged; borrowed */
+	/* path of the tree in the sandbox; an absolute link is left out unless its target is in the
+	 * tree at this path; borrowed */
 	const char *source;
 	/* called for each NOTE and MISS of the stream */
 	void (*note)(void *arg, enum file_record_type type, const char *text);

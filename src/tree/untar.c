@@ -242,7 +242,8 @@ static bool tidy(const char *path, struct buf *out)
 	return !buf_failed(out);
 }
 
-/* Opens and closes directories until the next entry belongs below the first N bytes of PATH. */
+/* The first N bytes of PATH are the directory that holds the next entry. Sends the records that
+ * close and open directories until exactly this directory is open. Returns 0 or -1. */
 static int go_to(struct untar *u, const char *path, size_t n, struct err *e)
 {
 	unsigned shared = 0;

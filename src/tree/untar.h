@@ -16,6 +16,7 @@ struct untar_source {
 	void *arg;
 };
 
-/* Understands uncompressed archives in the ustar, pax and GNU forms. For an entry that a copy cannot hold, it sends a
- * NOTE (a device) or a MISS (a hard link). The caller sends DONE. */
+/* Understands uncompressed archives in the ustar, pax and GNU forms. Sends a NOTE instead of a
+ * device or FIFO, and a MISS instead of a hard link: both are left out of the copy. Does not send
+ * DONE; the caller sends it. Returns 0 or -1. */
 MUST_USE int untar(const struct untar_source *from, const struct tree_sink *to, struct err *e);

@@ -123,10 +123,12 @@ static int send_bytes(struct walk *w, int fd, bool sparse)
 	}
 }
 
-/* If the receiver asked for SAME, and the file was sent under another name before, sends SAME and
- * returns true. Otherwise returns false, and the caller sends the file. *RET_FIRST is true if later
- * names of this file will become SAME. Beyond the limits of SAME, the file is sent again under each
- * name. */
+/* Handles a file that has several names (hard links). If the receiver understands records of the
+ * type SAME, and the file was already sent under another name, sends a SAME record and returns
+ * true. Otherwise returns false, and the caller sends the whole file. *RET_FIRST becomes true if
+ * this is the first name of the file, and SAME will be sent for its other names. We remember at
+ * most FILE_SHARED_MAX files, with FILE_SHARED_PATHS_MAX_BYTES of paths. A file that we do not
+ * remember is sent whole under each of its names. */
 static bool send_same(struct walk *w, const struct stat *st, const char *name, bool *ret_first)
 {
 	uint32_t number;
@@ -331,8 +333,9 @@ static int walk_from(struct walk *w, const char *path)
 	}
 	slash = strrchr(parent, '/');
 	if (!slash || !file_name_valid(slash + 1)) {
-		/* PATH is a single name, or it gives the copy no name ("/", "..", "a/."): look the
-		 * whole path up from the current directory */
+		/* PATH has no slash, or its last part cannot be the name of the copy (as in "/",
+		 * ".." and "a/."). So PATH is not split into a directory and a name, and is looked
+		 * up as a whole from the current directory */
 		buf_add_str(&w->path, file_name_valid(parent) ? parent : "");
 		return send_source(w, path, AT_FDCWD, parent, follow || !file_name_valid(parent));
 	}

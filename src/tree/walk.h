@@ -13,7 +13,9 @@
 
 #include "base/err.h"
 
-#define TREE_DEPTH_MAX 256u /* open directories on the way down; each costs a descriptor or two */
+/* The most directories that may be nested in a tree. A walk keeps one or two descriptors open for
+ * each directory between the top and the current file. */
+#define TREE_DEPTH_MAX 256u
 
 struct tree_sink {
 	int (*write)(void *arg, const void *p, size_t n, struct err *e);

@@ -87,7 +87,8 @@ struct file_record {
 	struct str data; /* DATA: borrowed from the input */
 };
 
-/* Cuts one record off the front of IN. Returns 1 and *RET, 0 if more bytes are needed, or -EPROTO. */
+/* Removes the first record from IN, stores it in *RET and returns 1. Returns 0 if the record is not
+ * complete yet, or -EPROTO. */
 MUST_USE int file_record_next(struct str *in, struct file_record *ret);
 
 /* Returns false for a name that no entry may have: empty, ".", "..", with a slash, or longer than 255 bytes. */

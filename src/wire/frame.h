@@ -42,7 +42,7 @@ enum frame_type {
 	FRAME_EXIT = 4,    /* guest: the command's own process ended, or never started */
 	FRAME_STDIN = 5,   /* client: data for a framed stream; an empty body is the end of input */
 	FRAME_OUTPUT = 6,  /* guest: data of a framed stream; flags say stdout or stderr */
-	FRAME_CREDIT = 7,  /* both: the peer may send this many more bytes on this stream */
+	FRAME_CREDIT = 7,  /* both: the other side may send this many more bytes on this stream */
 	FRAME_RESIZE = 8,  /* client: terminal size */
 	FRAME_DETACH = 9,  /* client: the client leaves, but the session goes on */
 	FRAME_ATTACH = 10, /* client: attach to a detached session */
@@ -70,8 +70,9 @@ enum frame_type {
 	FRAME_LIST = 22, /* client: asks for all commands; a PONG ends the answer */
 	FRAME_LOOK = 23, /* client: asks for the state of a command and its output */
 	FRAME_FEED = 24, /* client: input for a command */
-	FRAME_COMMAND =
-		25, /* guest: state of a command; answers LIST, LOOK, FEED and SIGNAL by number */
+	/* guest: state of a command. Answers LIST, LOOK, FEED, and a SIGNAL that names a command
+	 * by its number */
+	FRAME_COMMAND = 25,
 	/* guest: the report of the stream's command: bytes that the command sent to pid 1
 	 * (EXEC_REPORTS). This frame comes before EXIT */
 	FRAME_REPORT = 26,

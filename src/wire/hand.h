@@ -14,8 +14,8 @@
 /* the most paths in each list of a request; a server's configuration has a few */
 #define HAND_PATHS_MAX 64u
 #define HAND_FDS 2u
-/* hand_answer.mount has this value if the path hand_request.judged, and no mount, caused the
- * error */
+/* hand_answer.mount has this value if the error is about the path hand_request.judged, which is not
+ * a mount */
 #define HAND_MOUNT_JUDGED UINT32_MAX
 
 enum hand_task {

@@ -332,8 +332,9 @@ void exit_encode(struct buf *b, const struct exit_message *m)
  * begins another command. */
 #define RULE_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@.:_=+/[]-"
 
-/* Reads one field about refused connections. A rule belongs to the refusal before it. A rule with a character that
- * rules may not have is left out. */
+/* Reads one field about refused connections. A field TAG_REFUSED_WHAT begins a new item. The rule
+ * in the next field belongs to this item. A rule with a character that is not in RULE_CHARACTERS is
+ * left out. Returns 0 or -EPROTO. */
 static int refused_field(const struct field *f, struct refused *r)
 {
 	const char *text = field_str(f);

@@ -149,8 +149,8 @@ struct boot_message {
 	bool lent_shell; /* /.msb/bin, with the fallback shell, comes last on PATH */
 	const char *inner_uid_map, *inner_gid_map; /* the payload's id maps, as text */
 	bool single_id; /* the payload has one id only, so groups cannot be set */
-	/* an id of the inner namespace plus id_shift is the same id in the outer namespace; if the
-	 * ids are rotated, rotate the inner id first */
+	/* The id that stands for the inner id N in the outer namespace is N + id_shift. If the ids
+	 * are rotated, rotate N first. */
 	uint32_t id_shift;
 	/* files of shared directories belong to this user inside; root if both ids are 0 */
 	uint32_t owner_uid, owner_gid;
@@ -160,7 +160,8 @@ struct boot_message {
 	bool has_connection; /* a client's connection */
 	uint32_t n_task_fds; /* how many cgroup v1 `tasks` files, which commands join */
 	bool has_cgroup;     /* a delegated cgroup v2 directory */
-	/* cgroup.procs of the parent group; the directory of the group itself is GUEST_GROUP_FD */
+	/* If true, pid 1 had the directory of the commands' group as GUEST_GROUP_FD from its start,
+	 * and the descriptor that comes with this message is cgroup.procs of the parent group. */
 	bool born_with_cgroup;
 	bool has_oom;      /* a file that counts memory kills */
 	bool has_refusals; /* the memory of wire/refusals.h */

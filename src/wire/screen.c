@@ -141,7 +141,9 @@ static unsigned number(const struct screen *s, unsigned i, unsigned otherwise)
 
 static void set_mode(struct screen *s, unsigned wanted, bool on)
 {
-	/* some terminals do not know these two modes */
+	/* 47 and 1047 are older numbers for the alternate screen, and some terminals do not know
+	 * them. So if a program turns one of them off, a terminal may still show the alternate
+	 * screen, and the undo must stay */
 	bool old_name = wanted == 47 || wanted == 1047;
 
 	if (old_name)
@@ -451,8 +453,8 @@ static void add_digit(struct screen *s, unsigned char c)
 	s->number[i] = (uint16_t)(v <= SCREEN_NUMBER_MAX ? v : SCREEN_NUMBER_MAX);
 }
 
-/* If a sequence has more than SCREEN_NUMBERS_MAX numbers, the last one becomes SCREEN_NUMBER_MAX, which has no
- * meaning. */
+/* Called at a `;` or `:` in a sequence: begins its next number, as 0. If s->number is full, instead
+ * sets the last number in it to SCREEN_NUMBER_MAX, a number that means nothing to us. */
 static void next_number(struct screen *s)
 {
 	if (s->n_numbers == 0)
@@ -560,8 +562,9 @@ static enum screen_event take(struct screen *s, unsigned char c)
 			s->doubt = false;
 			return SCREEN_OTHER;
 		}
-		s->odd = s->doubt =
-			true; /* for most terminals any other sequence ends the text, too */
+		/* Another sequence begins within the text. Most terminals then end the text and
+		 * obey the sequence, and some go on with the text */
+		s->odd = s->doubt = true;
 		return after_escape(s, c);
 	}
 	return SCREEN_OTHER;

@@ -1,7 +1,8 @@
 """Measures the Box server: commands, creations and relays, with one session and with a thousand sessions.
 
-A client in C (boxed.c) asks the server and, in turn, does the same work without the server. It measures for a few
-seconds with one session and then for a few seconds with a thousand sessions."""
+A client in C (boxed.c) alternates between two things: it sends a request to the server, and it does the same work
+without the server. It measures for a few seconds with one session and then for a few seconds with a thousand
+sessions."""
 # imported here, because the module socket needs it later, when the temporary user may be unable to read Python's files
 import encodings.idna
 import json
@@ -27,7 +28,7 @@ class Failed(Exception):
 
 
 class Server:
-    """A cordon-box of the account that is measured."""
+    """A running Box server (cordon-box), started as the user WHO, and a peer that is connected to it."""
 
     def __init__(self, bench, who):
         from boxpeer import Peer, WebSocketTransport  # a module of the integration tests
@@ -76,8 +77,10 @@ class Server:
 
 
 def boxed(bench, who, *words):
-    """Runs boxed with WORDS. Returns a dict and a number. The dict has the times in milliseconds for each index in the
-    output. The number is the count of bytes in the last line."""
+    """Runs the program boxed with the arguments WORDS. boxed.c says what its output means.
+
+    Returns a dict and a number. The dict has a list for each index in the output: the times in milliseconds. The number
+    is the last field of the last line: how many bytes the relay or the pipe carried."""
     process = who.popen([str(bench.boxed), *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE, text=True)
     out, err = process.communicate()
@@ -130,8 +133,8 @@ def latency(bench, who, server, turns):
 
 
 def relays(bench, who, server, rounds):
-    """Measures how long the output of a process takes through its relay, and in turn how long the output of the same
-    command takes through a pipe."""
+    """Measures how long the output of a process takes through its relay, and how long the output of the same command
+    takes through a pipe. Each round measures both."""
     for judge, length in zip((True, False, False), LINE_BYTES):
         command = ["sh", "-c", f"yes $(head -c {length - 1} /dev/zero | tr '\\0' x) | head -c {RELAY_BYTES}"]
         ours, bare = [], []

@@ -1,8 +1,8 @@
 /*
- * Measures the Box server. In turn with its requests to the server, this program does the same
- * work without the server and measures that, too. Prints lines like those of spawn.c: an index,
- * nanoseconds, two numbers without a meaning, and a number of bytes. The usage below says what each
- * index measures.
+ * Measures the Box server. For comparison, after each request of `exec` and `create` this program
+ * does the same work without the server, and measures both. Prints lines like those of spawn.c: an
+ * index, nanoseconds, two numbers without a meaning, and a number of bytes. The usage below says
+ * what each index measures.
  *
  * usage: boxed exec PORT SESSION SANDBOX SECONDS     0: over the WebSocket, 1: the same line over a kept connection
  *        boxed create PORT SECONDS CORDON            0: box_create_session, 1: `CORDON create`, 2: the start of CORDON alone

@@ -1,7 +1,7 @@
 /*
- * Runs commands in a sandbox over one connection, which is kept open. In turn with each command,
- * this program starts the same command on the host. Prints lines like those of spawn.c: index 0 is
- * the sandbox, 1 is the host.
+ * Runs commands in a sandbox over one connection, which is kept open. For comparison, this program
+ * alternates: after each command in the sandbox it starts the same command on the host. Prints
+ * lines like those of spawn.c: index 0 is the sandbox, 1 is the host.
  *
  * usage: kept SANDBOX SECONDS PROGRAM [ARG…]    (CORDON_HOME says where the sandbox is)
  */

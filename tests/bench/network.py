@@ -18,7 +18,7 @@ DENIED = "10.255.255.1"  # a connection to this address starts the gateway
 
 
 class Refused(Exception):
-    """The reason why a peer cannot run on this machine."""
+    """A program or network cannot be measured on this machine. The text says why."""
 
 
 class Place:

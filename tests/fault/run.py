@@ -124,7 +124,8 @@ class Cycle:
             tracer.terminate()
             try:
                 tracer.wait(2)
-            except subprocess.TimeoutExpired:  # strace waits for pid 1, which waits for a zombie that strace traces
+            except subprocess.TimeoutExpired:
+                # strace waits for the end of pid 1, and pid 1 waits for a zombie that strace still traces
                 tracer.kill()
                 tracer.wait()
 

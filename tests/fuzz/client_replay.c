@@ -1,8 +1,8 @@
 /* A client attaches to a program and shows its kept output. The first byte of the input is the
  * number of rows of the client's terminal. The second byte says how many bytes at the end of the
  * kept output no client has seen yet. The rest is the kept output. The shown text must not contain
- * a question to the terminal (the terminal would answer it again), and must set only modes that
- * are in ATTACHED, the message of pid 1. */
+ * a control sequence that a terminal answers: the program would get the answer as input. The text
+ * must set only modes that are in ATTACHED, the message of pid 1. */
 #include <stdlib.h>
 
 #include "base/cleanup.h"

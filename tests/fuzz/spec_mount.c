@@ -1,5 +1,6 @@
 /* The first byte chooses one of the small parsers, and the rest is the text for this parser. No
- * input may crash. If an accepted spec is written and read again, it must be the same spec. */
+ * input may crash a parser. If an accepted spec is written and read again, it must be the same
+ * spec. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

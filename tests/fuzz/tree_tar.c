@@ -72,7 +72,8 @@ static void count(struct counts *c, const struct file_record *r)
 {
 	c->files += r->type == FILE_FILE;
 	c->dirs += r->type == FILE_DIR;
-	/* a link that leads out of the tree, or is the whole stream, is left out */
+	/* The archive lacks two kinds of links, so they are not counted: links that lead out of the
+	 * tree, and a link that is not in a directory of the stream. */
 	c->links += r->type == FILE_LINK && c->dirs > 0 && r->target[0] != '/';
 	c->bytes += r->type == FILE_DATA ? r->data.n : r->type == FILE_HOLE ? r->size : 0;
 }

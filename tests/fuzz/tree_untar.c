@@ -1,4 +1,6 @@
-/* Reads any archive. The records are well formed, names are single components, and directories open and close in pairs. */
+/* Gives untar() any bytes as an archive, and checks the records (wire/file.h) that untar() writes:
+ * they are well formed, their names are single components, and directories open and close in
+ * pairs. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -544,7 +544,7 @@ class Bounds(BackgroundTest):
         self.refused(LIMIT, "there are 64 background commands already", client.take, stream, STARTED)
         self.assertEqual(sorted(client.list()), idents)
         self.eventually(lambda: [p.comm for p in box.host_processes()].count("cat") == MOST)
-        # an ended command counts until a client takes it
+        # an ended command counts as one of the 64 until a client takes its status
         client.feed(idents[0], b"", end=True)
         client.ended(idents[0])
         self.refused(LIMIT, "there are 64 background commands already", client.take, client.exec("true"), STARTED)

@@ -182,7 +182,8 @@ class Relays(BoxTest):
         self.assertEqual(peer.call("box_get_managed_process", {"session_id": "s", "process_id": "p"})["status"], "running")
 
     def test_a_peer_that_answers_no_ping_is_disconnected(self):
-        """The next relay replaces the silent relay. The next relay stays connected, because it answers pings."""
+        """Both relays belong to the same process. The server drops the silent relay, and then the next relay gets the
+        process. The next relay stays connected, because it answers pings."""
         server = self.server(env={"CORDON_BOX_PING_MS": "200"})
         self.start(server, "cat")
         silent, next_ = server.relay("s", "p"), server.relay("s", "p")
@@ -218,7 +219,9 @@ class Relays(BoxTest):
         self.assertEqual(slow.read_frame()[0], PING)
         slow.send_text("x" * 300_000)  # more than a pipe holds, so the server does not read the pong that follows
         slow.send_frame(PONG)
-        for _ in range(6):  # the time between two pings is longer than the time that a peer has for its pong
+        # wait for six pings of the other relay: this is longer than a relay has for its pong (half of the time between
+        # two pings), but the server must not drop `slow`
+        for _ in range(6):
             self.assertEqual(clock.read_frame()[0], PING)
             clock.send_frame(PONG)
         with open(go, "w", encoding="utf-8"):

@@ -127,7 +127,7 @@ class Servers(McpTest):
         self.assertEqual(client.call("x" + text)["error"]["message"], f"no method {'x' + text!r}")
 
     def test_five_servers_in_one_session_do_not_end_each_other(self):
-        """Each server needs 60 MB, and the session has 64 MB for its execs."""
+        """Each server needs 60 MB. The session has a limit of 64 MB, which grows by 64 MB for each running server."""
         self.session(memory_mb=64, pids_limit=16)
         names = [f"srv-{i}" for i in range(5)]
         for name in names:
@@ -261,7 +261,8 @@ class Processes(McpTest):
         self.assertEqual(relay.close_code(), 1000)
 
     def test_a_stop_closes_input_and_sends_sigterm_first(self):
-        """One process sees only the end of its input, another process only SIGTERM."""
+        """The first process ignores SIGTERM and ends at the end of its input. The second reads no input and ends at
+        SIGTERM."""
         self.session()
         for script, how in (("trap '' TERM; echo up; cat; echo eof > /tmp/how", "eof"),
                             ("trap 'echo termed > /tmp/how; exit' TERM; echo up; while :; do sleep 0.1; done", "termed")):

@@ -213,7 +213,8 @@ class Words(CowTest):
         self.assertEqual(self.run_cow("cat /srv/file"), "lower\n")
         self.assertEqual(self.run_cow("cat /srv/file; echo x > /srv/in", image=other + "/"), "other\n")
         self.assertTrue(os.path.exists(os.path.join(other, "srv/in")))
-        self.eventually(lambda: not os.path.exists(os.path.join(other, ".msb")))  # .msb is a mount point
+        # cordon made the mount point .msb in the directory, and removes it when the sandbox has ended
+        self.eventually(lambda: not os.path.exists(os.path.join(other, ".msb")))
         frozen = whole(other)
         self.assertEqual(self.run_cow("cat /srv/in; rm -r /srv", image=other + "/,cow"), "x\n")
         self.assertEqual(whole(other), frozen)
@@ -464,7 +465,8 @@ class Sockets(CowTest):
             # without copy-on-write the same command connects; in the served modes root cannot share the directory
             if not SERVED:
                 self.assertEqual(self.run_cow(connect, image=self.root), "connected")
-                self.eventually(lambda: not os.path.exists(os.path.join(self.root, ".msb")))  # .msb is a mount point
+                # cordon made the mount point .msb in the directory, and removes it when the sandbox has ended
+                self.eventually(lambda: not os.path.exists(os.path.join(self.root, ".msb")))
             self.freeze()
             self.assertEqual(self.run_cow(connect), "Connection refused")
             if not SERVED:  # fuse-overlayfs cannot remove a socket

@@ -432,7 +432,7 @@ class End(CordonTest):
         self.eventually(lambda: [p for p in self.sleepers(number) if p.ppid == init.pid])
         got, full = b"", 1 << 16
         for _ in range(3):  # after three reads the client has learned that the command ended
-            # more bytes than FULL can wait, because the client enlarges the pipes when it stops logging a flood
+            # `>=`: more than FULL bytes can be in the pipe, because the client enlarges its pipes when it stops logging
             self.eventually(lambda: waiting_in(proc.stdout.fileno()) >= full)
             got += os.read(proc.stdout.fileno(), full)
         threading.Event().wait(1.5)
@@ -567,7 +567,9 @@ class Timeout(CordonTest):
 
     def test_a_timeout_longer_than_one_epoll_wait(self):
         box = self.create()
-        most = (1 << 31) - 3000  # in ms; the client waits 3000 ms longer than the time-out
+        # One call of epoll_wait() cannot wait for 2^31 ms or longer. The client waits 3000 ms longer than the time-out.
+        # So `most` is the shortest time-out, in ms, for which one call is not enough.
+        most = (1 << 31) - 3000
         for time in [f"{most + n}ms" for n in range(3)] + ["30d", "49d17h2m44s"]:
             got = box.sh("exit 9", opts=("--timeout", time))
             self.assertEqual((got.code, got.err), (9, b""), got)

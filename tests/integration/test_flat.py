@@ -44,9 +44,9 @@ class FlatTest(ImageMixin, CordonTest):
         return name + ":1"
 
     def caught(self, ref, ready=lambda p: True):
-        """Starts a command that makes the flat form of REF. Returns the command and the worker that fills the disk.
-        The worker lives for a moment only, so the test polls without sleeping and tries again if it missed the
-        worker."""
+        """Starts a command that makes the flat form of REF. Returns the command and its worker, which
+        copies the layers into the flat form. The worker lives for a moment only, so the test polls without sleeping
+        and tries again if it missed the worker."""
         for _ in range(10):
             proc = self.spawn("pull", "--materialize", "flat", ref)
             while proc.poll() is None:

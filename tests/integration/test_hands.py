@@ -401,7 +401,7 @@ class Killed(ServerTest):
         server.end()
 
     def test_hands_killed_at_any_instant(self):
-        """Because of each kill at most one request fails. Finished sandboxes stay usable."""
+        """Each kill makes at most one request fail. Sandboxes that were created before a kill stay usable."""
         chance, server = random.Random(unique_number()), self.server()
         names, kills = [f"b{i}" for i in range(24)], 6
         self.eventually(server.hands)
@@ -485,7 +485,8 @@ class Crowd(ServerTest):
             self.eventually(lambda: len(server.lines()) >= len(self.names) or time.monotonic() >= kill_at, within=90)
             if time.monotonic() < kill_at:
                 server.say(f"crowd 0 {self.commands_each} {self.mark}")
-            if i == 0:  # the first kill comes after the first round, and measures how long this takes
+            # In the first turn, let the whole round of commands end before the kill, to learn how long a round takes.
+            if i == 0:
                 self.eventually(lambda: len(server.lines()) > len(self.names), within=90)
                 whole = time.monotonic() - began
             else:

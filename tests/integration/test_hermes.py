@@ -169,5 +169,5 @@ class OnImages(ImageMixin, CordonTest):
         self.turns(agent)
         self.assertEqual(agent.turn("type -p bash")[1], "/.msb/bin/bash\n")
         self.assertEqual(agent.turn("echo harm > /.msb/bin/bash")[0], 1)
-        plain = Agent(self, image=ref)  # without the option there is no fallback shell
+        plain = Agent(self, image=ref)  # without MSB_SHELL_FALLBACK, cordon adds no bash to the sandbox
         self.assertEqual(self.finish(plain.bash("true")).code, 127)

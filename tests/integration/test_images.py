@@ -334,7 +334,7 @@ class Unpacking(ImageMixin, CordonTest):
         return info.tobuf()
 
     def test_memory_does_not_grow_with_the_layer(self):
-        """Each process may use only a fraction of the layer's size."""
+        """Loads a layer of 160 MiB, although each process may have only 24 MiB of memory."""
         layer = Layer(self.path("l.tar"))
         info = tarfile.TarInfo("f")
         info.size = 160 << 20

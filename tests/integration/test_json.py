@@ -126,7 +126,7 @@ class Types(ImageMixin, CordonTest):
         self.assertEqual(before["policy"]["rules"][0]["ports"], [{"end": 54, "start": 54}])
 
     def test_called_as_msb(self):
-        """spec/cli.md fixes these texts for msb."""
+        """Called as msb, the program prints some values as texts for people, because the original msb does so."""
         self.chosen = self.load_busybox(config=COMMAND)
         box = self.busy()
 

@@ -124,8 +124,9 @@ class Owner(OwnerTest):
         self.assertEqual(self.outside("mine"), self.owner())
 
     def test_new_files_of_root_inside(self):
-        """In a shared directory, the user who works inside is the owner outside. If root started the sandbox, all other
-        users inside, even root, have no id there, and cannot make files."""
+        """On the host, files that the user who works inside makes in a shared directory belong to the owner of the
+        directory. If root started the sandbox, the mount has no ids for the other users inside, not even for root. So
+        they cannot make files in the directory."""
         box = self.create(*self.volume(), image=self.users_image())
         got = box.sh("echo x > /w/new", opts=("-u", "root"))
         if MODE != "root":  # root inside can make files, but on the host they do not belong to the caller

@@ -121,7 +121,9 @@ class Terminals(CordonTest):
         if not shutil.which("strace"):
             self.not_run("strace is missing")
         box, when, status = self.create(), 0, None
-        while status != 0:  # status 0: the program made fewer than WHEN calls, so it got no signal
+        # strace sends SIGTERM at the ioctl with the number WHEN. The status is 0 when `cordon exec` makes fewer ioctls
+        # than that and gets no signal: then all instants are tested.
+        while status != 0:
             when += 1
             term = Terminal(self, ["strace", "-qq", "-o", "/dev/null", "-e", "trace=ioctl", "-e",
                                    f"inject=ioctl:signal=TERM:when={when}", CORDON, "exec", box.name,

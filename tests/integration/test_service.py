@@ -326,7 +326,8 @@ class Quotas(ServiceTest):
     def test_small_files_count_by_their_size(self):
         for i in range(9):
             with open(os.path.join(self.work, str(i)), "wb") as handle:
-                handle.write(b"x" * 116000)  # all files are smaller than the limit, but their blocks are larger
+                # the sizes of the nine files add up to less than the limit, the sizes of their blocks to more
+                handle.write(b"x" * 116000)
         self.assertTrue(self.tool("true", *self.options)["ok"])
 
     def test_the_number_of_entries_is_limited(self):

@@ -255,8 +255,8 @@ class Races(CordonTest):
         self.assertIn(0, [g.code for g in got])
         self.assertEqual(len(self.guests()), 1)
         self.assertEqual(box.exec("true").code, 0)
-        # A create that replaces a sandbox renames the old record and then erases it. If it was not erased, the next
-        # command does this: here self.names(), which runs `cordon list`.
+        # A create that replaces a sandbox renames the old record and then erases it. If a renamed record is left, the
+        # next command erases it. Here that is `cordon list`, which self.names() runs.
         self.eventually(lambda: self.names() == [box.name]
                         and os.listdir(os.path.join(self.home, "sandboxes")) == [box.name])
 
@@ -324,9 +324,9 @@ class Races(CordonTest):
 
 
     def blocked_in(self, proc, number):
-        """To wait for a lock, the command PROC starts a child that sleeps in the system call NUMBER, and polls until
-        the child ends. This function waits until it sees such a child. Then it looks 50 times. Returns true if each
-        time PROC was in poll() and the child in the call NUMBER, so that both slept."""
+        """Returns true if the command PROC sleeps while it waits for a lock. Such a command starts a child, which
+        sleeps in the system call NUMBER until it gets the lock. PROC itself sleeps in poll() until the child ends.
+        This function waits until it sees such a child, and then looks 50 times: both must sleep each time."""
         def looks():
             calls = []
             for p in below([proc.pid]):
@@ -341,7 +341,7 @@ class Races(CordonTest):
         return all(calls[0] == str(SYS_POLL) and str(number) in calls for calls in seen)
 
     def test_a_command_sleeps_until_the_record_is_free(self):
-        """A command does not poll: the kernel wakes it when another command unlocks the record."""
+        """A command does not try the lock again and again: the kernel wakes it when the record is unlocked."""
         box = self.create()
         self.assertEqual(box.stop().code, 0)
         with open(os.path.join(self.home, "sandboxes", box.name, "lock"), "r+b") as lock:
@@ -513,7 +513,7 @@ class Homes(CordonTest):
             self.assertLessEqual(end, start, spans)
 
     def test_a_file_size_limit_only_ends_the_log(self):
-        """At the caller's limit of file sizes only the log is cut, and the command goes on."""
+        """When the log reaches the caller's limit of file sizes, only the log ends, and the command goes on."""
         def limited():
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
@@ -521,7 +521,7 @@ class Homes(CordonTest):
         got = self.create().sh(noise, preexec_fn=limited)
         self.assertEqual((got.code, len(got.out)), (0, 3000000), got.errtext)
         if MODE == "root":
-            return  # root writes a slot of the table of uid ranges, which may lie beyond the limit
+            return  # as root, `run` would also write to the table of uid ranges, perhaps at an offset beyond the limit
         other = self.box()
         got = self.cordon("run", "-q", "-d", "-n", other.name, "host", "--", "sh", "-c",
                           f"{noise}; exec sleep {number}", preexec_fn=limited)

@@ -997,7 +997,7 @@ class InsideInProcess(Inside, FileTest):
 
 
 class InsideOverWebSocket(Inside, FileTest):
-    SERVICE = {}  # by default, a server that already runs does not share the file system
+    SERVICE = {}  # shares_filesystem is false by default if the runtime is an `endpoint`
 
     def runtime(self):
         self.server = Server(self)

@@ -79,7 +79,7 @@ class Scope(KernelTest):
         self.assertEqual((got.code, got.errtext.count("warn:")), (137, 0), got)
 
     def test_remove_deletes_the_group_of_a_killed_supervisor(self):
-        """The second sandbox keeps the scope alive."""
+        """Both sandboxes are in one scope. The second keeps the scope alive, so systemd does not remove the group."""
         killed, other = self.create(), self.create()
         group = self.group(killed)
         kill_quietly(killed.supervisor().pid, signal.SIGKILL)

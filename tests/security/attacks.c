@@ -387,8 +387,8 @@ static void attack_privileges(void)
 	races();
 }
 
-/* A sandbox that may write to the shared directory passes its descriptors to every process that
- * connects. */
+/* Runs in a sandbox that may write to the shared directory. Passes a descriptor of a file in this
+ * directory, and one of the directory itself, to the first process that connects. */
 static void attack_lend(void)
 {
 	struct sockaddr_un place = { .sun_family = AF_UNIX, .sun_path = SHARED "/socket" };
@@ -830,7 +830,8 @@ static void attack_ours(pid_t pid)
 	REFUSED(fd >= 0 && write(fd, "x", 1) == 1 ? 0 : -1);
 }
 
-/* Reports a hole if the limit of core dumps is not 1. Then a crash would start the host's crash handler. */
+/* Reports a hole unless the limit of core dumps is 1. With any other limit, even with 0, a crash
+ * would start the host's crash handler. */
 static void core_limit_must_hold(const char *after)
 {
 	struct rlimit now = { 0, 0 };
@@ -839,11 +840,13 @@ static void core_limit_must_hold(const char *after)
 		opened(after);
 }
 
-/* Calls that want to lower the limit of core dumps. Programs that forbid core dumps must think that they succeeded. */
+/* Tries to set the limit of core dumps to 0, by every call that can do so. The limit must stay 1.
+ * But most calls must return 0, because programs such as gpg give up if such a call fails. */
 static void attack_core(void)
 {
 	const struct rlimit none = { 0, 0 };
-	/* an address whose lower half is 0 */
+	/* an address whose lower half is 0: a filter that checks only this half takes it for
+	 * NULL */
 	struct rlimit *high = mmap((void *)(1ul << 32), 4096, PROT_READ | PROT_WRITE,
 				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	struct rlimit old;
@@ -1646,8 +1649,9 @@ static void attack_hoard_processes(void)
 	hold("processes", n, 0);
 }
 
-/* Reports CALL unless it fails with exactly ERROR. After ERROR, programs go on without the filter.
- * After another error they may give up. */
+/* Reports CALL unless it fails with exactly ERROR. CALL installs a filter or a BPF program.
+ * Ordinary programs expect ERROR and go on without the filter; after another error they may give
+ * up. */
 #define FAILS_WITH(error, call)                                 \
 	do {                                                    \
 		errno = 0;                                      \
@@ -1688,8 +1692,8 @@ static void attach_programs(void)
 	}
 }
 
-/* Installs system call filters, nested as deep as the kernel allows, and asks the kernel whether it
- * supports filters. */
+/* Tries to install BPF programs and system call filters, by every call that can do so, and asks
+ * whether the kernel supports filters. All calls must fail. */
 static void attack_filters(void)
 {
 	struct sock_fprog program = { 1, return_all };
@@ -1707,7 +1711,8 @@ static void attack_filters(void)
 	FAILS_WITH(EINVAL, syscall(SYS_prctl, 22 | 1ul << 32, 2, &program, 0, 0));
 }
 
-/* For sandboxes with --seccomp-filters: programs on sockets stay refused. */
+/* Runs in a sandbox with --seccomp-filters. System call filters must work there, but BPF programs
+ * on sockets must still be refused. */
 static void attack_filters_allowed(void)
 {
 	struct sock_fprog program = { 1, return_all };

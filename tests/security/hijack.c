@@ -33,7 +33,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LEVELS 48 /* more than any path of ours has components */
+#define LEVELS 48 /* how many `..` we follow; no path of ours is as deep */
 #define RED_ZONE 128
 
 struct victim {
@@ -95,7 +95,8 @@ static long call(const struct victim *v, long number, long a, long b, long c, lo
 {
 	struct user_regs_struct r = v->saved;
 
-	r.orig_rax = (unsigned long)-1; /* nothing to restart */
+	/* so that the kernel does not restart the system call that we interrupted */
+	r.orig_rax = (unsigned long)-1;
 	r.rax = (unsigned long)number;
 	r.rdi = (unsigned long)a;
 	r.rsi = (unsigned long)b;

@@ -133,7 +133,7 @@ class Pid1(CordonTest):
                          stdin=subprocess.PIPE)
         self.assertEqual(run.stdout.readline(), b"up\n")
         pid1 = [p for p in below([run.pid]) if p.is_pid1]
-        if not pid1:  # the supervisor is not a child of `run`
+        if not pid1:  # the supervisor has left the tree of `run`, but not the tree of this test
             pid1 = [p for p in below([os.getpid()]) if p.is_pid1]
         self.assertEqual(len(pid1), 1)
         self.eventually(lambda: pid1[0].status("Seccomp") == ["2"])

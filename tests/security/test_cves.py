@@ -32,7 +32,8 @@ class Published(AttackTest):
         for fd in range(3, 65):
             got = box.exec("sh", "-c", "pwd -P; cat ../../../../etc/hostname",
                            opts=("-w", f"/proc/self/fd/{fd}"))
-            # the command may have its own descriptor with this number; it may lead only to a directory inside
+            # The command itself may have a descriptor with this number open. If so, the exec succeeds, and the
+            # descriptor must lead to the root of the sandbox, not to a directory of the host.
             if got.code == 0:
                 self.assertEqual(got.text, f"/\n{box.name}\n", (fd, got))
             else:
@@ -314,8 +315,9 @@ class Races(AttackTest):
         self.assertEqual(os.listdir(source), ["f"])
 
     def test_a_swap_triggered_by_inotify(self):
-        """The test swaps mount targets and stubs in a root, sources of volumes, and files that are copied out of a
-        volume or into it."""
+        """Three directories turn into links to `outside` and back while cordon uses them: `mnt` in the root, which
+        holds mount points, `etc` in the root, and `in` in a volume, which is copied out and into which a file is
+        copied."""
         root, work = self.make_root(), os.path.join(self.dir, "work")
         outside = os.path.join(self.dir, "outside")
         os.mkdir(outside)

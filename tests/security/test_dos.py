@@ -145,7 +145,8 @@ class Floods(AttackTest):
         box = self.create()
         pid = box.supervisor().pid
         usual = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, usual[1]))  # the supervisor has more open already
+        # The supervisor has more than 3 descriptors open already, so it can get no new one.
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, usual[1]))
         home = os.open(self.home, os.O_PATH)
         self.addCleanup(os.close, home)
         name = hashlib.sha256(box.name.encode()).hexdigest()[:16]
@@ -217,7 +218,9 @@ class Floods(AttackTest):
 
 
 class Counted(AttackTest):
-    modes = ("root",)  # sandboxes of an ordinary user share the counters of the user
+    # The kernel counts inotify instances and queued signals for each user of the host. All sandboxes of an ordinary
+    # user run as this user, so they share these counters.
+    modes = ("root",)
 
     NEEDED = ("import ctypes, os, signal\n"
               "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])\n"

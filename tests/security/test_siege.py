@@ -40,7 +40,7 @@ from test_network import USER, NetworkTest
 
 
 class HostPaths(AttackTest):
-    """A process inside replaces the target of a recorded path by a link or another object."""
+    """The record of a sandbox has a path of the host. A process in a sandbox puts a link or another object there."""
 
     modes = ALL_MODES
 
@@ -214,7 +214,7 @@ class HostPaths(AttackTest):
         self.assertEqual(box.out("ls /data; cat /more/data/new"), "new\nnew")
         box.stop()
         os.rename(data, data + ".old")
-        os.mkdir(data)  # the same path with another directory is a change, too
+        os.mkdir(data)  # a new directory at the same path is refused, too
         self.refused(box.start(), data, "another directory")
         self.assertEqual(self.cordon("modify", box.name, "-v", f"{data}:/data").code, 0)
         self.assertEqual(box.start().code, 0)
@@ -371,7 +371,8 @@ class OurState(AttackTest):
         """If a command could move such a directory, it could put a home with forged records in its place."""
         box = self.create("-v", f"{self.top}:/v")
         self.hidden(box, "/v/a/b/home")
-        self.assertEqual(box.out("for d in /v/a /v/a/b /v/a/b/home; do perl -e "  # mv would copy instead
+        # perl, because mv copies the files if rename() fails
+        self.assertEqual(box.out("for d in /v/a /v/a/b /v/a/b/home; do perl -e "
                                  "'rename($ARGV[0], \"/v/x\") and print \"OPEN\"' $d; done; ls /v"), "a")
         self.assertEqual(box.out("echo fine > /v/a/b/file; cat /v/a/b/file"), "fine")
 
@@ -1425,7 +1426,8 @@ class FloorOfTheDisk(WatchedTest):
         box.out("find /root -name 'n*' -delete")
 
     def test_a_process_with_the_number_of_a_dead_launcher_is_watched(self):
-        """Launchers do not count as running commands. A process that kills a launcher and gets its number counts."""
+        """A launcher does not count as a running command. But if a process kills a launcher and then gets the process
+        number of the launcher, this process counts."""
         self.mount()
         box = self.made("-v", f"{compiled('attacks.c')}:/attack:ro")
         write = "echo 5000 > /proc/sys/kernel/pid_max"  # so that process numbers are used again soon

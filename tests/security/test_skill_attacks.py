@@ -268,8 +268,9 @@ class Trees(HostileTest):
         self.assertEqual(self.tree(), {})
 
     def test_a_tree_that_goes_on_growing(self):
-        """A sandbox still has the package mounted, and a process in it writes to the package. The worker answers,
-        and stops erasing after a while."""
+        """A sandbox still has the package mounted, and a process in it writes to the package while
+        the worker erases it. The worker answers requests meanwhile. When the process has stopped, the worker erases
+        the rest."""
         stop, here = threading.Event(), os.open(self.inside, os.O_RDONLY | os.O_DIRECTORY)
         self.addCleanup(os.close, here)
 

@@ -88,7 +88,8 @@ class Disk(BoxTest):
 
 
 class Pings(BoxTest):
-    """The Box protocol prescribes these durations. A timer may be late, but not early."""
+    """The server pings each relay after 30 seconds, and drops a relay that has not answered 15 seconds later. The Box
+    protocol prescribes these durations. A timer of the server may be late, but not early."""
 
     timeout = 200
 

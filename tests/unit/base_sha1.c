@@ -25,7 +25,8 @@ static void known_sums(void)
 	      "a49b2446a02c645bf419f995b67091253a04a259");
 }
 
-/* Tests the lengths at which the padding begins to need another block, and the largest length. */
+/* Hashes texts whose last block is nearly full. From 56 bytes on, the padding needs one more block.
+ * The last text has SHA1_INPUT_MAX_BYTES. */
 static void lengths_around_a_block(void)
 {
 	static const struct {

@@ -34,7 +34,7 @@ static enum handshake_verdict rpc(struct handshake_trust *t, const char *headers
 	return handshake_rpc(t, head("localhost:5410", headers), peer);
 }
 
-/* Returns a server that has only the setting for legacy peers. */
+/* Returns the trust settings of a server in which only the setting for legacy peers is made. */
 static struct handshake_trust plain(const char *legacy)
 {
 	struct handshake_trust t = { 0 };

@@ -59,7 +59,8 @@ static void turns(void)
 
 /* --- the peer -------------------------------------------------------------------------------- */
 
-/* Like pid 1, the peer reads small pieces and has room for the descriptors of one frame. */
+/* The fake pid 1, at the other end of the line. Like the real pid 1, it reads small pieces and has
+ * room for the descriptors of one frame. */
 struct peer {
 	int fd;
 	struct buf in;
@@ -479,7 +480,8 @@ static void a_hang_up_before_anything_was_read(void)
 
 	begin();
 	hang_up();
-	start(&one, 0); /* the version is not known yet */
+	/* the line has not read the HELLO of pid 1 yet, so it does not know pid 1's version */
+	start(&one, 0);
 	T_TRUE(until(one_ended));
 	T_INT(one.code, ERR_NOT_RUNNING);
 	T_INT(job_start(line, &m, false, &owner, &late.job, &e), -1);

@@ -50,7 +50,8 @@ static void add(enum frame_type type, uint32_t stream, size_t n, unsigned n_fds,
 	T_INT(b.n, 0);
 }
 
-/* One recvmsg. Returns its bytes, and its number of descriptors in *RET_FDS. */
+/* Calls recvmsg() once. Returns how many bytes came, and sets *RET_FDS to how many descriptors came
+ * with them. */
 static ssize_t take(unsigned *ret_fds)
 {
 	char chunk[65536];

@@ -149,7 +149,8 @@ static void every_sequence_of_events(void)
 	}
 }
 
-/* Every row of the table is reached by a sequence, and every other event changes nothing. */
+/* Checks that the sequences are complete: if start_next() changes the state or asks for an action,
+ * some sequence above has this event in this state. */
 static void every_row_is_reached(void)
 {
 	for (int state = 0; state < START_STATE_COUNT; state++)

@@ -270,7 +270,7 @@ static void garbage(void)
 		{ "\xff\xff\xff\xff", 4 },            /* 4 GiB */
 		{ "\2\0\0\0{]", 6 },                  /* no JSON */
 		{ "\2\0\0\0\xff\xff", 6 },            /* no UTF-8 */
-		{ "\2\0\0\0{}{", 7 },                 /* more than the message */
+		{ "\2\0\0\0{}{", 7 },                 /* a byte after the reply */
 		{ "\2\0\0\0{}\2\0\0\0{}", 12 },       /* two replies */
 		{ "\15\0\0\0{\"a\":1,\"a\":1}", 17 }, /* a key that comes twice */
 	};

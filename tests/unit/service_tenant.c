@@ -13,7 +13,7 @@ static struct tenant tenant(const char *instance, const char *workspace, uint64_
 	return t;
 }
 
-/* The names are those of the example in the protocol. */
+/* The names are from the example in the description of the Box protocol. */
 static void names(void)
 {
 	struct tenant t = tenant("inst-7", "w-blue", 3);

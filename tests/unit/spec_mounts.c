@@ -335,7 +335,8 @@ static void directory_words(void)
 		if (parse_image(bad[k], &i, &e) == 0 || e.code != ERR_INVALID)
 			T_FAIL("image '%s' was accepted", bad[k]);
 	T_INT(parse_image("/a,cow", &i, &e), 0);
-	T_INT(parse_image("img", &i, &e), 0); /* nothing of an earlier word stays */
+	/* parse_image() also resets `cow`, which the word before has set */
+	T_INT(parse_image("img", &i, &e), 0);
 	T_INT(i.cow, false);
 	T_TRUE(image_is_local(".,cow") && image_is_local("..,cow") && image_is_local("./a,cow"));
 	T_TRUE(!image_is_local("a,cow") && !image_is_local(",cow") && !image_is_local("host"));
@@ -387,7 +388,7 @@ static void writable_places(void)
 	T_STR(s.writable.v[0], "/a/b");
 	T_STR(s.writable.v[1], "/x/y");
 	T_STR(s.writable.v[3], "/q");
-	/* /a contains the first directory */
+	/* /a replaces the first directory, /a/b, because it contains /a/b */
 	T_INT(spec_add_writable(&s, "--writable", "/a", &e), 0);
 	T_INT(s.writable.n, 4);
 	T_STR(s.writable.v[0], "/x/y");

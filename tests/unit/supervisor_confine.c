@@ -165,7 +165,7 @@ static int calls_with_network(void)
 	EXPECT(syscall(SYS_clone3, NULL, 0), ENOSYS);
 	EXPECT(prlimit(0, RLIMIT_CORE, NULL, &limit), 0);
 	EXPECT(prlimit(1, RLIMIT_CORE, NULL, &limit), EPERM);
-	EXPECT(prlimit(0, RLIMIT_CORE, &none, NULL), 0); /* is ignored */
+	EXPECT(prlimit(0, RLIMIT_CORE, &none, NULL), 0); /* changes nothing */
 	EXPECT(prlimit(0, RLIMIT_CORE, NULL, &now), 0);
 	EXPECT(memcmp(&limit, &now, sizeof(now)) == 0 ? 0 : -1, 0);
 	EXPECT(prlimit(1, RLIMIT_CORE, &none, NULL), EPERM);

@@ -101,7 +101,7 @@ static void test_too_large(void)
 		T_INT(watch_counted(&w, 70), END_NONE);
 	}
 	T_TRUE(!look(&w, 480000).ask);
-	/* commands may delete files */
+	/* much free space has come back: commands may have deleted files, so measure again */
 	T_TRUE(!look(&w, 480010).measure);
 	T_TRUE(look(&w, 481000).measure);
 	T_INT(measured(&w, 5000), END_NONE);
@@ -175,7 +175,8 @@ static void test_idle_after_too_large(void)
 
 	T_TRUE(look(&w, 495000).measure);
 	T_INT(measured(&w, 5000), END_LAYER);
-	T_TRUE(watch_look(&w, &now, true).measure); /* files may have been deleted */
+	/* no command runs any more, but the last commands may have deleted files */
+	T_TRUE(watch_look(&w, &now, true).measure);
 	T_INT(measured(&w, 1), END_NONE);
 	T_TRUE(!watch_look(&w, &now, true).measure);
 }
@@ -190,8 +191,9 @@ static void test_below_the_floor(void)
 	T_TRUE(look(&w, 1000).ask);
 	T_INT(watch_counted(&w, 7), END_NONE);
 	T_TRUE(!look(&w, 1000).ask); /* the free space did not shrink since the last look */
+	/* the commands have still written 7 bytes, so other processes took the space */
 	T_TRUE(look(&w, 990).ask);
-	T_INT(watch_counted(&w, 7), END_NONE); /* other processes took the space */
+	T_INT(watch_counted(&w, 7), END_NONE);
 	T_TRUE(!watch_is_full(&w));
 	T_TRUE(look(&w, 980).ask);
 	T_INT(watch_counted(&w, 8), END_SPACE);
@@ -199,7 +201,8 @@ static void test_below_the_floor(void)
 	/* bytes that the ended commands wrote do not end later commands */
 	T_TRUE(look(&w, 970).ask);
 	T_INT(watch_counted(&w, 9), END_NONE);
-	T_TRUE(!look(&w, 1000).ask); /* commands delete files */
+	/* files are deleted: new commands may write only when the free space is above the floor */
+	T_TRUE(!look(&w, 1000).ask);
 	T_TRUE(watch_is_full(&w));
 	T_TRUE(!look(&w, 1500).ask);
 	T_TRUE(!watch_is_full(&w));
@@ -226,13 +229,15 @@ static void test_inodes(void)
 	now.files_free = 49000;
 	T_TRUE(watch_look(&w, &now, false).measure);
 	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 2000 }), END_NONE);
-	now.files_free = 48000; /* other processes made files */
+	/* the layer still has 2000 files, so other processes made files */
+	now.files_free = 48000;
 	T_TRUE(watch_look(&w, &now, false).measure);
 	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 2000 }), END_NONE);
 	now.files_free = 47000;
 	T_TRUE(watch_look(&w, &now, false).measure);
 	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 3000 }), END_INODES);
-	now.files_free = 46900; /* the ended commands made files before their end */
+	/* the 100 new files may be of the ended commands, which made them before they were dead */
+	now.files_free = 46900;
 	T_TRUE(watch_look(&w, &now, false).measure);
 	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 3100 }), END_NONE);
 	T_TRUE(watch_is_full(&w));
@@ -250,8 +255,9 @@ static void test_a_measurement_that_does_not_end(void)
 	T_TRUE(o.measure && o.ask);
 	T_INT(watch_counted(&w, 100), END_NONE);
 	T_TRUE(!look(&w, 495000 - 500).ask);
+	/* the commands have still written 100 bytes, so other processes took the space */
 	T_TRUE(look(&w, 495000 - 600).ask);
-	T_INT(watch_counted(&w, 100), END_NONE); /* other processes took the space */
+	T_INT(watch_counted(&w, 100), END_NONE);
 	T_TRUE(look(&w, 495000 - 700).ask);
 	T_INT(watch_counted(&w, 200), END_LAYER);
 	T_TRUE(watch_is_full(&w));

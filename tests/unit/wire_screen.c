@@ -121,13 +121,15 @@ static void test_control_characters_of_8_bits(void)
 {
 	T_STR(leave_after("\302\233?1003h"), "^[?1003l^(B^[0m");
 	T_STR(leave_after("\233?1003h"), "^[?1003l^(B^[0m");
-	/* a terminal that ignores these characters still has the mode on, so it is turned off */
+	/* a terminal that ignores these characters still has the mode 1003 on, so screen_leave()
+	 * must turn this mode off */
 	T_STR(leave_after("\033[?1003h\302\233?1003l"), "^[?1003l^(B^[0m");
 	T_STR(leave_after("\033[?1003h\302\220\033[?1003l"), "\030^\\^[?1003l^(B^[0m");
 	T_STR(leave_after("\302\235"
 			  "8;;x"),
 	      "\030^\\^]8;;^\\^(B^[0m");
-	/* such a character within another sequence or text */
+	/* such a character may begin a sequence within another sequence or text; if so, the mode
+	 * 1003 is on */
 	T_TRUE(strstr(leave_after("\033]0;\302\233?1003h\a"), "^[?1003l") != NULL);
 	T_TRUE(strstr(leave_after("\033[9\302\233?1003h"), "^[?1003l") != NULL);
 	T_TRUE(strstr(leave_after("\033[?10\302\23303h"), "^[?1003l") != NULL);

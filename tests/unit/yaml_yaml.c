@@ -121,7 +121,8 @@ static void limits(void)
 	T_INT(e.code, ERR_LIMIT);
 }
 
-/* Keys are compared by sorting. Comparing all pairs would take a minute. */
+/* The parser sorts the keys of a mapping to find duplicates. If it compared every key with every
+ * other, this test would take a minute. */
 static void many_keys(void)
 {
 	AUTO_BUF b = BUF_INIT(YAML_TEXT_MAX_BYTES);
