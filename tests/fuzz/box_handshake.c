@@ -1,7 +1,7 @@
 /* Checks any bytes as the head of a request for the RPC and for a relay. The server has a token
  * and an instance id, or has none. A request with an Origin header, or without the server's token,
- * is refused. If handshake_relay() returns HANDSHAKE_CURRENT, the server has an instance id, and
- * the tenant that it fills is no legacy tenant and has a generation. */
+ * is refused. If handshake_relay() returns HANDSHAKE_CURRENT, then three facts are checked: the
+ * server has an instance id, the tenant is not a legacy tenant, and the tenant has a generation. */
 #include "box/handshake.h"
 
 #include <stdint.h>

@@ -422,8 +422,8 @@ class End(CordonTest):
             self.assertEqual(got.errtext, "".join(f"{i}\n" for i in range(1, 11)))
 
     def test_output_written_before_the_end_is_not_lost_to_a_slow_reader(self):
-        """The client passes on everything that the pipe held when the command ended. It does so even if this takes
-        longer than one second, the time for which it reads output of background children."""
+        """The client passes on everything that the pipe held when the command ended, even if this takes longer than one
+        second. One second is how long the client goes on reading output of background children."""
         box, number, size = self.create(), unique_number(), 900_000
         init = box.pid1()
         script = (f"import fcntl, os, subprocess; subprocess.Popen(['sleep', '{number}']); "

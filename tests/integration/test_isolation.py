@@ -252,7 +252,7 @@ class UidMaps(CordonTest):
                 "chmod -R 700 /root/d; chmod 000 /root/d/e")
         self.assertEqual(box.remove("-f").code, 0)
 
-    def test_the_overflow_id_owns_no_host_file_inside(self):
-        """Inside, host programs belong to the user `nobody`, or to root if the caller owns them."""
+    def test_host_programs_belong_to_nobody_inside(self):
+        """Inside, host programs belong to the user `nobody` (65534). If the caller owns them, they belong to root."""
         ours = os.stat("/usr/bin/env").st_uid == os.geteuid() and MODE not in ("root", "served")
         self.assertEqual(self.create().out("stat -c %u /usr/bin/env"), "0" if ours else "65534")

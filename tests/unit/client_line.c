@@ -480,7 +480,7 @@ static void a_hang_up_before_anything_was_read(void)
 
 	begin();
 	hang_up();
-	/* the line has not read the HELLO of pid 1 yet, so it does not know pid 1's version */
+	/* The job starts after pid 1 has hung up, but the line has not noticed that yet. */
 	start(&one, 0);
 	T_TRUE(until(one_ended));
 	T_INT(one.code, ERR_NOT_RUNNING);
@@ -873,7 +873,8 @@ static void cancelled(void)
 	end();
 }
 
-/* A pid 1 of protocol 1 kills a command only together with its connection. */
+/* A pid 1 of protocol 1 knows no frame that kills one command. It kills a command when the client
+ * closes the connection. So the line closes the connection to cancel the job. */
 static void cancelled_with_an_older_pid_1(void)
 {
 	struct err e = { 0 };
@@ -920,7 +921,8 @@ static void signalled(void)
 	end();
 }
 
-/* The command is killed, and the owner gets no end. */
+/* If the owner calls job_free() while the command runs, the command is killed, and the line does
+ * not call `end` of the owner. */
 static void freed_while_it_runs(void)
 {
 	begin();
@@ -961,7 +963,8 @@ static void freed_from_callbacks(void)
 		}
 }
 
-/* Freeing a line ends its running jobs. The owner of a job gets no callback about that. */
+/* line_free() ends the running jobs of the line: `end` of each job is called once, with
+ * ERR_NOT_RUNNING. The callback `gone` of the line is not called. */
 static void a_freed_line_ends_its_jobs(void)
 {
 	begin();
