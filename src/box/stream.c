@@ -173,7 +173,8 @@ static bool make_room(struct stream *s, size_t n)
 	taken = ceiling_take(s->ceiling, n);
 	if (taken && !s->broken)
 		return true;
-	/* there is no memory, or peers_relieve() chose this stream to give memory back */
+	/* Either the ceiling has too few bytes left. Or ceiling_take() called peers_relieve(), which
+	 * abandoned this stream because its queue was the longest. */
 	ceiling_give(s->ceiling, taken ? n : 0);
 	stream_abandon(s);
 	return false;

@@ -43,7 +43,8 @@ static int bring_up(struct work *w, struct launch *l, const struct spec *s, stru
 	struct client c;
 
 	if (launch_wait(l, &w->warnings, e) < 0) {
-		/* the paths of the request were found before, so ERR_NOT_FOUND is about another file */
+		/* The server takes ERR_NOT_FOUND to mean that a path of the request does not exist.
+		 * But these paths were found before the launch, so another file is missing here. */
 		if (e->code == ERR_NOT_FOUND)
 			e->code = ERR_SYSTEM;
 		return -1;
@@ -160,7 +161,8 @@ static int do_sweep(struct work *w, struct err *e)
 {
 	struct sandbox_list live;
 
-	/* loading the list erases the sandboxes of servers that were killed together with their supervisors */
+	/* We need only a side effect: sandbox_list_load() erases each ephemeral sandbox whose
+	 * supervisor was killed. A killed server can leave such sandboxes. */
 	if (sandbox_list_load(w->home, &live, e) < 0)
 		return -1;
 	sandbox_list_done(&live);

@@ -22,8 +22,8 @@ struct hand_bounds {
 	const char *const *refused; /* as in struct source_rules */
 	size_t n_refused;
 	/* If true, hands do only what a server's own sessions need. They start no existing sandbox, and new
-	 * sandboxes are ephemeral. A new sandbox may mount directories of the host, but may have no root
-	 * directory, disk, volume or port. */
+	 * sandboxes are ephemeral. A new sandbox may mount directories of the host. It may not use a
+	 * directory or disk of the host as its root, mount a disk or a named volume, or publish a port. */
 	bool sessions_only;
 };
 

@@ -63,7 +63,8 @@ void imager_environment(struct strv *ret)
 		strv_add(ret, variable);
 }
 
-/* Reads the error that cordon-image reported, a JSON object. */
+/* Reads the error that cordon-image wrote to the pipe FD as a JSON object, and fills E with it.
+ * Always returns -1. */
 static int read_report(int fd, char hint[IMAGER_HINT_BYTES], struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(REPORT_MAX_BYTES);

@@ -11,8 +11,8 @@
 #define IN_MAX_BYTES (64u << 10)
 /* more than a request needs: the byte LEASH_LIMITS, and a frame with the limits */
 #define REQUEST_MAX_BYTES 256u
-#define OUT_MAX_BYTES \
-	(LEASH_LOG_QUEUE_BYTES + (LEASH_REQUESTS_MAX + 1) * REQUEST_MAX_BYTES) /* +1 for a marker */
+/* the + 1 is for the frame that put_marker() sends */
+#define OUT_MAX_BYTES (LEASH_LOG_QUEUE_BYTES + (LEASH_REQUESTS_MAX + 1) * REQUEST_MAX_BYTES)
 
 struct request {
 	leash_answer_fn *fn;
@@ -57,8 +57,9 @@ static void leave(struct leash *l)
 	free(l);
 }
 
-/* Tells the meter how many of its bytes in l->out were sent. The meter does not count requests,
- * because they are few. */
+/* Call this after bytes were sent or dropped. If l->out has fewer bytes than l->taken, gives the
+ * difference back to the meter. l->taken counts only output for the log. It does not count
+ * requests, because they are few. */
 static void give_back_sent(struct leash *l)
 {
 	size_t now = l->taken < l->out.n ? l->taken : l->out.n;

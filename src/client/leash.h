@@ -19,7 +19,8 @@ struct leash;
 /* the most requests that may wait for an answer; they are small, so the socket can hold all of
  * them */
 #define LEASH_REQUESTS_MAX 64u
-/* output for the log that waits for the supervisor; output beyond this is lost */
+/* If the supervisor is slow, the server queues this many bytes of output for the log. Output beyond
+ * this is lost. */
 #define LEASH_LOG_QUEUE_BYTES (1u << 20)
 
 /* Called when the sandbox is gone. The owner still has to free the leash. */

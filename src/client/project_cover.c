@@ -1,5 +1,5 @@
-/* Puts read-only mounts over the files of a project at all places where the sandbox would show
- * these files. */
+/* Protects the files in struct project: the project file and the files that it includes. Wherever
+ * the sandbox would show one of these files, a read-only mount of the file is put over it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,8 @@
 #include "spec/grammar.h"
 #include "spec/spec.h"
 
-/* All paths below one shared directory at which the file can be reached. */
+/* cover_below() looks for one file in one shared directory. `below` has every path that leads to
+ * the file, relative to this directory. */
 struct places {
 	struct strv below;
 };

@@ -11,8 +11,8 @@
 #include "spec/grammar.h"
 #include "state/places.h"
 
-/* Refuses mount options that the process engine cannot fulfil. The supervisor checks owners and quotas later,
- * because they depend on the user who starts the sandbox. */
+/* Refuses mount options that the process engine can never fulfil. Other owners and quotas work only
+ * for some users, so the supervisor checks them when a user starts the sandbox. */
 static int check_promises(const struct spec_mount *m, struct err *e)
 {
 	if (m->quota_mib && m->kind == MOUNT_BIND) {

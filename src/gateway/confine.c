@@ -25,7 +25,8 @@ static int give_up_ids(const struct gateway_config *c, struct err *e)
 
 static int give_up_capabilities(struct err *e)
 {
-	/* a failure is harmless, because most processes have no ambient capabilities */
+	/* A failure is harmless: confine_capabilities() below empties the permitted set, and then the kernel also
+	 * empties the ambient set. */
 	IGNORE(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0));
 	if (confine_capabilities(0, e) < 0)
 		return -1;

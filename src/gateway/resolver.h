@@ -27,8 +27,9 @@ struct dns_origin {
 	struct addr server; /* the address that the guest asked */
 	uint16_t guest_port;
 	unsigned conn; /* TCP: the slot of the connection in struct dns_tcp */
-	/* TCP: the number of the connection. If the slot has another number by now, the connection
-	 * is closed. */
+	/* TCP: the number of the connection. If the connection in the slot has another number when
+	 * the answer comes, the guest has closed the connection that asked, and the answer is
+	 * dropped. */
 	uint32_t generation;
 };
 

@@ -2,9 +2,10 @@
  * The child, which will execute the command, is a copy of pid 1. The payload can neither trace the
  * child nor read its memory, because the memory is non-dumpable and belongs to the outer namespace.
  * The child makes system calls only. It does not share pid 1's memory (CLONE_VM). If it did, the
- * out-of-memory killer of the payload's group could choose the child and kill pid 1 with it. After
- * a vfork the killer would skip the child. But then pid 1 would wait for the exec, perhaps for
- * ever, because root in the sandbox can stop the child before the exec.
+ * out-of-memory killer of the payload's group could choose the child and kill pid 1 with it. The
+ * killer skips a child made by vfork(), but vfork() does not help either: pid 1 would have to wait
+ * until the child executes the program. Root in the sandbox could stop the child before that, and
+ * pid 1 would wait for ever.
  *
  * The order of the steps matters. The child installs the filter while it still has CAP_SYS_ADMIN over the namespace
  * that it has just joined. So the filter must allow all later calls of the child. The child closes the descriptors of
@@ -186,9 +187,9 @@ static enum exec_failure spawn_failure(long r)
 }
 
 /* Tries each candidate as a shell does. After -EACCES it goes on with the next candidate. Returns
- * only if no program was executed: -EACCES if a candidate gave this error and no later candidate
- * exists, -ENOENT if no candidate exists, or the error of the candidate at which the search
- * stopped. */
+ * only if no program was executed. Any error except -ENOENT, -ENOTDIR and -EACCES ends the search,
+ * and execute() returns this error. After the last candidate it returns -EACCES if any candidate
+ * gave -EACCES, otherwise -ENOENT. */
 static long execute(const struct exec_args *a)
 {
 	long worst = -ENOENT;

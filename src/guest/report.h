@@ -13,9 +13,10 @@
  * process that connected. That process can have ended since, and another process can have its pid.
  * So there are three rules. First, pid 1 accepts only pids of children that it has not reaped,
  * because no other process can have these pids. Second, before pid 1 starts a command that may
- * report, it empties the queue of the listener. Third, where the kernel has SO_PEERPIDFD, pid 1
- * also checks by the pidfd that the process which connected is a child that it has not reaped. A
- * process that may trace the command can still report for it.
+ * report, it accepts all connections that wait in the queue. If one of them came from an earlier
+ * process with the same pid as the new command, it is no longer there when the command runs. Third,
+ * where the kernel has SO_PEERPIDFD, pid 1 also checks by the pidfd that the process which connected
+ * is a child that it has not reaped. A process that may trace the command can still report for it.
  */
 #pragma once
 
@@ -48,7 +49,7 @@ enum report_state {
 	REPORT_BAD,   /* the report is longer than REPORT_MAX_BYTES or than the pool allows */
 };
 
-/* A report that is arriving. The struct has no descriptor. */
+/* A report that is arriving. The caller keeps the descriptor of the connection. */
 struct report {
 	enum report_state state;
 	unsigned char head[REPORT_HEAD_BYTES];
@@ -57,7 +58,7 @@ struct report {
 	size_t n, want;
 };
 
-/* Adds N bytes that came. Bytes after the end of the report are ignored. */
+/* Adds N bytes that came. Ignores bytes after the end of the report. Returns the new state of the report. */
 enum report_state report_add(struct report *r, struct pool *pool, const char *p, size_t n);
 /* Returns the bytes of a complete report, or NULL if it is not complete. The caller frees the bytes later and
  * gives them back to the pool. */

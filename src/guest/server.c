@@ -20,7 +20,7 @@
 #include "guest/state_blob.h"
 
 #define READ_CHUNK_BYTES 8192 /* small, because idle sandboxes keep this buffer in memory */
-#define SPARE_FDS 32          /* stay free, so that a few clients can start commands */
+#define SPARE_FDS 32          /* is_crowded() keeps this many descriptors free for new commands */
 #define BACKGROUND_FDS 3      /* pid 1's ends of a background command's pipes */
 /* 100 ms: if pid 1 had no descriptor or memory for a client, it tries again after this time */
 #define ACCEPT_RETRY_NS 100000000ull
@@ -69,8 +69,8 @@ void connection_flush(struct connection *c)
 			break;
 		buf_drop(&c->out, (size_t)n);
 	}
-	/* while requests or answers wait, the loop wakes us when the socket is writable, and we
-	 * go on with them */
+	/* c->held means that requests or answers wait. Then the loop reads nothing from the client,
+	 * and calls on_connection() when the socket is writable. on_connection() calls resume(). */
 	loop_change_fd(c->guest->loop, c->watch,
 		       (c->held ? 0 : LOOP_READ) | (c->out.n || c->held ? LOOP_WRITE : 0));
 }
@@ -142,7 +142,8 @@ static bool on_hello(struct connection *c, struct str body)
 }
 
 /* Handles the frame QUIT. A client that started the sandbox for its own command sends QUIT when it
- * leaves. Other commands may still run. */
+ * leaves. The answer is the number of commands that still run. If there are any, the sandbox ends
+ * with the last of them. If there are none, the client stops the sandbox itself. */
 static void on_quit(struct connection *c, uint32_t stream)
 {
 	AUTO_BUF b = BUF_INIT(64);
@@ -336,10 +337,10 @@ static void listen_again(void *arg)
 
 /* Returns true if pid 1 has few descriptors left. A command would fail if it found none, so new
  * clients wait in the backlog instead. Each client needs two descriptors: its socket and the scope
- * of its command. Each running command counts as one descriptor, for a terminal or a pipe. Pid 1
- * keeps the two output pipes of a command open (`held` in guest/session.h), but only for
- * GUEST_HELD_MAX commands at a time. So each of these commands counts as two. A spare scope
- * needs two descriptors, a launcher needs three. */
+ * of its command. At most GUEST_HELD_MAX running commands count as two descriptors each, because
+ * pid 1 keeps their two output pipes open (`held` in guest/session.h). Every other running command
+ * counts as one descriptor, for a terminal or a pipe. A spare scope needs two descriptors, a
+ * launcher needs three. */
 static bool is_crowded(const struct guest *g)
 {
 	uint64_t held = g->n_running < GUEST_HELD_MAX ? g->n_running : GUEST_HELD_MAX;

@@ -137,8 +137,9 @@ void session_part(struct session *s);
 void session_keep(struct session *s);
 
 /* session_screen.c */
-/* Queues the frame STARTED for a client that attaches, and the kept output that follows it
- * (wire/background.h). B may be NULL. */
+/* Queues the frame STARTED for a client that attaches. The frame also says how many bytes of kept
+ * output the caller will send after it (struct attached_message). B is NULL if the command has no
+ * background entry. */
 void session_add_attached(struct connection *c, uint32_t stream, uint64_t id,
 			  const struct background *b, const struct attach_message *m);
 /* As soon as the client that has attached tells the size of its terminal, asks the program to

@@ -96,7 +96,8 @@ static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e
 	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) == 0)
 		return 0;
 	/* An overlay (of a container, for example) and squashfs before Linux 6.2 cannot map ids.
-	 * For fixtures this is no error: their files belong to nobody in the sandbox. */
+	 * For MAP_FIXTURES this is no error: the files then appear in the sandbox with the owner
+	 * `nobody`. */
 	if (errno == EINVAL && kind == MAP_FIXTURES)
 		return 0;
 	err_sys(e, errno, "map the ids of a %s", kind == MAP_LAYER ? "layer" : "mount source");

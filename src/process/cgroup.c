@@ -26,10 +26,12 @@
 #define BUFFERS_PART 8
 #define RELEASE_TRIES 400 /* on a busy machine killed processes need a moment to die */
 #define RELEASE_RETRY_MS 5
-#define RELEASE_DEPTH_MAX 8 /* the payload owns its group and can make groups below groups in it */
+/* How many levels of groups we release. The payload owns its group, so it can make a group in it, a
+ * group in that group, and so on. */
+#define RELEASE_DEPTH_MAX 8
 #define CONTROL_FILE_MAX_BYTES 65536
 #define CONTROL_FILE_USUAL_BYTES 512
-#define WORDS_MAX_BYTES 512 /* the kernel has some fifteen controllers */
+#define WORDS_MAX_BYTES 512 /* enough for the names of all controllers, which are some fifteen */
 #define MOVE_PASSES_MAX 8   /* members may fork between two passes, so one pass may miss some */
 
 static const char *const v1_names[] = { "memory", "pids", "cpu" };
@@ -90,7 +92,8 @@ static int make_dir(int parent, const char *name)
 	return fd;
 }
 
-/* Adds the path of our own v2 group to OUT. The path is relative to the root of the mount; the root
+/* Adds the path of our own v2 group to OUT. If we were moved into the child group HIERARCHY_CALLERS,
+ * adds the path of its parent instead. The path is relative to the root of the mount; the root
  * itself has the path "/" or "". */
 static void own_v2_path(struct buf *out)
 {
@@ -304,7 +307,8 @@ static void delegate(int dir, uid_t owner, gid_t group)
 	static const char *const files[] = { "cgroup.procs", "cgroup.threads",
 					     "cgroup.subtree_control" };
 
-	/* if this fails, pid 1 cannot make groups, and marks the processes of a command instead */
+	/* If this fails, pid 1 cannot make a group for each command. It then starts each command in a
+	 * UTS namespace, by which it recognizes the command's processes (guest/scope.h). */
 	IGNORE(fchown(dir, owner, group));
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		IGNORE(fchownat(dir, files[i], owner, group, 0));
@@ -522,7 +526,8 @@ static bool release_groups(int parent, const char *name, unsigned depth)
 	if (dir < 0 || depth == 0)
 		return true;
 	list = fdopendir(fcntl(dir, F_DUPFD_CLOEXEC, 0));
-	/* if this fails, NAME cannot be released either, and the caller sees that */
+	/* If a group below NAME cannot be released, the unlinkat() of NAME below fails, too. So the
+	 * results of these calls are not needed. */
 	while (list && (d = readdir(list)))
 		if (d->d_type == DT_DIR && d->d_name[0] != '.')
 			IGNORE(release_groups(dir, d->d_name, depth - 1));

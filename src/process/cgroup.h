@@ -80,7 +80,7 @@ MUST_USE int cgroup_enclose(struct cgroup *c);
 /* Charges the resources of the helper process PID to the payload. Does nothing if there are no
  * groups. */
 void cgroup_join(const struct cgroup *c, pid_t pid);
-/* Changes limits of a live sandbox. Returns 0, or -errno of the first change that failed. */
+/* Changes limits of a live sandbox. Returns 0, or -EOPNOTSUPP if a limit could not be set. */
 MUST_USE int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l);
 /* Removes the CPU limit. Call this before the members are killed, because throttled processes die
  * slowly. */

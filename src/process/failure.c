@@ -35,7 +35,8 @@ const char *process_failed_stage(const struct process_instance *i)
 	}
 }
 
-/* Returns true if another try would fail too, because the cause is not a lack of space or memory. */
+/* Returns true if ERRNUM means that the kernel refuses to mount this overlay, so that a second try
+ * would fail too. A lack of space or memory is no refusal. */
 static bool is_refusal(int errnum)
 {
 	return errnum == EINVAL || errnum == ENODEV || errnum == EPERM || errnum == EACCES ||

@@ -1,7 +1,8 @@
 /*
  * Directories that are the same in every sandbox of root: /dev, and /sys with its mount points.
- * They are made once per machine and are read-only in sandboxes. In a sandbox, /proc/self/mountinfo
- * shows their paths on the host, so these paths name no sandbox and no user.
+ * They are made once per machine and are read-only in sandboxes. A process in a sandbox can see in
+ * /proc/self/mountinfo where they are on the host (/var/lib/cordon/fixtures-2). So this path must not
+ * contain the name of a sandbox or of a user.
  */
 #pragma once
 
@@ -15,7 +16,7 @@ struct fixture_node {
 extern const struct fixture_node fixture_nodes[];
 #define FIXTURE_NODES 6
 
-/* The other entries of /dev: links, and mount points. */
+/* The symbolic links in /dev. */
 struct fixture_link {
 	const char *name, *to;
 };

@@ -92,14 +92,19 @@ MUST_USE int ids_end_maps(struct ids_writing *w, struct err *e);
 /* Writes the maps of the reader (process/fuse_overlay.h), whose pid is PID. The reader then shows
  * the ids 0 to 65535 on disk as the ids of the range *I. */
 MUST_USE int ids_write_reader_maps(const struct ids *i, pid_t pid, struct err *e);
-/* One line of an id map for mounts. It maps `count` ids: the id `inside` + N of a file on disk
- * appears as the id `outside` + N. */
+/* One line of an id map of a user namespace, with the three numbers of a line of uid_map. The id
+ * `inside` + N in the namespace is the id `outside` + N outside, for each N below `count`. If the
+ * namespace is used for an id-mapped mount, a file with the id `inside` + N on disk appears in the
+ * mount with the id `outside` + N. */
 struct id_line {
 	uint32_t inside, outside, count;
 };
+/* Makes a user namespace whose maps have the one line *UID and the one line *GID. *RET_FD is a
+ * descriptor of this namespace. */
 MUST_USE int ids_map_namespace(const struct id_line *uid, const struct id_line *gid, int *ret_fd,
 			       struct err *e);
-/* Writes the maps of the user namespace that the holder *H holds, and opens this namespace. */
+/* Does the same for the user namespace in which the holder *H waits: writes its maps and sets
+ * *RET_FD. */
 MUST_USE int ids_map_held(const struct holder *h, const struct id_line *uid,
 			  const struct id_line *gid, int *ret_fd, struct err *e);
 /* Runs FN in a forked child. The child is root of a user namespace that has the ids *I. Returns 0

@@ -340,7 +340,8 @@ static void add_msb(struct builder *b, int shell)
 	char options[48];
 
 	snprintf(options, sizeof(options), "mode=755,size=%um,nr_inodes=4096", MSB_AREA_MIB);
-	/* every other root has this mount point in its lowest layer */
+	/* a flat root may lack the mount point /run/microsandbox; every other root has it in its
+	 * lowest layer */
 	if (b->r->spec->image.root_disk.kind == ROOT_DISK_FLAT)
 		add_way(b, "/run/microsandbox", true, false);
 	add_own_place(b, "/.msb");
@@ -414,7 +415,7 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 		return err_sys(b->e, errno, "look at volume source '%s'", m->source);
 	*ret_is_dir = S_ISDIR(st.st_mode);
 	if (m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk)) {
-		/* the files on a disk have all ids of the sandbox */
+		/* the files on a disk may belong to any user of the sandbox */
 		if (add_mount_taken(b, b->r->volume_fd[i],
 				    rootfs_volume_attrs(m, b->r->spec->restricted), MAP_SANDBOX,
 				    ret_tree) < 0)

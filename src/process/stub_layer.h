@@ -14,5 +14,5 @@
 
 /* For every read-only volume i of *R that lacks mount points, adds the steps that put stubs over
  * TREE[i], and replaces TREE[i] by the resulting tree. IS_DIR[i] is true if mount i is a directory.
- * The steps run in the directory of STEP_STAGE. */
+ * The paths in the steps are relative to the tmpfs that STEP_STAGE mounts. */
 void stub_layers_add(const struct rootfs *r, struct plan *p, int tree[], const bool is_dir[]);

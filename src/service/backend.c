@@ -128,8 +128,9 @@ static void on_probed(void *arg, const struct fault *fault, struct buf *data)
 		probe(b);
 		return;
 	}
-	/* the name is BACKEND_NONE: backend_select() has set b->why, and no new probe is needed */
 	if (b->outdated) {
+		/* The newly selected backend is BACKEND_NONE. It always fails, so it needs no probe.
+		 * backend_select() has already set the state and b->why. */
 		tell_all(b);
 		return;
 	}

@@ -135,8 +135,8 @@ static int set_image(struct spec *s, const struct blueprint *p, const struct box
 	return 0;
 }
 
-/* Adds the directories to which commands may write. These directories are in the sandbox's own
- * layer on disk, not in memory. */
+/* If the root is read-only, lists the directories to which commands may write all the same. These
+ * directories are in the sandbox's own layer on disk, not in memory. */
 static void add_places(struct spec *s, const struct box_spec *b)
 {
 	static const char *const places[] = { "/tmp", HOME_PLACE, "/var/tmp", "/run" };

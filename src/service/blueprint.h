@@ -1,6 +1,7 @@
 /*
- * Turns a BoxSpec into the spec of a sandbox. The backends `nsjail` and `cordon` differ only in the image. `nsjail`
- * always uses the image `host` (the programs of this machine), and `cordon` uses the image that the BoxSpec names.
+ * Turns a BoxSpec into the spec of a sandbox. The backends `nsjail` and `cordon` differ in the image and
+ * the engine. `nsjail` always uses the image `host` (the programs of this machine) and the engine that cordon chooses.
+ * `cordon` uses the image that the BoxSpec names and the engine of the configuration.
  */
 #pragma once
 

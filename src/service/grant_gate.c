@@ -9,7 +9,7 @@
 #define RECEIPT_MAX_BYTES 65536u
 /* enough for the name of a skill, which has at most 64 characters */
 #define QUESTION_MAX_BYTES 4096u
-/* the pause between two searches for expired grants */
+/* the shortest pause between two searches for expired grants */
 #define EXPIRY_STEP_NS ((uint64_t)NS_PER_SEC)
 
 #define EXPIRED_TEXT "Sandbox admission grant has expired"
@@ -18,7 +18,7 @@
 struct grant_gate {
 	struct grant_gate_parts parts;
 	struct admission *admission;
-	loop_id timer; /* fires when the next grant expires */
+	loop_id timer; /* runs on_timer() when the next grant expires; 0 if no grant can expire */
 };
 
 static void set_timer(struct grant_gate *g);

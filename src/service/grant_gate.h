@@ -29,7 +29,8 @@ struct grant_gate_parts {
 	void *arg;
 };
 
-/* The gate calls this function with a result. FAULT is NULL if the tenant may use sandboxes. */
+/* The gate calls this function with its decision. FAULT is NULL if the gate lets the request pass;
+ * otherwise FAULT says why it does not. */
 typedef void grant_gate_told_fn(void *arg, const struct fault *fault);
 
 /* *A and all parts are borrowed. */
@@ -40,8 +41,9 @@ bool grant_gate_is_on(const struct grant_gate *g);
  * Workspace has a grant yet. */
 void grant_gate_configure(struct grant_gate *g, const struct json_value *section);
 
-/* These functions carry out actions of a peer. TRUSTED is the instance to which the server
- * belongs. */
+/* A peer sends an action with DATA to install or to revoke a grant. These functions carry out the
+ * action and then call REPLY with the receipt or a fault. TRUSTED is the LangBot instance to which
+ * this server belongs. */
 void grant_gate_install(struct grant_gate *g, const struct json_value *data, struct str trusted,
 			const struct reply *reply);
 void grant_gate_revoke(struct grant_gate *g, const struct json_value *data, struct str trusted,
@@ -54,7 +56,7 @@ void grant_gate_admit(struct grant_gate *g, const struct tenant *t, enum admissi
 /* Checks only the grant, not readiness, so it never waits. Returns 0, or -1 with a fault in *F. */
 MUST_USE int grant_gate_check(struct grant_gate *g, const struct tenant *t, enum admission_use use,
 			      struct fault *f);
-/* Changes the spec *B so that it has the form that the policy prescribes. *B must stay valid until
- * FN is called. */
+/* Changes the spec *B so that it has the form that the policy prescribes. Calls FN exactly once,
+ * with a fault if *B or one more session is not allowed. *B must stay valid until then. */
 void grant_gate_fit(struct grant_gate *g, const struct tenant *t, struct box_spec *b,
 		    grant_gate_told_fn *fn, void *arg);

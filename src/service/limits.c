@@ -9,8 +9,7 @@
 /* for the loop, the log and the hands, and for the pipe ends that the server sends to pid 1 with a
  * new command */
 #define OWN_DESCRIPTORS 32u
-/* for the connections of peers: this many descriptors, or a quarter of all descriptors if this is
- * less */
+/* for the connections of peers: a quarter of all descriptors, but at most PEERS_MAX */
 #define PEERS_MAX 1024u
 #define SESSION_DESCRIPTORS \
 	4u /* the leash, the connection to pid 1, two pipes of the running exec */

@@ -121,7 +121,7 @@ enum found {
 	FOUND_BUSY,    /* another call holds the lock */
 };
 
-/* Locks the directory of the record *R and moves it to u->lock. Returns FOUND_READY, FOUND_BUSY if
+/* Locks the directory of the record *R, and moves its descriptor from r->dir to u->lock. Returns FOUND_READY, FOUND_BUSY if
  * another call holds the lock, or FOUND_UNREADY if the name belongs to another sandbox by now. */
 static enum found lock(struct use *u, struct record *r)
 {
@@ -250,8 +250,8 @@ static int launch(struct use *u, const struct spec *s, struct err *e)
 /* Makes the sandbox. Succeeds also if another process has made it meanwhile. */
 static int make(struct use *u, struct fault *f)
 {
-	/* a configured root may lie in a system directory such as /root, because the user of this
-	 * machine chose it */
+	/* If roots are configured, system directories are not refused. The user of this machine
+	 * chose the roots, and a root may lie in a system directory such as /root. */
 	const struct source_rules rules = { .refused = source_rules_system,
 					    .n_refused =
 						    u->rules->n_roots ? 0 : SOURCE_RULES_SYSTEM,

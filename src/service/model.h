@@ -1,6 +1,7 @@
 /*
- * Reads the members of a JSON object as the fields of a model of the Box protocol. Each field has a default and a
- * rule, and values are converted as Python does it (service/python.h). A fault names the field and the rule.
+ * Reads the members of a JSON object. In the Box protocol such an object is called a model, and its members are called
+ * fields. Each field has a default and a rule, and values are converted as Python does it (service/python.h). The text
+ * of a fault says which field broke which rule.
  *
  * A struct model remembers the first failure. This failure fills the fault, and every later read returns the
  * default of its field. So a decoder can read all its fields and check for a failure once, at the end. Texts are
@@ -52,7 +53,7 @@ void model_fail(struct model *m, const char *field, const char *rule);
 const struct json_value *model_get(const struct model *m, const char *field);
 
 /* Returns a copy of the text. If TRIM is true, the copy is trimmed. If the member is absent, returns a copy of
- * FALLBACK. If FALLBACK is NULL too, an absent member is a failure. */
+ * FALLBACK. FALLBACK is NULL for a required field: then an absent member is a failure, and the result is "". */
 char *model_text(struct model *m, const char *field, const char *fallback, bool trim);
 /* Works like model_text() for an optional field. Returns NULL if the member is null or absent. */
 char *model_text_or_null(struct model *m, const char *field, bool trim);

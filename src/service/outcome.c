@@ -22,7 +22,8 @@ void outcome_done(struct outcome *o)
 	buf_done(&o->err);
 }
 
-/* Appends TEXT, cut to LIMIT characters. Returns true if something was cut. */
+/* Initialises OUT and stores TEXT in it, cut to LIMIT characters. Returns true if something was
+ * cut. */
 static bool clip(const struct buf *text, int64_t limit, struct buf *out)
 {
 	buf_init(out, text->n + 256); /* 256 bytes for the notice */

@@ -1,8 +1,9 @@
 /*
  * struct process keeps output of the process in the buffer `held`. The bytes before the offset `at`
  * are done: an attachment has got them, or they were skipped. No attachment has got the other
- * bytes. The job reads output only while an attachment wants more. So `held` has at most one chunk
- * and an unfinished line. After the end of the process, `held` has the rest of the pipe.
+ * bytes. The job reads output only while an attachment wants more. So `held` has at most an
+ * unfinished line and the bytes of one call of on_output(). After the end of the process, `held`
+ * has the rest of the pipe.
  */
 #include "service/process.h"
 
@@ -19,7 +20,7 @@
 #include "service/result.h"
 #include "service/script.h"
 
-/* for one line, one chunk and the rest of the pipe */
+/* for one line, the bytes of one call of on_output(), and the rest of the pipe */
 #define HELD_MAX_BYTES (PROCESS_LINE_MAX_BYTES + (2u << 20))
 #define INPUT_MAX_BYTES (PROCESS_LINE_MAX_BYTES + 1) /* for one message and its newline */
 /* The log gets only this much of the stderr of each process, so that a process that prints very much cannot fill

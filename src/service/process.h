@@ -58,7 +58,8 @@ MUST_USE int process_start(struct line *line, struct process_spec *spec,
  * process end. */
 void process_free(struct process *p);
 
-/* With these two functions a session links its processes in a list. */
+/* A session keeps its processes in a linked list. process_next() returns the process after P.
+ * process_next_at() returns the address of P's pointer to that process. */
 struct process *process_next(const struct process *p);
 struct process **process_next_at(struct process *p);
 const char *process_id(const struct process *p);

@@ -1,6 +1,8 @@
 /*
- * A profile is a named set of defaults and limits for a model's sandboxes. A profile fills the fields that a call
- * leaves out, and replaces the fields that the profile locks. It also limits how long a command may run.
+ * A profile is a named set of defaults and limits for BoxSpecs (service/boxspec.h). In this file, a
+ * call is a request of a language model or of a trusted program (service/resolution.h). The profile
+ * fills in the fields that the call leaves out. If the profile locks a field, the profile's value
+ * replaces the value in the call. The profile also limits how long a command may run.
  */
 #pragma once
 

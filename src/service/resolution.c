@@ -30,7 +30,8 @@ static bool is_blank(const struct json_value *payload, const char *field)
 	return !v || v->type == JSON_NULL || (v->type == JSON_STRING && v->string.n == 0);
 }
 
-/* Copies the fields of the call, except fields that the profile locks or limits. */
+/* Copies the fields of the call, except null fields and fields that the profile locks. If
+ * timeout_sec is above the profile's maximum, writes the maximum instead. */
 static void copy_given(const struct service_config *c, const struct json_value *payload,
 		       struct json_writer *w)
 {

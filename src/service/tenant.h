@@ -3,7 +3,8 @@
  *
  * A tenant is one Workspace of one LangBot instance in one generation. The names of a tenant's directories and
  * sandboxes are made from a digest, so that an id that a peer chose never becomes a path or a sandbox name. The
- * legacy tenant is for peers without Workspaces: it has no such names, and its session ids are used as they are.
+ * legacy tenant is for peers without Workspaces. It has no directory of its own, and peers see its session ids as they
+ * were given. The names of its sandboxes are made from a digest too.
  *
  * A session is identified by its tenant and its id. Never compare physical ids (tenant_physical_id()) alone: an id of
  * the legacy tenant may look like the physical id of another tenant.
@@ -26,7 +27,7 @@
 #define TENANT_DIGEST_BYTES 17    /* 16 hex digits with the terminator */
 
 struct tenant {
-	bool legacy; /* if set, the other members have no meaning */
+	bool legacy; /* if set, the other members are 0 or empty */
 	/* digest of the instance and the Workspace, without the generation */
 	unsigned char key[TENANT_KEY_BYTES];
 	uint64_t generation;

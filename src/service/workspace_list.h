@@ -25,5 +25,5 @@ size_t workspace_list_find(const struct workspace_list *w,
 /* Adds a Workspace that is not in the list. Returns its number, which is the old value of w->n. */
 size_t workspace_list_add(struct workspace_list *w, const unsigned char key[TENANT_KEY_BYTES]);
 /* ITEMS is an array that is indexed by the numbers of Workspaces. Makes the array larger, if necessary, so that it has
- * an item AT. New items are zeroed. */
+ * an item AT. New items are zeroed. Returns the array, which may have moved, and sets *CAP to its number of items. */
 void *workspace_list_grow_items(void *items, size_t *cap, size_t at, size_t item_bytes);

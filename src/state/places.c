@@ -247,8 +247,10 @@ static int check_left(const struct home *h, const char *name, const char *to, st
 		       h->path, name, content, h->path, name, to, to);
 }
 
-/* Removes TEMP, which is a link to a directory or an empty directory. If TEMP is a directory, or if
- * RELEASE is true, first removes our mark and lock file in the directory. Returns 0 or -errno. */
+/* Removes TEMP: an empty directory, or a link. Before it removes a directory, it removes our mark and
+ * lock file in it. If TEMP is a link, the directory to which it leads stays. RELEASE says that this
+ * directory is no longer a place of the home; then its mark and lock file are removed, too. Returns 0
+ * or -errno. */
 static int remove_old(const struct home *h, const char *temp, bool release)
 {
 	AUTO_FREE char *lock = xasprintf("%s/.lock", temp);

@@ -171,7 +171,9 @@ void range_release(const char *record_path)
 	for (size_t i = 0; !done && i < ARRAY_SIZE(tables); i++) {
 		AUTO_FD fd = open_table(&tables[i], 0);
 
-		/* if the path exists, a new sandbox of this name has taken the claim over */
+		/* The record that we release has left this path. If the path exists again, it is the
+		 * record of a new sandbox with the same name, and the claim is now the claim of that
+		 * sandbox. */
 		done = fd >= 0 &&
 		       (access(record_path, F_OK) == 0 || release_in(&tables[i], fd, record_path));
 	}

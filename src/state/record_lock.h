@@ -24,8 +24,8 @@ MUST_USE int record_open_lock(const struct home *h, const char *name, int *ret_d
 MUST_USE int record_lock(const struct home *h, const char *name, int dir, int lock,
 			 unsigned wait_ms, struct err *e);
 /* Takes the second lock. A command that starts an existing sandbox calls this before record_lock().
- * For a new sandbox, record_create() takes the second lock itself. The kernel releases the second
- * lock when the process ends. */
+ * For a new sandbox, record_create() takes the second lock itself. If record_start_ends() is never
+ * called, the kernel releases the second lock when every process that has LOCK open has ended. */
 void record_start_begins(int lock);
 /* Releases the second lock. The supervisor calls this when it accepts connections. */
 void record_start_ends(int lock);

@@ -26,8 +26,8 @@ bool record_is_leftover(int dir);
  * sandbox's range of ids, because only a process with the privilege over this range can delete
  * them. */
 MUST_USE int record_erase(const struct home *h, const char *name, struct err *e);
-/* A function of this type removes what a killed supervisor left outside the home. ENTRY is the name of the record's
- * directory. */
+/* A function of this type removes what a killed supervisor left outside the home, for example control groups. ENTRY
+ * is the name that the retired record has in sandboxes/ (".gone-…"). */
 typedef void record_release(const struct home *h, const char *entry);
 /* Erases retired and half-made records that no process has locked. RELEASE may be NULL. Returns
  * false if this process may not delete some files, because they belong to a sandbox's range of

@@ -47,8 +47,9 @@ int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *
 		fd = openat(h->fd, "volumes/.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 			    0600);
 	while (fd < 0 && errno == ENOENT && home_mend(h));
-	/* other processes hold this lock only while they check names and rename, so we do not wait
-	 * long */
+	/* This waits for other processes that hold the lock. volume_remove() holds the exclusive
+	 * lock only while it checks names and renames. The shared lock is held longer, for example
+	 * by volume_create() until the volume is made. */
 	if (fd < 0 || flock(fd, exclusive ? LOCK_EX : LOCK_SH) < 0)
 		return err_sys(e, errno, "lock '%s/volumes'", h->path);
 	*ret_fd = fd_take(&fd);
@@ -61,7 +62,8 @@ static int erase_volume(int dirfd, const char *name)
 {
 	AUTO_FREE char *data = xasprintf("%s/data", name);
 
-	/* this succeeds: the user who removes the volume is the user who made it */
+	/* We need no result: quota_release() fails only if it needs more privilege than we have.
+	 * But only root can make a volume with a quota, and the same user removes the volume. */
 	IGNORE(!quota_release(dirfd, data));
 	return erase_tree(dirfd, name);
 }
@@ -97,7 +99,8 @@ static int write_description(int dir, const char *name, const struct volume_form
 	return r < 0 ? err_sys(e, -r, "write 'volume.json'") : 0;
 }
 
-/* DIR must be empty, because the quota would not count files that exist already. */
+/* Sets a quota for the directory DIR/data. DIR/data must be empty, because the quota would not
+ * count files that exist already. */
 static int set_quota(const struct home *h, int dir, uint64_t quota_mib, struct err *e)
 {
 	AUTO_FD data = openat(dir, "data", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

@@ -62,10 +62,10 @@ void volume_list_done(struct volume_list *l);
 
 /* Takes volumes/.lock. *RET_FD holds the lock. */
 MUST_USE int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *e);
-/* Gives the volume a hidden name and erases it, under the exclusive lock. Fails with ERR_BUSY if
- * the record of a sandbox names the volume. Fails with ERR_DENIED if this process may not delete
- * some files, because they belong to a sandbox's range of ids. In this case the volume is hidden,
- * but not erased. */
+/* Gives the volume a hidden name under the exclusive lock. Then releases the lock and erases the
+ * volume. Fails with ERR_BUSY if the record of a sandbox names the volume. Fails with ERR_DENIED if
+ * this process may not delete some files, because they belong to a sandbox's range of ids. In this
+ * case the volume is hidden, but not erased. */
 MUST_USE int volume_remove(const struct home *h, const char *name, struct err *e);
 /* Removes the quotas of all volumes. Call this before the volumes are erased together with the
  * home. */

@@ -4,7 +4,8 @@
  * is made once for each list of layers and kept in cache/flat (image/store.h). Only root can make
  * and use it, because the file system must be mounted.
  *
- * The file is made in the locked directory cache/tmp/HEX.flat. mke2fs makes an empty file system,
+ * HEX, the name of the file in cache/flat, is a hash of the list of layers. The file is made in the
+ * locked directory cache/tmp/HEX.flat. mke2fs makes an empty file system,
  * which is mounted through a loop device, but on no directory. A confined worker fills this mount.
  * The worker sees only the layers and the mount. After the unmount the file is synced and moved to
  * cache/flat. If the process is killed, the kernel removes the mount and the loop device, and the
@@ -85,8 +86,8 @@ static int measure(const struct flat_build *w, struct disk_make *ret, uint64_t *
 			info.disk_bytes = info.tar_bytes;
 		bytes += info.disk_bytes;
 		entries += info.entries;
-		/* at least the largest layer needs space; files of other layers may be hidden, and hidden files
-		 * need none */
+		/* The layers may be versions of the same files, and hidden files take no space in the
+		 * flat form. So we can only be sure that it needs the space of the largest layer. */
 		if (info.disk_bytes > least)
 			least = info.disk_bytes;
 	}
@@ -194,7 +195,8 @@ static int build(const struct flat_build *w, struct err *e)
 	    disk_file_make(w->dir, DISK_FILE, w->path, &make, e) < 0)
 		return -1;
 	if (mount_and_fill(w, e) < 0) {
-		/* if the host's disk is full, *E says so */
+		/* A full disk of the host is a likely cause. If it is full, check_room() replaces *E
+		 * with an error that says so. */
 		IGNORE(check_room(w, DISK_SPARE_MIB * MIB, e));
 		return -1;
 	}

@@ -13,7 +13,8 @@
 #include "image/store.h"
 #include "store/hash.h"
 
-/* for the plain tar of one layer; twice the size of the largest blob that we accept */
+/* The plain tar of one layer may not be larger than this. It is twice the size of the largest blob
+ * that we accept. */
 #define LAYER_PLAIN_MAX_BYTES (128ull << 30)
 /* A plain tar may have 256 MiB plus 200 times the size of its blob. Real layers stay below that. A
  * gzip bomb can reach 1000 times the size of its blob, and a zstd bomb a million times. */
@@ -38,6 +39,7 @@ MUST_USE int inflate_open(struct inflate *p, int fd, uint64_t blob_bytes, struct
 MUST_USE int inflate_read(struct inflate *p, const void **ret, size_t *ret_n, struct err *e);
 void inflate_done(struct inflate *p);
 
-/* The worker `inflate`. */
+/* The worker `inflate` (store/worker.h): decompresses stdin to stdout. Does not use ARG and
+ * OWNERS. */
 int inflate_run(const char *arg, enum layer_owners owners, struct json_writer *reply,
 		struct err *e);

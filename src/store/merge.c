@@ -446,8 +446,9 @@ static int merge_layer(struct merge *m, int layers_fd, const char *hex, struct e
 	AUTO_FD from = openat(layers_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int r = 0;
 
-	/* The layer has no IMAGE_LAYER_TREE. Its tree is called IMAGE_LAYER_NAMED, because its
-	 * whiteouts are files named .wh.NAME. This code does not handle such whiteouts. */
+	/* If the whiteouts of a layer are files named .wh.NAME, its tree is called
+	 * IMAGE_LAYER_NAMED, and there is no IMAGE_LAYER_TREE. This code does not handle such
+	 * whiteouts. */
 	if (from < 0 && errno == ENOENT) {
 		err_set(e, ERR_UNSUPPORTED, "layer %.12s hides files by name", hex);
 		return err_hint(e, "make flat root disks where the state directory is not on an "

@@ -3,7 +3,8 @@
  * command.
  *
  * A worker decompresses the archive, because this process never parses untrusted data. The layer is stored without
- * compression, so that its digest is also the digest that the configuration needs.
+ * compression. So the manifest and the configuration name the layer by the same digest: a manifest names the stored
+ * blob, and `diff_ids` in the configuration names the plain tar.
  */
 #pragma once
 
@@ -12,6 +13,6 @@
 #include "store/store.h"
 
 /* Reads the archive from FD, whose offset must be at the beginning. Puts the blobs of the image into the store and
- * fills the manifest in *RET. STAGING is a directory in which one file is made. */
+ * fills manifest and manifest_digest in *RET. Makes a temporary file in the directory STAGING. */
 MUST_USE int rootfs_tar_take(const struct store *store, int fd, int staging, struct install *ret,
 			     struct err *e);

@@ -23,7 +23,7 @@ static void add_mib(struct buf *b, uint64_t bytes)
 
 /* --- list ----------------------------------------------------------------------------------- */
 
-/* JSON members are in alphabetical order. inspect writes more members than list. */
+/* All functions in this file write the members of a JSON object in alphabetical order. */
 static void write_time(struct json_writer *w, uint64_t ns)
 {
 	char time[CLOCK_RFC3339_BYTES];

@@ -14,5 +14,7 @@
 #define STAGE_NAME_MAX_BYTES 512u      /* names such as blobs/sha256/HEX are far shorter */
 #define STAGE_BYTES_MAX (256ull << 30) /* for all files together */
 
-/* The worker `stage`. Answers {"files":[{"file":0,"name":"manifest.json"},{"link":"b","name":"a"}]}. */
+/* The worker `stage`. Answers for example
+ * {"files":[{"file":0,"name":"manifest.json"},{"hard":false,"link":"b","name":"a"}]}: the content of
+ * manifest.json is in DIR/0, and `a` is a symbolic link to `b`. */
 int stage_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e);

@@ -18,14 +18,15 @@
 int tree_open(int root_fd, const char *path, int flags);
 /* Opens the directory PATH. Makes the directories of the path that are missing, even if a link
  * leads to a missing directory. New directories have mode 0755 and the mark IMAGE_IMPLIED_XATTR,
- * and belong to root. ROTATION may give root another id. *RET_MADE counts the new directories.
- * Returns a descriptor or -errno. */
+ * and belong to the sandbox's root. The id of this root here is 0, or the id that ROTATION maps to it
+ * (base/rotation.h). *RET_MADE counts the new directories. Returns a descriptor or -errno. */
 int tree_make_path(int root_fd, const char *path, const struct rotation *rotation,
 		   unsigned *ret_made);
 /* Sets one of our own extended attributes. Also succeeds if the file system does not support
  * extended attributes. Returns 0 or -errno. */
 int tree_mark(int fd, const char *name, const void *value, size_t n);
-/* Marks the new directory FD as implied and gives it to root. Returns 0 or -errno. */
+/* Marks the new directory FD as implied (image/implied.h) and gives it to the sandbox's root, as
+ * tree_make_path() does. Returns 0 or -errno. */
 int tree_mark_implied(int fd, const struct rotation *rotation);
 /* Returns true if an image may give its files the extended attribute NAME. The host's overlayfs or
  * security modules would take other attributes for instructions. */

@@ -201,8 +201,8 @@ static int enter_namespace(enum layer_owners *ret_owners, struct err *e)
 		*ret_owners = LAYER_OWNERS_MAPPED;
 	else if ((r = owners_map_self(uid, gid)) < 0)
 		return err_sys(e, -r, "map the caller into a user namespace");
-	/* new files must belong to the root of the namespace, also if the parent mapped ids for
-	 * us */
+	/* become root of the namespace, so that new files belong to this root; needed after either
+	 * kind of map */
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return err_sys(e, errno, "become root of the worker's user namespace");
 	return 0;
@@ -212,8 +212,9 @@ static int run_op(const char *op, const char *arg, struct json_writer *reply, st
 {
 	enum layer_owners owners = LAYER_OWNERS_NATIVE;
 
-	/* When the parent dies, its lock is free, and another process may write to this directory.
-	 * So the worker must die with its parent. */
+	/* The parent holds a lock while the worker writes to WORKER_DIR_FD. When the parent dies, the
+	 * kernel releases the lock, and another process may write to the same directory. So the
+	 * worker must die with its parent. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return err_sys(e, errno, "make the worker end with its parent");
 	setlocale(LC_CTYPE, "C.UTF-8"); /* otherwise libarchive fails on names beyond ASCII */

@@ -1,14 +1,16 @@
 /*
  * A worker is a process that parses hostile bytes. It runs the same program as its parent, with the
  * arguments `--worker OP` and with the few descriptors that it needs. After its start it can reach
- * nothing but these descriptors (store/confine.h). It answers with one JSON object and exits.
+ * nothing but these descriptors (store/confine.h). It answers with one JSON object and exits. DIR is
+ * the directory WORKER_DIR_FD.
  *
  *   unpack ARG  reads a layer's blob on stdin, writes its tree to DIR/root, answers with
  *               the contents of layer.json; ARG is the image's allowance (allowance.h) and the
  *               blob's length
  *   inflate     reads a blob on stdin, writes the plain tar to stdout
  *   stage       reads an archive on stdin, writes its files to DIR/0, DIR/1 …, answers with names
- *   merge ARG   merges the layers ARG of the directory on stdin into DIR
+ *   merge ARG   copies layers into DIR, one over the other; ARG lists the layers, and stdin is the
+ *               directory that holds them
  *   erase ARG   erases DIR/ARG, also files of other owners
  *
  * If an ordinary user runs cordon, the worker runs in a user namespace with the user's subordinate

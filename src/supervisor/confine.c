@@ -75,10 +75,11 @@ static int allow_record(struct confine_files *f, const struct supervisor *s, str
 					 : allow_home(f, s, "sandboxes", MAKE_DIR | REMOVE_DIR, e);
 }
 
-/* Programs of the host often replace the list of resolvers by a new file. If /etc/resolv.conf is a
- * link that leads out of /etc, the gateway may read the directory that the link leads to. If
- * /etc/resolv.conf is a file in /etc, the gateway reads the file that existed when the sandbox
- * started. */
+/* Allows the gateway to read /etc/resolv.conf, the list of the host's resolvers. Programs of the
+ * host often replace this list by a new file. If /etc/resolv.conf is a link to a file outside of
+ * /etc, the gateway may read all files in the directory of that file, so it can read the new list
+ * too. If /etc/resolv.conf is a file in /etc, the gateway sees only the file that existed when the
+ * sandbox started. */
 static int allow_resolvers(struct confine_files *f, struct network *net, struct err *e)
 {
 	int fd = openat(AT_FDCWD, "/etc/resolv.conf", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

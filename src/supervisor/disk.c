@@ -126,7 +126,9 @@ static int mount_device(const char *device, const char *driver, const struct dis
 	    /* without this option, a file system could ask the kernel to panic on errors */
 	    (strcmp(driver, "ext4") == 0 &&
 	     sys_fsconfig(fs, FSCONFIG_SET_STRING, "errors", "remount-ro", 0) < 0) ||
-	    /* discard gives blocks of deleted files to the host; inode tables in our sparse file need no zeroing */
+	    /* `discard`: when a file is deleted, its blocks become free on the host too.
+	     * `noinit_itable`: the kernel writes no zeros into inode tables. Our sparse file
+	     * already reads as zeros there. */
 	    (d->ours && (sys_fsconfig(fs, FSCONFIG_SET_FLAG, "discard", NULL, 0) < 0 ||
 			 sys_fsconfig(fs, FSCONFIG_SET_FLAG, "noinit_itable", NULL, 0) < 0)) ||
 	    sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)

@@ -26,7 +26,9 @@ struct engine_instance {
 };
 
 struct engine {
-	/* Makes S->instance, and begins the work that takes the kernel longest. Called before the record is read. */
+	/* Makes S->instance. Called before the record is read. So this function can already begin
+	 * slow work that does not depend on the record. For example, the process engine lets the
+	 * kernel begin to make namespaces. */
 	void (*begin)(struct supervisor *s);
 	/* Opens layers, volumes and files. The caller has read the record, and has made S->network if the sandbox has a
 	 * network. Sets S->stage: if the start fails, the record says at which stage. */
@@ -44,7 +46,8 @@ struct engine {
 	int (*link)(struct supervisor *s, int *ret_fd, struct err *e);
 	/* PID is a process that works for the sandbox. Makes its resources count as resources of the sandbox. */
 	void (*adopt)(const struct supervisor *s, pid_t pid);
-	/* Changes the limits of the live sandbox to those of NOW. WHAT is of enum update_what. */
+	/* Changes limits of the live sandbox to the values in NOW. WHAT says which limits: it is a
+	 * set of bits of enum update_what. */
 	int (*update_limits)(struct supervisor *s, const struct spec *now, unsigned what,
 			     struct err *e);
 	/* Fills in U with what the sandbox uses now. Numbers that nothing counts stay unknown. */

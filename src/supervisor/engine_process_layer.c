@@ -7,9 +7,9 @@
  *   layers/0/disk.raw       with --root-disk flat: the whole root, a copy of the image's flat form
  *   in memory               ephemeral sandboxes without --root-disk disk, and --root-disk tmpfs
  *
- * The first start chooses one of these forms. Later starts find the files of that form in layers/0. The default size
- * must cost nearly nothing. So if only a disk could enforce the default size, the layer is a plain directory, and we
- * watch it.
+ * The first start chooses one of these forms. Later starts find the files of that form in layers/0. A file system in
+ * a file (disk.raw) is made only if the user asked for a size. For the default size it would cost too much: if there
+ * is no quota either, the layer is a plain directory that we watch.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -154,9 +154,10 @@ static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, b
 		struct err *e)
 {
 	bool interrupted = is_there(layer, DISK_GROWING);
-	/* The whole file system of a flat root belongs to the payload, so e2fsck only replays its
-	 * journal and checks nothing. Only after an interrupted growth, e2fsck repairs the file
-	 * system. */
+	/* A full check makes the directory lost+found if it is missing, and stops if lost+found is
+	 * no directory. In a flat root the payload may remove or replace lost+found. So e2fsck only
+	 * replays the journal there. After an interrupted growth, e2fsck must repair the file system
+	 * all the same. */
 	enum disk_check how = !flat ? DISK_CHECK : interrupted ? DISK_REPAIR : DISK_REPLAY;
 	AUTO_FREE char *path = path_in_layer(s, DISK_FILE);
 	AUTO_FD mark = -1;
@@ -215,8 +216,9 @@ static int refuse(const struct supervisor *s, bool fresh, struct err *e)
 	}
 	err_set(e, ERR_UNSUPPORTED,
 		"--root-disk: the size of a layer on disk cannot be enforced without root");
-	/* the image is a directory. If the user leaves --root-disk out and does not write `,cow`
-	 * either, the sandbox has no writable layer and writes into DIRECTORY itself */
+	/* For an image that is a directory, the hint must not say only "leave it out": without
+	 * --root-disk and without `,cow` the sandbox has no writable layer and writes into
+	 * DIRECTORY itself. */
 	if (s->record.spec.image.kind == IMAGE_DIR)
 		return err_hint(e, "write DIRECTORY,cow with --root-disk tmpfs:SIZE, in memory and "
 				   "empty after each stop; or DIRECTORY,cow alone; or run cordon "

@@ -105,8 +105,8 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	struct rlimit nofile;
 	int r;
 
-	/* all processes of the sandbox inherit this limit. Root must set it here, because a hard limit of 0 can only
-	 * be raised with a capability that pid 1 does not have */
+	/* confine_core() sets RLIMIT_CORE, which all processes of the sandbox inherit. If the hard limit is 0, it must
+	 * be raised. This needs a capability that we have if we are root, but that pid 1 never has. */
 	if (confine_core(e) < 0 || raise_nofile(&nofile, e) < 0)
 		return -1;
 	s->stage = "network";

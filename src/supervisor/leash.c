@@ -164,7 +164,8 @@ static void on_leash(void *arg, int fd, uint32_t events)
 	rest = (struct str){ s->leash_in.p, s->leash_in.n };
 	while (!buf_failed(&s->leash_in) && rest.n > 0 && r > 0) {
 		if (rest.p[0] == LEASH_RELEASE) {
-			/* `run -d`: the sandbox lives as long as its command */
+			/* launch_release() sent this word, for example in `run -d`. From now on we
+			 * ignore the leash, so the sandbox does not end when that program ends. */
 			loop_remove(s->loop, &s->leash_watch);
 			return;
 		}

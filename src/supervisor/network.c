@@ -303,7 +303,8 @@ static void on_control(void *arg, int fd, uint32_t events)
 	struct err e;
 
 	if (got <= 0) {
-		/* on_gateway_gone() sees through the pidfd when the gateway ends */
+		/* Stop reading. When the gateway ends, its pidfd becomes readable, and the loop
+		 * calls on_gateway_gone(). */
 		if (got == 0 || (errno != EAGAIN && errno != EINTR))
 			loop_remove(n->loop, &n->control_watch);
 		return;

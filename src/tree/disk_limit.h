@@ -15,9 +15,10 @@
 /* a copy up to these limits is not checked */
 #define DISK_LIMIT_UNASKED_BYTES (64ull << 20)
 #define DISK_LIMIT_UNASKED_ENTRIES 10000u
-/* Each check sets the time of the next check: after half of the bytes that the copy may still write
- * (but at most DISK_LIMIT_STRIDE_BYTES, and at least DISK_LIMIT_STRIDE_LEAST_BYTES), or after
- * DISK_LIMIT_STRIDE_ENTRIES entries if that comes first. */
+/* The free space is checked from time to time during the copy. The next check comes when the copy
+ * has written half of the bytes that the last check found free to use. This half is limited to the
+ * range from DISK_LIMIT_STRIDE_LEAST_BYTES to DISK_LIMIT_STRIDE_BYTES. The next check also comes
+ * after DISK_LIMIT_STRIDE_ENTRIES more entries, if that is earlier. */
 #define DISK_LIMIT_STRIDE_BYTES (16ull << 20)
 #define DISK_LIMIT_STRIDE_LEAST_BYTES (256ull << 10)
 #define DISK_LIMIT_STRIDE_ENTRIES 1000u

@@ -2,8 +2,8 @@
  * The place where a tree goes: a directory, pinned by descriptor, and the name that the tree gets
  * there.
  *
- * The path is resolved once, in the same way as other programs resolve paths. Later operations are relative to the
- * descriptor and follow no link.
+ * The path is resolved only once, and links in it are followed. All later operations are relative to the descriptor and
+ * follow no link.
  */
 #pragma once
 
@@ -24,9 +24,10 @@ struct tree_place {
  * PATH. NAME may be empty. */
 MUST_USE int tree_place(int at, const char *path, const char *name, bool exact,
 			struct tree_place *ret, struct err *e);
-/* Works like tree_place(), but PATH begins at the root. Stays below the root, crosses no mount and makes missing directories
- * on the way. Links are resolved within the root. */
+/* Works like tree_place(), but PATH always begins at "/", the sandbox's root. The path, and every link in it, must not
+ * lead onto another mount. Makes the missing directories above the place. */
 MUST_USE int tree_place_own(const char *path, const char *name, bool exact, struct tree_place *ret,
 			    struct err *e);
-/* Makes the directory PATH and its missing parents, below the root and across no mount. */
+/* Makes the directory PATH and its missing parents, in the same way as tree_place_own(). *RET_FD becomes a descriptor of
+ * the directory. */
 MUST_USE int tree_make_own(const char *path, int *ret_fd, struct err *e);

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The flags in the header: those of the first byte, and those of the second byte. */
+/* The flags in the header. The first enum lists the flags in byte 2 of the message, the second enum those in byte 3. */
 enum { QR = 0x80, OPCODE = 0x78, TC = 0x02, RD = 0x01 };
 enum { RA = 0x80, RCODE = 0x0f };
 

@@ -17,8 +17,8 @@
 #define DNS_HEADER_BYTES 12u
 #define DNS_MESSAGE_MAX 65535u   /* the largest length in DNS over TCP */
 #define DNS_UDP_PLAIN_BYTES 512u /* the largest answer to a client without EDNS */
-#define DNS_UDP_EDNS_BYTES \
-	1232u /* the most that we offer and send, so that no datagram is fragmented */
+/* We send no UDP answer that is longer, and tell servers to send none. So no datagram is fragmented. */
+#define DNS_UDP_EDNS_BYTES 1232u
 #define DNS_NAME_TEXT_BYTES 254
 #define DNS_QUESTION_MAX_BYTES 259u /* a name of 255 bytes, the type and the class */
 #define DNS_QUERY_MAX_BYTES (DNS_HEADER_BYTES + DNS_QUESTION_MAX_BYTES + 11u)
@@ -61,8 +61,8 @@ MUST_USE int dns_query_decode(const uint8_t *p, size_t n, struct dns_query *ret)
 /* Writes a query to a server, with Q's question and the parameter ID as its id. Returns the length of the query. */
 size_t dns_query_encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_QUERY_MAX_BYTES]);
 
-/* Writes an answer without records: a refusal, "no such name" or "no data". If TRUNCATED, the client
- * will ask again by TCP. */
+/* Writes an answer without records: a refusal, "no such name" or "no data". Returns its length. If TRUNCATED is true,
+ * the answer has the flag TC, and the client will ask again by TCP. */
 size_t dns_reply_encode(const struct dns_query *q, enum dns_rcode rcode, bool truncated,
 			uint8_t out[DNS_QUERY_MAX_BYTES]);
 

@@ -56,7 +56,8 @@ struct file_message {
 	const char *name;
 };
 void file_encode(struct buf *b, const struct file_message *m);
-MUST_USE int file_decode(struct str body, struct file_message *ret); /* -EPROTO */
+/* Returns 0, or -EPROTO if BODY is no valid message. */
+MUST_USE int file_decode(struct str body, struct file_message *ret);
 
 enum file_record_type {
 	FILE_DIR = 1,  /* mode, name; the directory's entries follow, then END */

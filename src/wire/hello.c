@@ -456,8 +456,8 @@ static enum hello_kind read_request(const uint8_t *p, size_t n, struct hello *h)
 }
 
 /* Returns HELLO_HTTP if the bytes begin with "METHOD ", HELLO_MORE if more bytes are needed, and
- * otherwise HELLO_OPAQUE. But a method of METHOD_MAX_BYTES or more is HELLO_BAD, because some
- * servers take long methods. */
+ * otherwise HELLO_OPAQUE. But if a method has METHOD_MAX_BYTES or more, returns HELLO_BAD: some
+ * servers would still read such bytes as HTTP, so they must not count as another protocol. */
 static enum hello_kind look_at_method(const uint8_t *p, size_t n)
 {
 	size_t i = 0;

@@ -9,11 +9,11 @@
  *                                                         comes as a descriptor with the first byte.
  *   reply    {"ok":true,"data":{…}}                        the peer gets data
  *            {"ok":false,"class":"ValueError","text":"…"}  the peer gets the error "class: text"
- *            {"again":"source"}                            start a worker whose second argument is the path in the
- *                                                         request (skill.package_root of create, path of scan), and
- *                                                         send it the request again
- *            {"again":"root"}                              the skills root was deleted: start another worker, and
- *                                                         send it the request again
+ *            {"again":"source"}                            the owner must start another worker, with the path in the
+ *                                                         request as its second argument (skill.package_root of
+ *                                                         create, path of scan), and send it the request again
+ *            {"again":"root"}                              the skills root was deleted: the owner must start another
+ *                                                         worker and send it the request again
  *
  * This file encodes and decodes only lengths; base/json does the rest.
  */

@@ -318,7 +318,8 @@ static int read_payload(struct websocket *w, struct str *in, struct buf *out)
 	char *room = buf_room(out, n);
 
 	if (!room)
-		/* out of memory: the length was checked before */
+		/* we are out of memory; the frame cannot be too long, because begin_data() and
+		 * begin_control() have checked its length */
 		return fail(w, WEBSOCKET_INTERNAL);
 	if (w->role == WEBSOCKET_SERVER)
 		websocket_mask(room, in->p, n, mask_of(w), w->mask_at);
