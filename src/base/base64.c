@@ -73,7 +73,8 @@ int base64_decode(struct buf *out, const char *p, size_t n)
 		return -EINVAL;
 	if (n == 0)
 		return 0;
-	/* the padding is not checked yet; here it only serves to estimate how much room is needed */
+	/* the padding is not checked yet; here it only serves to estimate how much room is
+	 * needed */
 	to = buf_room(out, n / 4 * 3 - (p[n - 1] == '=') - (p[n - 2] == '='));
 	if (!to)
 		return -ENOSPC;

@@ -1,5 +1,6 @@
 /*
- * Reads and writes files below a directory descriptor. A sandbox may change the directory tree at any moment.
+ * Reads and writes files below a directory descriptor. A sandbox may change the directory tree at
+ * any moment.
  *
  * Every path is relative to the descriptor of a directory. The kernel resolves the path and refuses
  * to leave the directory (openat2 with RESOLVE_BENEATH). With this flag the kernel also refuses
@@ -20,13 +21,13 @@
 /* While a file or package is still being written, its name has this prefix. */
 #define BENEATH_NEW ".cordon-new-"
 
-/* Opens PATH for reading and follows links that stay below DIR. Opening a FIFO does not block. Returns a descriptor
- * or -errno; -EXDEV means that the path leads out of DIR. */
+/* Opens PATH for reading and follows links that stay below DIR. Opening a FIFO does not block.
+ * Returns a descriptor or -errno; -EXDEV means that the path leads out of DIR. */
 MUST_USE int beneath_open(int dir, const char *path, int flags);
 /* Like beneath_open(), but follows no link. The path "" is DIR itself. */
 MUST_USE int beneath_open_unlinked(int dir, const char *path, int flags);
-/* Opens PATH, a regular file or a directory, for reading and follows no link. If PATH is another kind of file,
- * does not open the file, returns -EINVAL and sets *RET_KIND to the kind (S_IFMT). */
+/* Opens PATH, a regular file or a directory, for reading and follows no link. If PATH is another
+ * kind of file, does not open the file, returns -EINVAL and sets *RET_KIND to the kind (S_IFMT). */
 MUST_USE int beneath_open_kind(int dir, const char *path, mode_t *ret_kind);
 /* Like stat(), but follows only links that stay below DIR. Returns 0 or -errno. */
 MUST_USE int beneath_stat(int dir, const char *path, struct stat *ret);
@@ -37,11 +38,12 @@ bool beneath_has_dir(int dir, const char *path);
  * -EINVAL if PATH is no regular file. Fills *RET with the status of the file, unless RET is
  * NULL. */
 MUST_USE int beneath_read(int dir, const char *path, struct buf *b, struct stat *ret);
-/* Makes the file PATH with this content, and its missing parent directories. The new file gets the mode of the
- * file that it replaces, or 0644 if there was none. If PATH is a link, its target is replaced. Returns 0 or
- * -errno; -EXDEV means that the path leads out of DIR. */
+/* Makes the file PATH with this content, and its missing parent directories. The new file gets the
+ * mode of the file that it replaces, or 0644 if there was none. If PATH is a link, its target is
+ * replaced. Returns 0 or -errno; -EXDEV means that the path leads out of DIR. */
 MUST_USE int beneath_write(int dir, const char *path, struct str content);
-/* Replaces NAME, which may be anything but a directory, by a file with this content. Follows no link. */
+/* Replaces NAME, which may be anything but a directory, by a file with this content. Follows no
+ * link. */
 MUST_USE int beneath_replace(int dir, const char *name, struct str content);
 /* Makes the directory PATH and its missing parents, and opens the directory. Returns a
  * descriptor or -errno. */
@@ -50,7 +52,8 @@ MUST_USE int beneath_make_dirs(int dir, const char *path);
 MUST_USE int beneath_make_dirs_unlinked(int dir, const char *path);
 /* Makes the directory NAME, which must not exist, and opens it. Returns a descriptor or -errno. */
 MUST_USE int beneath_make_dir(int dir, const char *name);
-/* Makes the file NAME, which must not exist, and opens it for writing. Returns a descriptor or -errno. */
+/* Makes the file NAME, which must not exist, and opens it for writing. Returns a descriptor or
+ * -errno. */
 MUST_USE int beneath_make_file(int dir, const char *name, mode_t mode);
 /* Returns PREFIX with a random suffix, allocated. */
 char *beneath_fresh_name(const char *prefix);

@@ -141,9 +141,9 @@ void buf_addf(struct buf *b, const char *fmt, ...)
 	b->n += (size_t)n;
 }
 
-/* Returns true if the well-formed character at S is invisible, and hides or reorders the text around it: a
- * zero-width space, a control of the writing direction, a line separator or a tag. Returns false for the joiners
- * U+200C and U+200D, because some scripts and emoji need them. */
+/* Returns true if the well-formed character at S is invisible, and hides or reorders the text
+ * around it: a zero-width space, a control of the writing direction, a line separator or a tag.
+ * Returns false for the joiners U+200C and U+200D, because some scripts and emoji need them. */
 static bool is_deceptive(const char *s)
 {
 	const unsigned char *c = (const unsigned char *)s;

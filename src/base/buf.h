@@ -25,7 +25,8 @@ struct buf {
 
 // clang-format off
 #define BUF_INIT(ceiling) { .max = (ceiling) }
-/* ARRAY is the first memory of the buffer and must outlive it. Contents that fit into ARRAY need no allocation. */
+/* ARRAY is the first memory of the buffer and must outlive it. Contents that fit into ARRAY need no
+ * allocation. */
 #define BUF_IN(array, ceiling) \
 	{ .p = ((array)[0] = '\0', (array)), .cap = sizeof(array) - 1, .max = (ceiling), .lent = true }
 // clang-format on
@@ -43,8 +44,8 @@ const char *buf_str(const struct buf *b);
 /* Returns the contents as a C string (never NULL) that the caller frees. Leaves B empty. */
 char *buf_take(struct buf *b);
 
-/* Makes room for N more bytes and returns the address for these bytes, or NULL. After writing bytes there, the
- * caller increases b->n by their number. */
+/* Makes room for N more bytes and returns the address for these bytes, or NULL. After writing bytes
+ * there, the caller increases b->n by their number. */
 void *buf_room(struct buf *b, size_t n);
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_str(struct buf *b, const char *s);

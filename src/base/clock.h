@@ -9,8 +9,8 @@
 
 uint64_t clock_mono_ns(void);
 uint64_t clock_real_ns(void);
-/* Returns the milliseconds until DEADLINE_NS on the monotonic clock, for poll(): rounded up, at most
- * INT_MAX. */
+/* Returns the milliseconds until DEADLINE_NS on the monotonic clock, for poll(): rounded up, at
+ * most INT_MAX. */
 int clock_poll_ms(uint64_t deadline_ns);
 
 #define CLOCK_RFC3339_BYTES 40

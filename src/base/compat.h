@@ -1,8 +1,9 @@
 /*
  * System calls and constants that our C libraries lack.
  *
- * Each function makes only the system call and sets errno as usual. This header also defines numbers that the headers
- * of Debian 12 (Linux 6.1) may lack. A comment beside each number says since which kernel it exists.
+ * Each function makes only the system call and sets errno as usual. This header also defines
+ * numbers that the headers of Debian 12 (Linux 6.1) may lack. A comment beside each number says
+ * since which kernel it exists.
  */
 #pragma once
 

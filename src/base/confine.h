@@ -1,6 +1,6 @@
 /*
- * Walls for our own programs. After its start, a program puts walls around itself before it reads bytes that an
- * attacker can influence.
+ * Walls for our own programs. After its start, a program puts walls around itself before it reads
+ * bytes that an attacker can influence.
  *
  * Each wall takes rights away for good, from this process and from all processes that it starts. If
  * a program cannot set up a wall, it ends. Landlock is the only exception: if the host lacks
@@ -32,10 +32,11 @@ MUST_USE int confine_capabilities(uint64_t keep, struct err *e);
  * that is already lower, because the user may have set it on purpose. */
 MUST_USE int confine_limit(int resource, rlim_t max, struct err *e);
 
-/* With this RLIMIT_CORE a crash leaves no core file and starts no program. 0 is not enough: if the host's core pattern
- * begins with `|` (systemd-coredump, apport), the kernel ignores the limit and starts the crash handler as the host's
- * root, with the memory of the crashed process as input. Only if the limit is exactly 1 does the kernel start no
- * handler. It writes no core file either, because an ELF core file has at least one page. */
+/* With this RLIMIT_CORE a crash leaves no core file and starts no program. 0 is not enough: if the
+ * host's core pattern begins with `|` (systemd-coredump, apport), the kernel ignores the limit and
+ * starts the crash handler as the host's root, with the memory of the crashed process as input.
+ * Only if the limit is exactly 1 does the kernel start no handler. It writes no core file either,
+ * because an ELF core file has at least one page. */
 #define CONFINE_CORE_BYTES 1
 
 /* Sets the soft and the hard RLIMIT_CORE of this process to CONFINE_CORE_BYTES. If the hard limit

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Opens the directory PATH below DIRFD. The path "." is DIRFD itself. A link at the end of PATH is followed. After
- * a failure, returns NULL and sets errno. */
+/* Opens the directory PATH below DIRFD. The path "." is DIRFD itself. A link at the end of PATH is
+ * followed. After a failure, returns NULL and sets errno. */
 DIR *dir_open(int dirfd, const char *path);
 /* Returns the next entry other than "." and "..", or NULL after the last one. D may be NULL. */
 const struct dirent *dir_next(DIR *d);

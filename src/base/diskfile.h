@@ -24,13 +24,13 @@ enum disk_check {
 	DISK_REPLAY, /* writes the journal back and checks nothing */
 	DISK_REPAIR, /* repairs everything, because an earlier growth was interrupted */
 };
-/* Makes the file and its file system at least SIZE_MIB large. FD and PATH are the same file. The file system must
- * not be mounted. The programs that do the work inherit FD. A lock on FD is therefore held until these programs
- * end, even if our process is killed. */
+/* Makes the file and its file system at least SIZE_MIB large. FD and PATH are the same file. The
+ * file system must not be mounted. The programs that do the work inherit FD. A lock on FD is
+ * therefore held until these programs end, even if our process is killed. */
 MUST_USE int disk_file_grow(int fd, const char *path, uint64_t size_mib, enum disk_check how,
 			    struct err *e);
-/* Makes the file and its file system at most SIZE_MIB large. Fails with ERR_LIMIT if the contents do
- * not fit; the file is then unusable. */
+/* Makes the file and its file system at most SIZE_MIB large. Fails with ERR_LIMIT if the contents
+ * do not fit; the file is then unusable. */
 MUST_USE int disk_file_shrink(int fd, const char *path, uint64_t size_mib, struct err *e);
 /* Copies FROM to TO, an empty file. The two files are independent afterwards. The copy shares the
  * blocks of FROM if the file system can share blocks; otherwise everything except holes is copied.

@@ -6,8 +6,8 @@
  * reading at the offset. If the walk read each directory from the start again, the time would grow
  * with the square of the entries.
  *
- * Two commands may delete the same tree, so an entry that is already gone is no error. A dying process may still
- * write into the tree, so a directory that is not empty at the end is read again.
+ * Two commands may delete the same tree, so an entry that is already gone is no error. A dying
+ * process may still write into the tree, so a directory that is not empty at the end is read again.
  */
 #include "base/erase.h"
 
@@ -102,7 +102,8 @@ static int enter(struct walk *w, int fd)
 	return 0;
 }
 
-/* Goes up. If a process has moved the directory, ".." is another directory than before and must not be emptied. */
+/* Goes up. If a process has moved the directory, ".." is another directory than before and must not
+ * be emptied. */
 static int leave(struct walk *w)
 {
 	AUTO_FD up = openat(w->at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -289,7 +290,8 @@ static void handle_entries(struct part *p, const char *entries, long n)
 			r = move_out(p, d->d_name);
 		if (r < 0 && !p->error)
 			p->error = r;
-		/* an entry that stays does not count; otherwise each call could spend all of MAX on such entries */
+		/* an entry that stays does not count; otherwise each call could spend all of MAX on
+		 * such entries */
 		p->left -= r == 0;
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * Remembers which file or directory of the host a path means. Later uses of the path then reach the same object, or
- * fail.
+ * Remembers which file or directory of the host a path means. Later uses of the path then reach the
+ * same object, or fail.
  *
  * When a person names a path, identity_hold() follows its links once. It finds the canonical path
  * of the object, and the object's identity. The sandbox's record keeps the canonical path and the
@@ -8,14 +8,14 @@
  * following any link, and fails if it finds another object. The caller mounts or reads the
  * descriptor and does not look the path up again.
  *
- * Neither a device number nor an inode number identifies an object: st_dev changes when a loop device or btrfs is
- * mounted again, and ext4 gives a new directory the inode number of a deleted one. The kernel's file handle
- * identifies an object. Overlay and FUSE have no lasting handles. On FUSE we use the inode number and the time of
- * birth. On overlay we use the inode number alone, because a directory gets a new time of birth when the overlay
- * copies it up.
+ * Neither a device number nor an inode number identifies an object: st_dev changes when a loop
+ * device or btrfs is mounted again, and ext4 gives a new directory the inode number of a deleted
+ * one. The kernel's file handle identifies an object. Overlay and FUSE have no lasting handles. On
+ * FUSE we use the inode number and the time of birth. On overlay we use the inode number alone,
+ * because a directory gets a new time of birth when the overlay copies it up.
  *
- * For a regular file we keep the identity of its directory, and accept any regular file that has the same name. The
- * reason is that editors save a file by writing a new file and renaming it.
+ * For a regular file we keep the identity of its directory, and accept any regular file that has
+ * the same name. The reason is that editors save a file by writing a new file and renaming it.
  */
 #pragma once
 
@@ -49,11 +49,12 @@ bool identity_equal(const struct identity *a, const struct identity *b);
  * with ERR_INVALID if the object is neither a directory nor a regular file. */
 MUST_USE int identity_hold(const char *what, const char *path, char **ret_path,
 			   struct identity *ret, int *ret_fd, struct err *e);
-/* Opens the canonical PATH with O_PATH, without following any link, and checks its identity. If ID is not known,
- * fills it in. If the path leads to another object, fails with ERR_DENIED and says what has changed. */
+/* Opens the canonical PATH with O_PATH, without following any link, and checks its identity. If ID
+ * is not known, fills it in. If the path leads to another object, fails with ERR_DENIED and says
+ * what has changed. */
 MUST_USE int identity_open(const char *path, struct identity *id, int *ret_fd, struct err *e);
-/* Returns the path that leads to the open FD now, allocated. Returns NULL if no path leads to FD, or if the path is
- * too long. */
+/* Returns the path that leads to the open FD now, allocated. Returns NULL if no path leads to FD,
+ * or if the path is too long. */
 char *identity_path(int fd);
 /* Opens the file of the O_PATH descriptor FD with the FLAGS of open(2). Returns a descriptor, or
  * -1 and sets errno. */

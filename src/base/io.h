@@ -11,8 +11,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Writes all N bytes. Returns 0 or -errno. Waits even if FD is non-blocking, because the process that
- * started us may have made our standard output non-blocking. */
+/* Writes all N bytes. Returns 0 or -errno. Waits even if FD is non-blocking, because the process
+ * that started us may have made our standard output non-blocking. */
 MUST_USE int io_write_all(int fd, const void *p, size_t n);
 /* Reads exactly N bytes. Returns 0, -errno, or -EPIPE when the stream ended early. */
 MUST_USE int io_read_exact(int fd, void *p, size_t n);
@@ -21,10 +21,11 @@ MUST_USE int io_read_to_end(int fd, struct buf *b);
 /* Opens PATH, checks that it is a regular file and reads it whole. Returns 0 or -errno; -EFBIG when
  * B's ceiling is reached. */
 MUST_USE int io_read_file(int dirfd, const char *path, struct buf *b);
-/* Writes DIRFD/PATH under a temporary name and renames it, so a reader sees the old file or the new one. */
+/* Writes DIRFD/PATH under a temporary name and renames it, so a reader sees the old file or the new
+ * one. */
 MUST_USE int io_replace_file(int dirfd, const char *path, const void *p, size_t n, mode_t mode);
 /* Writes a short string to an existing control file (proc, cgroup) in one write. */
 MUST_USE int io_write_file(int dirfd, const char *path, const char *s);
-/* Opens the file of FD again and returns a non-blocking descriptor. Other processes share FD itself, so its flags
- * must not change. Returns -1 if the file cannot be opened again. */
+/* Opens the file of FD again and returns a non-blocking descriptor. Other processes share FD
+ * itself, so its flags must not change. Returns -1 if the file cannot be opened again. */
 int io_reopen_nowait(int fd, int flags);

@@ -364,7 +364,8 @@ static int check_keys(struct parser *p, const struct json_member *m, size_t n,
 	return 0;
 }
 
-/* Sorts the members by key, and equal keys in the order of the text. Returns NULL if there is no memory. */
+/* Sorts the members by key, and equal keys in the order of the text. Returns NULL if there is no
+ * memory. */
 static struct json_member **sort_members(struct json_member *m, size_t n)
 {
 	struct json_member **sorted = calloc(n, sizeof(*sorted));
@@ -713,8 +714,8 @@ static size_t utf8_length(const char *p, size_t n)
 	return k == 1 || (k <= n && utf8_valid(p, k)) ? k : 0;
 }
 
-/* Returns true if the character at P, which has K bytes, must not be written as it is. A terminal obeys control characters,
- * also those from U+0080 to U+009F. */
+/* Returns true if the character at P, which has K bytes, must not be written as it is. A terminal
+ * obeys control characters, also those from U+0080 to U+009F. */
 static bool needs_escape(const char *p, size_t k)
 {
 	unsigned char c = (unsigned char)*p;

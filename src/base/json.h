@@ -147,7 +147,7 @@ struct json_field {
 #define FIELD_VALUE(type, name, need) { #name, JSON_FIELD_VALUE, need, offsetof(type, name), 0, 0 }
 // clang-format on
 
-/* Messages put PATH in front of a member's name ("params.timeout_ms: expected integer 1..9, got string"). Unknown
- * members are ignored unless STRICT. */
+/* Messages put PATH in front of a member's name ("params.timeout_ms: expected integer 1..9, got
+ * string"). Unknown members are ignored unless STRICT. */
 MUST_USE int json_decode(const struct json_value *v, const char *path, const struct json_field *f,
 			 size_t n_fields, bool strict, void *out, struct err *e);

@@ -8,8 +8,9 @@
 
 #include "base/err.h"
 
-/* Takes flock(FD, OPERATION) within WAIT_MS. Returns 0 or -errno; -ETIMEDOUT if the time has passed. */
+/* Takes flock(FD, OPERATION) within WAIT_MS. Returns 0 or -errno; -ETIMEDOUT if the time has
+ * passed. */
 MUST_USE int lock_flock(int fd, int operation, unsigned wait_ms);
-/* Does the same as lock_flock(), with an open file description lock on the first byte. TYPE is F_RDLCK or F_WRLCK;
- * F_UNLCK gives the lock back. */
+/* Does the same as lock_flock(), with an open file description lock on the first byte. TYPE is
+ * F_RDLCK or F_WRLCK; F_UNLCK gives the lock back. */
 MUST_USE int lock_first_byte(int fd, short type, unsigned wait_ms);

@@ -1,5 +1,5 @@
-/* Finds programs in one of three ways. The user's PATH is searched only for programs that the user chose. All
- * functions give an absolute path that the calling function frees. */
+/* Finds programs in one of three ways. The user's PATH is searched only for programs that the user
+ * chose. All functions give an absolute path that the calling function frees. */
 #pragma once
 
 #include "base/err.h"

@@ -36,8 +36,9 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f)
 	raw6(n, RAW_ARG(a), RAW_ARG(b), RAW_ARG(c), RAW_ARG(d), RAW_ARG(e), RAW_ARG(f))
 
 /*
- * Calls clone3(). The child has a stack of its own and starts in fn(arg), which must not return. The caller has set
- * ARGS->stack and ARGS->stack_size, aligned to 16 bytes. The parent gets the pid or -errno.
+ * Calls clone3(). The child has a stack of its own and starts in fn(arg), which must not return.
+ * The caller has set ARGS->stack and ARGS->stack_size, aligned to 16 bytes. The parent gets the pid
+ * or -errno.
  */
 static inline long raw_clone_on_stack(const struct clone_args *args, void (*fn)(void *), void *arg)
 {

@@ -19,7 +19,8 @@ bool say_is_quiet(void);
 /* Turns off colour. A line feed inside a message then appears as \x0a. */
 void say_set_plain(void);
 
-/* Print "error: TEXT", then the hint as "  → HINT". Return the exit status that belongs to the code. */
+/* Print "error: TEXT", then the hint as "  → HINT". Return the exit status that belongs to the
+ * code. */
 int say_error(const struct err *e);
 int say_errorf(enum err_code code, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Prints "warn: TEXT". */

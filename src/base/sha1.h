@@ -1,5 +1,5 @@
-/* SHA-1, because the WebSocket handshake (RFC 6455) requires it. SHA-1 is not secure: use sha256 for
- * everything else. */
+/* SHA-1, because the WebSocket handshake (RFC 6455) requires it. SHA-1 is not secure: use sha256
+ * for everything else. */
 #pragma once
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
- * Starts programs by a clone that works like vfork. The child runs in our memory, on a stack of its own, and makes
- * only system calls until exec. Meanwhile this process sleeps. If a step fails, the child writes the error into the
- * shared struct, so no failure gets lost.
+ * Starts programs by a clone that works like vfork. The child runs in our memory, on a stack of its
+ * own, and makes only system calls until exec. Meanwhile this process sleeps. If a step fails, the
+ * child writes the error into the shared struct, so no failure gets lost.
  */
 #include "base/spawn.h"
 

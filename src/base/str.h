@@ -39,7 +39,8 @@ struct str str_cut(struct str *rest, char sep);
 /* Returns the part of PATH behind its last slash, or PATH if it has no slash. */
 const char *path_leaf(const char *path);
 
-/* Parses a number within [min, max] that is written in decimal digits only. Returns 0, -EINVAL or -ERANGE. */
+/* Parses a number within [min, max] that is written in decimal digits only. Returns 0, -EINVAL or
+ * -ERANGE. */
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
 int parse_u64_str(struct str s, uint64_t min, uint64_t max, uint64_t *ret);
 
@@ -49,11 +50,13 @@ bool utf8_valid(const char *p, size_t n);
 const char *utf8_skip(const char *s, size_t n);
 /* Returns the number of code points in S. */
 size_t utf8_width(const char *s);
-/* Looks at the first character of N bytes; N is not 0. If the character is well formed, returns its length.
- * Otherwise returns a negative number: -K means that one U+FFFD replaces the first K bytes. */
+/* Looks at the first character of N bytes; N is not 0. If the character is well formed, returns its
+ * length. Otherwise returns a negative number: -K means that one U+FFFD replaces the first K
+ * bytes. */
 int utf8_step(const char *p, size_t n);
-/* Returns how many of the N bytes are whole, well-formed characters. Up to 3 further bytes may be the beginning of a
- * character that more input completes. If *RET_BAD is true, the next bytes are not UTF-8. */
+/* Returns how many of the N bytes are whole, well-formed characters. Up to 3 further bytes may be
+ * the beginning of a character that more input completes. If *RET_BAD is true, the next bytes are
+ * not UTF-8. */
 size_t utf8_prefix(const char *p, size_t n, bool *ret_bad);
 /* Returns the Damerau-Levenshtein distance of two short words, or CAP + 1 if the distance is
  * larger than CAP. */

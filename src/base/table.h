@@ -1,5 +1,5 @@
-/* A table for people. Columns are padded to their widest cell, with four spaces between them; the last column is
- * not padded. Widths count code points. */
+/* A table for people. Columns are padded to their widest cell, with four spaces between them; the
+ * last column is not padded. Widths count code points. */
 #pragma once
 
 #include <stddef.h>

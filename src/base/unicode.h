@@ -1,6 +1,6 @@
 /*
- * Python's rules for characters. Some clients are Python programs, which trim, count and check text by these rules.
- * Our servers must get the same results as these clients.
+ * Python's rules for characters. Some clients are Python programs, which trim, count and check text
+ * by these rules. Our servers must get the same results as these clients.
  */
 #pragma once
 

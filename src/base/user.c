@@ -20,7 +20,8 @@ static bool same(struct str a, struct str b)
 	return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
 }
 
-/* Splits the next line into fields at colons; missing fields are empty. Returns false at the end of the text. */
+/* Splits the next line into fields at colons; missing fields are empty. Returns false at the end of
+ * the text. */
 static bool next_entry(struct str *text, struct str *field, unsigned n)
 {
 	struct str line;

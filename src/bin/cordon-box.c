@@ -23,7 +23,8 @@ static const char usage[] =
 	"LANGBOT_BOX_CONTROL_TOKEN, LANGBOT_BOX_TRUSTED_INSTANCE_UUID, LANGBOT_BOX_CONFIG and\n"
 	"LANGBOT_BOX_ALLOW_LEGACY_CLIENTS are described in cordon-box(1).\n";
 
-/* Raises our limit of open files to the hard limit. Returns the old soft limit, which sandboxes get. */
+/* Raises our limit of open files to the hard limit. Returns the old soft limit, which sandboxes
+ * get. */
 static uint64_t raise_nofile(void)
 {
 	struct rlimit l;

@@ -1,10 +1,11 @@
 /*
  * cordon-gateway LINK CONTROL REFUSALS [RESOLV-CONF]: the network of one sandbox.
  *
- * The sandbox's supervisor starts this program. The arguments are the numbers of open descriptors. LINK is a tap or a
- * packet socket. The first message on CONTROL is the configuration (gateway/control.h). REFUSALS is shared memory
- * with a struct refusals (wire/refusals.h). RESOLV-CONF is the host's /etc/resolv.conf, already open, because the
- * program may not be able to open it by name.
+ * The sandbox's supervisor starts this program. The arguments are the numbers of open descriptors.
+ * LINK is a tap or a packet socket. The first message on CONTROL is the configuration
+ * (gateway/control.h). REFUSALS is shared memory with a struct refusals (wire/refusals.h).
+ * RESOLV-CONF is the host's /etc/resolv.conf, already open, because the program may not be able to
+ * open it by name.
  */
 #include <signal.h>
 #include <stdio.h>

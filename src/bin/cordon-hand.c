@@ -1,8 +1,8 @@
 /*
- * A hand: a process that does requests for a server, one after another (client/hands.h). A hand may block, so that
- * the server need not block. client/foreman.c starts hands. The arguments are: the soft limit of
- * open files; HAND_SESSIONS or HAND_ANYTHING; then any number of directories of the host that the
- * hand must not share with a sandbox.
+ * A hand: a process that does requests for a server, one after another (client/hands.h). A hand may
+ * block, so that the server need not block. client/foreman.c starts hands. The arguments are: the
+ * soft limit of open files; HAND_SESSIONS or HAND_ANYTHING; then any number of directories of the
+ * host that the hand must not share with a sandbox.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -79,8 +79,9 @@ static void on_server(void *arg, int fd, uint32_t events)
 		loop_stop(h->loop);
 }
 
-/* The server has raised its soft limit of open files, and we inherit the raised limit. SOFT is the limit that the
- * server had at its start. We lower our limit to SOFT, so that the supervisors that we start inherit SOFT. */
+/* The server has raised its soft limit of open files, and we inherit the raised limit. SOFT is the
+ * limit that the server had at its start. We lower our limit to SOFT, so that the supervisors that
+ * we start inherit SOFT. */
 static void set_open_files(uint64_t soft)
 {
 	struct rlimit l;

@@ -1,9 +1,10 @@
 /*
- * Searches files with a regular expression that a model wrote. `cordon tool grep` starts this program. It is a
- * separate program for two reasons: it needs a library for regular expressions, which no other tool loads, and it
- * reads hostile text, so it first confines itself. Descriptor 3 is the directory or the file to search, or a pipe
- * with a stream of files (search/stream.h). The result is a JSON object. The exit status is 2 for a bad expression, 3
- * for an expression that takes too long, and 1 for other failures.
+ * Searches files with a regular expression that a model wrote. `cordon tool grep` starts this
+ * program. It is a separate program for two reasons: it needs a library for regular expressions,
+ * which no other tool loads, and it reads hostile text, so it first confines itself. Descriptor 3
+ * is the directory or the file to search, or a pipe with a stream of files (search/stream.h). The
+ * result is a JSON object. The exit status is 2 for a bad expression, 3 for an expression that
+ * takes too long, and 1 for other failures.
  */
 #include <fcntl.h>
 #include <linux/capability.h>

@@ -1,9 +1,11 @@
 /*
- * cordon-skills ROOT [SOURCE [REFUSED…]]: does the operations on skills for the process that started it.
+ * cordon-skills ROOT [SOURCE [REFUSED…]]: does the operations on skills for the process that
+ * started it.
  *
- * Standard input is a socket to that process (wire/skills.h). ROOT is the directory of all skills. SOURCE is a
- * directory from which skills are imported. A worker with a SOURCE does only one request. An empty SOURCE counts as
- * no SOURCE. ROOT and SOURCE must not be in a REFUSED directory, nor contain one.
+ * Standard input is a socket to that process (wire/skills.h). ROOT is the directory of all skills.
+ * SOURCE is a directory from which skills are imported. A worker with a SOURCE does only one
+ * request. An empty SOURCE counts as no SOURCE. ROOT and SOURCE must not be in a REFUSED directory,
+ * nor contain one.
  */
 #include <signal.h>
 #include <stdio.h>

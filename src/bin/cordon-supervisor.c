@@ -57,8 +57,9 @@ static bool get_record(struct supervisor *s)
 	return false;
 }
 
-/* Called when a file reaches the size limit of this user. Does nothing, because it is enough that the write fails.
- * We use a handler and not SIG_IGN, because programs that we execute would inherit SIG_IGN. */
+/* Called when a file reaches the size limit of this user. Does nothing, because it is enough that
+ * the write fails. We use a handler and not SIG_IGN, because programs that we execute would inherit
+ * SIG_IGN. */
 static void on_large_file(int sig)
 {
 }

@@ -1,5 +1,5 @@
-/* Reads YAML from standard input and writes JSON to standard output. It is a separate program, so that no other
- * program links a YAML parser. */
+/* Reads YAML from standard input and writes JSON to standard output. It is a separate program, so
+ * that no other program links a YAML parser. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* Only builds with sanitizers have this file. Some of our programs are started without an environment, so the
- * settings of the sanitizers are compiled in. */
+/* Only builds with sanitizers have this file. Some of our programs are started without an
+ * environment, so the settings of the sanitizers are compiled in. */
 
 const char *__asan_default_options(void);
 

@@ -470,7 +470,8 @@ static void on_older_gone(void *arg, const struct fault *fault, struct buf *data
 		action_free(a);
 }
 
-/* Ends the actions and sessions of lower generations before the action of a higher generation runs. */
+/* Ends the actions and sessions of lower generations before the action of a higher generation
+ * runs. */
 static void take_over(struct action *a)
 {
 	const struct reply r = { on_older_gone, a };
@@ -524,7 +525,8 @@ static int find_tenant(struct action *a, struct fault *f)
 	a->of_sandbox = a->row->reach == REACH_SANDBOX;
 	if (a->legacy) {
 		tenant_init_legacy(&a->tenant);
-		/* a legacy peer that connected before grants were enforced has no Workspace that could hold a grant */
+		/* a legacy peer that connected before grants were enforced has no Workspace that
+		 * could hold a grant */
 		return a->of_tenant && grant_gate_is_on(runtime_gate(a->server->runtime))
 			       ? context_missing(f)
 			       : 0;

@@ -15,7 +15,8 @@ static int give_up_capabilities(struct err *e)
 	return confine_capabilities(0, e);
 }
 
-/* Forbids core dumps, and forbids other processes of the user to read our memory, which holds the peers' secret. */
+/* Forbids core dumps, and forbids other processes of the user to read our memory, which holds the
+ * peers' secret. */
 static int hide_memory(struct err *e)
 {
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
@@ -23,7 +24,8 @@ static int hide_memory(struct err *e)
 	return confine_core(e);
 }
 
-/* Gives up every right on files. On a host without Landlock, only the system call filter denies access to files. */
+/* Gives up every right on files. On a host without Landlock, only the system call filter denies
+ * access to files. */
 static int hide_files(struct err *e)
 {
 	struct confine_files f;

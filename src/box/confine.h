@@ -1,7 +1,7 @@
 /*
- * Before the server process reads the first byte of a peer, it gives up every capability, every right on files, and
- * every system call that is not in tools/box.table. If an attacker later controls the process, the attacker can do
- * only what peers may ask for.
+ * Before the server process reads the first byte of a peer, it gives up every capability, every
+ * right on files, and every system call that is not in tools/box.table. If an attacker later
+ * controls the process, the attacker can do only what peers may ask for.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * Reads requests of the Box protocol and writes the responses. A request has the name of an action, the action's data
- * and its context. A response repeats the number of the request and reports success or failure. The peer is not
- * trusted.
+ * Reads requests of the Box protocol and writes the responses. A request has the name of an action,
+ * the action's data and its context. A response repeats the number of the request and reports
+ * success or failure. The peer is not trusted.
  */
 #pragma once
 
@@ -30,7 +30,8 @@ enum envelope_kind {
 	ENVELOPE_REFUSED, /* the caller answers with envelope_put_refusal() */
 };
 
-/* Reads one message. After any result but ENVELOPE_IGNORED the caller releases *RET by envelope_done(). */
+/* Reads one message. After any result but ENVELOPE_IGNORED the caller releases *RET by
+ * envelope_done(). */
 MUST_USE enum envelope_kind envelope_read(struct str text, struct envelope_request *ret,
 					  struct fault *f);
 void envelope_done(struct envelope_request *r);

@@ -18,7 +18,8 @@ void handshake_trust_done(struct handshake_trust *t)
 	t->token = t->instance = NULL;
 }
 
-/* --- configuration ----------------------------------------------------------------------------- */
+/* --- configuration
+ * ----------------------------------------------------------------------------- */
 
 int handshake_set_token(struct handshake_trust *t, const char *text, struct err *e)
 {
@@ -66,7 +67,8 @@ int handshake_set_legacy(struct handshake_trust *t, const char *text, struct err
 	return 0;
 }
 
-/* --- checks ------------------------------------------------------------------------------------ */
+/* --- checks
+ * ------------------------------------------------------------------------------------ */
 
 /* Returns true if A is the secret. Takes the same time wherever the first wrong character is, so
  * that a peer cannot guess the secret step by step. The length of the secret need not be hidden. */
@@ -153,7 +155,8 @@ static enum handshake_verdict check(const struct handshake_trust *t, const struc
 		return legacy_fits(t, r, peer) ? HANDSHAKE_LEGACY : HANDSHAKE_REFUSED;
 	if (!token_fits(t, r))
 		return HANDSHAKE_REFUSED;
-	/* an instance id is no secret, so without a token, other users of this machine must be refused */
+	/* an instance id is no secret, so without a token, other users of this machine must be
+	 * refused */
 	if (!t->token && peer.loopback && !peer.own_user)
 		return HANDSHAKE_REFUSED;
 	*ret_instance = python_trim(*ret_instance);

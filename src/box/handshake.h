@@ -47,12 +47,13 @@ struct handshake_peer {
 enum handshake_verdict { HANDSHAKE_REFUSED, HANDSHAKE_CURRENT, HANDSHAKE_LEGACY };
 
 void handshake_trust_done(struct handshake_trust *t);
-/* Trims and sets the secret. NULL and "" mean no secret. Returns 0, or -1 with ERR_INVALID if the secret is too short or
- * contains blanks. */
+/* Trims and sets the secret. NULL and "" mean no secret. Returns 0, or -1 with ERR_INVALID if the
+ * secret is too short or contains blanks. */
 MUST_USE int handshake_set_token(struct handshake_trust *t, const char *text, struct err *e);
 /* Sets the configured instance. NULL and "" mean no instance. Returns 0, or -1 with ERR_INVALID. */
 MUST_USE int handshake_set_instance(struct handshake_trust *t, const char *text, struct err *e);
-/* Sets the policy from "auto", "1", "0", "true" …. NULL and "" mean auto. Returns 0, or -1 with ERR_INVALID. */
+/* Sets the policy from "auto", "1", "0", "true" …. NULL and "" mean auto. Returns 0, or -1 with
+ * ERR_INVALID. */
 MUST_USE int handshake_set_legacy(struct handshake_trust *t, const char *text, struct err *e);
 
 /* Judges a request for /rpc/ws. If the result is HANDSHAKE_CURRENT and no instance is pinned,

@@ -167,7 +167,8 @@ static size_t take_frames(struct peer *p, const char *bytes, size_t n)
 		take_event(p, &event);
 	}
 	p->deaf = r < 0;
-	/* go on reading, so that the peer can finish sending its message and then read why it failed */
+	/* go on reading, so that the peer can finish sending its message and then read why it
+	 * failed */
 	if (r < 0)
 		peer_close(p, p->ws.failed, "");
 	else if (!holding_set(&p->held, websocket_held_bytes(&p->ws)))

@@ -1,6 +1,6 @@
 /*
- * One TCP connection: an HTTP request, and perhaps a WebSocket after it. If a peer has not identified itself within ten
- * seconds, the server closes the connection.
+ * One TCP connection: an HTTP request, and perhaps a WebSocket after it. If a peer has not
+ * identified itself within ten seconds, the server closes the connection.
  */
 #pragma once
 
@@ -28,7 +28,8 @@ void peer_new(struct server *s, int fd, bool from_loopback);
 void peers_close(struct server *s, enum websocket_code code, const char *reason);
 /* Closes the oldest connection whose request is not complete or not answered. */
 void peers_drop_unidentified(struct server *s);
-/* Closes the connection with the longest output queue, and drops the queue. Returns false if no queue is long. */
+/* Closes the connection with the longest output queue, and drops the queue. Returns false if no
+ * queue is long. */
 bool peers_relieve(struct server *s);
 
 /* functions that the routes (box/routes.h) call */

@@ -114,9 +114,9 @@ static bool on_message(void *arg, enum websocket_opcode type, struct str payload
 	return !r->full;
 }
 
-/* Called when our close frame has been sent. Detaches from the process without waiting for the peer's
- * close frame. The next relay of the same process gets no output until this relay has detached, and a
- * peer that broke a rule must not make it wait. */
+/* Called when our close frame has been sent. Detaches from the process without waiting for the
+ * peer's close frame. The next relay of the same process gets no output until this relay has
+ * detached, and a peer that broke a rule must not make it wait. */
 static void on_closing(void *arg)
 {
 	struct relay *r = arg;

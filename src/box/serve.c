@@ -81,7 +81,8 @@ static void on_advanced(void *arg, const struct tenant *newer)
 	rpc_end_stale(arg, newer);
 }
 
-/* Returns false if grants are enforced and the peer on standard input is a legacy peer, which cannot have a grant. */
+/* Returns false if grants are enforced and the peer on standard input is a legacy peer, which
+ * cannot have a grant. */
 static bool is_open_to(const struct server *s, bool stdio)
 {
 	return !stdio || s->trust.instance || !grant_gate_is_on(runtime_gate(s->runtime));

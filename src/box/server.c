@@ -28,8 +28,8 @@ static bool is_loopback(const struct sockaddr_storage *a)
 	       (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127);
 }
 
-/* Returns true if the connection stays on this machine. It is enough that one end has a loopback address, because
- * a local user may bind the other end to an address of a network card. */
+/* Returns true if the connection stays on this machine. It is enough that one end has a loopback
+ * address, because a local user may bind the other end to an address of a network card. */
 static bool is_local(int fd, const struct sockaddr_storage *from)
 {
 	struct sockaddr_storage to = { 0 };

@@ -24,8 +24,8 @@ struct settings {
 	bool help, version;
 };
 
-/* Fills S. Fails with ERR_USAGE for bad arguments and with ERR_INVALID for a bad environment. Writes a line of
- * text to WARNING, or "" if there is nothing to warn about. */
+/* Fills S. Fails with ERR_USAGE for bad arguments and with ERR_INVALID for a bad environment.
+ * Writes a line of text to WARNING, or "" if there is nothing to warn about. */
 MUST_USE int settings_read(struct settings *s, int argc, char **argv, char warning[256],
 			   struct err *e);
 void settings_done(struct settings *s);

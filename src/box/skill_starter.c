@@ -92,8 +92,8 @@ static void answer(struct skill_starter *s, const char *root, const char *source
 		r = fdpass_try(s->channel, SKILLS_WORKER, 1, (int[]){ sock, c.pidfd }, 2);
 	else
 		r = fdpass_try(s->channel, e.msg, strlen(e.msg), NULL, 0);
-	/* sending fails if the server has ended or does not read its answers. The parent does not wait for such a
-	 * server. It closes SOCK, and this ends the worker */
+	/* sending fails if the server has ended or does not read its answers. The parent does not
+	 * wait for such a server. It closes SOCK, and this ends the worker */
 	IGNORE(r);
 	s->last = c.pidfd;
 }

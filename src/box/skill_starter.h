@@ -1,4 +1,5 @@
-/* Runs in the parent process: starts cordon-skills when the server asks for it on a channel (service/skills.h). */
+/* Runs in the parent process: starts cordon-skills when the server asks for it on a channel
+ * (service/skills.h). */
 #pragma once
 
 #include "base/err.h"

@@ -1,10 +1,10 @@
 /*
- * A connected socket or a pair of pipes on the loop. A stream never blocks. If the peer does not take all bytes, the
- * rest is queued. While the queue is long, the stream reads no input. So if a peer sends requests and does not read
- * the answers, it soon cannot send more requests.
+ * A connected socket or a pair of pipes on the loop. A stream never blocks. If the peer does not
+ * take all bytes, the rest is queued. While the queue is long, the stream reads no input. So if a
+ * peer sends requests and does not read the answers, it soon cannot send more requests.
  *
- * Any function, also stream_free(), may be called from any callback. The memory of the stream is freed when the last
- * callback has returned.
+ * Any function, also stream_free(), may be called from any callback. The memory of the stream is
+ * freed when the last callback has returned.
  */
 #pragma once
 
@@ -20,8 +20,8 @@
 struct stream;
 
 struct stream_user {
-	/* Handles N bytes of input. Returns how many bytes it used. The stream passes the unused bytes again when
-	 * new bytes come, or after stream_read(…, true). */
+	/* Handles N bytes of input. Returns how many bytes it used. The stream passes the unused
+	 * bytes again when new bytes come, or after stream_read(…, true). */
 	size_t (*input)(void *arg, const char *p, size_t n);
 	/* Called when the queue is empty again. May be NULL. */
 	void (*drained)(void *arg);
@@ -31,16 +31,17 @@ struct stream_user {
 	void *arg;
 };
 
-/* Takes over the descriptors, which may be the same, and makes them non-blocking. Returns 0 or -errno. */
+/* Takes over the descriptors, which may be the same, and makes them non-blocking. Returns 0 or
+ * -errno. */
 MUST_USE int stream_new(struct loop *loop, int in, int out, struct ceiling *ceiling,
 			const struct stream_user *u, struct stream **ret);
 void stream_free(struct stream *s);
 
-/* Queues the bytes of B, which is empty afterwards, and sends as much as possible now. If there is no memory for the
- * queue, closes the connection. */
+/* Queues the bytes of B, which is empty afterwards, and sends as much as possible now. If there is
+ * no memory for the queue, closes the connection. */
 void stream_send(struct stream *s, struct buf *b);
-/* Queues two pieces, one after the other. The loop sends them after the current handler, so that many small pieces are
- * sent together. */
+/* Queues two pieces, one after the other. The loop sends them after the current handler, so that
+ * many small pieces are sent together. */
 void stream_add(struct stream *s, const void *head, size_t n_head, const void *p, size_t n);
 size_t stream_queued(const struct stream *s);
 /* Tells the stream whether the owner wants input. */

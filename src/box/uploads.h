@@ -1,7 +1,7 @@
 /*
- * Files that a peer uploads piece by piece before an action uses them. The files are in memory, belong to the
- * connection and count against the server's ceiling. Each file has a key. An action names a file by this key and
- * takes the file over.
+ * Files that a peer uploads piece by piece before an action uses them. The files are in memory,
+ * belong to the connection and count against the server's ceiling. Each file has a key. An action
+ * names a file by this key and takes the file over.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ void uploads_init(struct uploads *u, struct ceiling *ceiling, uint64_t max_bytes
 void uploads_done(struct uploads *u);
 /* Adds a chunk. DATA is the data of the action. Returns 0, or -1 with a fault in F. */
 MUST_USE int uploads_add(struct uploads *u, const struct json_value *data, struct fault *f);
-/* Hands over the file that an action names in DATA. The file's bytes count against the ceiling until the new owner
- * gives them back. */
+/* Hands over the file that an action names in DATA. The file's bytes count against the ceiling
+ * until the new owner gives them back. */
 MUST_USE int uploads_take(struct uploads *u, const struct json_value *data, struct skills_file *ret,
 			  struct fault *f);

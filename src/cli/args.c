@@ -453,7 +453,8 @@ static int parse_letters(struct parser *p, const char *word)
 		const struct opt *o = find_opt(command_path_end(&p->path), STR(""), *c);
 		AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
 
-		/* a byte of a multi-byte UTF-8 character cannot be printed alone, so show the whole word */
+		/* a byte of a multi-byte UTF-8 character cannot be printed alone, so show the whole
+		 * word */
 		if (!o && (!word[2] || (unsigned char)*c >= 0x80))
 			return fail(p, "unknown option '%s'", shown(&b, word));
 		if (!o)

@@ -1,13 +1,15 @@
 /*
- * Tables describe the command line. The parser, help, completions and man pages all use the same tables.
+ * Tables describe the command line. The parser, help, completions and man pages all use the same
+ * tables.
  *
- * A command is a row of `struct command`. Its options are rows of `struct opt`. Options form sets, which several
- * commands may share. args_main() checks what the tables alone can tell: unknown flags, missing values, bad numbers,
- * values that are not among the choices, bad UTF-8 and conflicts. For these errors the exit status is 2. It also
- * refuses options that are not supported yet, with exit status 1. The command checks all other values itself; if a
- * value is bad, the exit status is 1. Handlers look values up by the option's long name. If a handler asks for a name
- * that is not in the table, the program aborts, so tests find the mistake. All strings point into argv or live until
- * args_main() returns.
+ * A command is a row of `struct command`. Its options are rows of `struct opt`. Options form sets,
+ * which several commands may share. args_main() checks what the tables alone can tell: unknown
+ * flags, missing values, bad numbers, values that are not among the choices, bad UTF-8 and
+ * conflicts. For these errors the exit status is 2. It also refuses options that are not supported
+ * yet, with exit status 1. The command checks all other values itself; if a value is bad, the exit
+ * status is 1. Handlers look values up by the option's long name. If a handler asks for a name that
+ * is not in the table, the program aborts, so tests find the mistake. All strings point into argv
+ * or live until args_main() returns.
  */
 #pragma once
 
@@ -78,20 +80,21 @@ struct command {
 	unsigned min_args, max_args;
 	const char *instead;     /* option that may replace the positionals, or NULL */
 	const char *instead_too; /* another such option, or NULL */
-	/* An option, or NULL. If it is given without positionals, the command has nothing to do and succeeds. For
-	 * `msb`, missing positionals are an error also with this option. */
+	/* An option, or NULL. If it is given without positionals, the command has nothing to do and
+	 * succeeds. For `msb`, missing positionals are an error also with this option. */
 	const char *idle_with;
 	bool takes_rest; /* true: words after `--` are a command; false: they are positionals */
 	enum word_kind words;
 	const char *const *word_choices; /* all allowed values of the first positional, or NULL */
-	/* Pairs of option names, ended by { NULL, NULL }. A name in capitals means the positionals. */
+	/* Pairs of option names, ended by { NULL, NULL }. A name in capitals means the
+	 * positionals. */
 	const char *const (*conflicts)[2]; /* if both are given, the exit status is 2 */
 	/* if the first is given without the second, the exit status is 2 */
 	const char *const (*requires)[2];
 	const struct command *sub; /* subcommands, ended by a NULL name, or NULL */
-	/* The handler, which returns the exit status. NULL for a command that only groups subcommands. If a
-	 * command has a handler and subcommands, a first word that names no subcommand is the handler's first
-	 * positional. */
+	/* The handler, which returns the exit status. NULL for a command that only groups
+	 * subcommands. If a command has a handler and subcommands, a first word that names no
+	 * subcommand is the handler's first positional. */
 	int (*run)(const struct args *a);
 };
 

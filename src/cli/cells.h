@@ -23,10 +23,12 @@ void cell_cpus(struct buf *out, const struct spec *s);
 void cell_command(struct buf *out, const struct spec *s);
 /* Writes "127.0.0.1:8080->80/tcp". */
 void cell_port(struct buf *out, const struct spec_port *p);
-/* Writes an array with the words of the command that the sandbox runs by itself. The array is empty if there is none. */
+/* Writes an array with the words of the command that the sandbox runs by itself. The array is empty
+ * if there is none. */
 void cells_write_command(struct json_writer *w, const struct spec *s);
-/* Writes an array of the published ports of the running sandbox. The items are objects, or, if TEXTS is true (for msb),
- * the texts of cell_port(). If we chose a host port for the user, the array shows the chosen port. */
+/* Writes an array of the published ports of the running sandbox. The items are objects, or, if
+ * TEXTS is true (for msb), the texts of cell_port(). If we chose a host port for the user, the
+ * array shows the chosen port. */
 void cells_write_ports(struct json_writer *w, const struct record *r, bool texts);
 /* Prints what a command shows with `-q`: one name per line, on stdout. Returns what say_output()
  * returns. */

@@ -198,9 +198,9 @@ static char *mount_json(const struct spec_mount *m)
 	return xstrdup(buf_str(&b));
 }
 
-/* A change adds a mount, or replaces the mount at the same target. If the user names a mount again, this is a
- * change even if the text is the same. The path may lead to another object now, or an option that the text does
- * not show may differ. */
+/* A change adds a mount, or replaces the mount at the same target. If the user names a mount again,
+ * this is a change even if the text is the same. The path may lead to another object now, or an
+ * option that the text does not show may differ. */
 static int add_mounts(struct changes *c, const struct spec *was, const struct spec *now,
 		      struct err *e)
 {

@@ -57,7 +57,8 @@ static bool wants_file(const struct opt *o)
 	       starts_with(o->value, "SRC:");
 }
 
-/* Returns the commands that a word after C may name: the subcommands of C, or all commands if C is `help`. */
+/* Returns the commands that a word after C may name: the subcommands of C, or all commands if C is
+ * `help`. */
 static const struct command *offered(const struct command *c)
 {
 	return c->words == WORD_COMMAND ? cordon_root.sub : c->sub;

@@ -14,8 +14,8 @@
 static struct termios saved_terminal;
 static volatile sig_atomic_t terminal_is_raw;
 
-/* The bytes that switch off the terminal modes that a command has switched on. There are two slots, so that a
- * signal handler can read one slot while the other slot is written. */
+/* The bytes that switch off the terminal modes that a command has switched on. There are two slots,
+ * so that a signal handler can read one slot while the other slot is written. */
 static struct {
 	char text[SCREEN_TEXT_MAX_BYTES];
 	size_t n;
@@ -83,7 +83,8 @@ static void catch_signals(void)
 	struct sigaction fatal = { .sa_handler = on_fatal_signal };
 	struct sigaction large = { .sa_handler = on_large_file }, before;
 
-	/* a signal that was ignored stays ignored: nohup and background jobs of shells rely on that */
+	/* a signal that was ignored stays ignored: nohup and background jobs of shells rely on
+	 * that */
 	for (size_t i = 0; i < ARRAY_SIZE(ends_us); i++)
 		if (sigaction(ends_us[i], &fatal, &before) == 0 && before.sa_handler == SIG_IGN)
 			sigaction(ends_us[i], &before, NULL);
@@ -151,7 +152,8 @@ static void read_line(int tty, struct buf *out)
 		buf_add_char(out, c);
 }
 
-/* Reads a line. If a signal interrupts the read, restores the terminal and then dies by that signal. */
+/* Reads a line. If a signal interrupts the read, restores the terminal and then dies by that
+ * signal. */
 static void read_hidden(int tty, const struct termios *before, struct buf *out)
 {
 	static const int ends_us[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };

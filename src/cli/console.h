@@ -1,6 +1,7 @@
 /*
- * The terminal and the signals of this process. Only this code sets signal handlers, blocks signals, makes the terminal
- * raw and calls _exit(). So a server can use all other code of the program.
+ * The terminal and the signals of this process. Only this code sets signal handlers, blocks
+ * signals, makes the terminal raw and calls _exit(). So a server can use all other code of the
+ * program.
  */
 #pragma once
 
@@ -10,10 +11,10 @@
 #include "base/err.h"
 #include "wire/screen.h"
 
-/* Installs handlers for the signals that end this process: they restore the terminal and exit. When this process
- * ends, its connection closes, and pid 1 kills the command. If TERMINAL is true and standard input is a terminal,
- * makes this terminal raw. Returns a descriptor that becomes readable when the terminal's size changes, or -1.
- * main() already ignores SIGPIPE. */
+/* Installs handlers for the signals that end this process: they restore the terminal and exit. When
+ * this process ends, its connection closes, and pid 1 kills the command. If TERMINAL is true and
+ * standard input is a terminal, makes this terminal raw. Returns a descriptor that becomes readable
+ * when the terminal's size changes, or -1. main() already ignores SIGPIPE. */
 int console_begin(bool terminal);
 /* Remembers which modes of our terminal the command has switched on. console_leave() and the
  * signal handlers switch them off. */
@@ -24,9 +25,9 @@ void console_screen(const struct screen *s);
 void console_leave(void);
 /* Restores the terminal. RESIZED is what console_begin() returned. */
 void console_end(int resized);
-/* Blocks SIGINT and SIGTERM until this process ends. Returns a descriptor from which the caller reads these signals
- * (struct signalfd_siginfo), or -1 with errno. */
+/* Blocks SIGINT and SIGTERM until this process ends. Returns a descriptor from which the caller
+ * reads these signals (struct signalfd_siginfo), or -1 with errno. */
 int console_hold_signals(void);
-/* Shows PROMPT on the terminal and reads a line that is not shown while it is typed. If a signal ends us meanwhile, the
- * terminal is restored first. */
+/* Shows PROMPT on the terminal and reads a line that is not shown while it is typed. If a signal
+ * ends us meanwhile, the terminal is restored first. */
 MUST_USE int console_ask_secret(const char *prompt, struct buf *out, struct err *e);

@@ -51,7 +51,8 @@ static int parse_endpoint(const struct args *a, size_t i, struct endpoint *ret, 
 	return err_hint(e, "write ./NAME for a file of this machine that has a colon in its name");
 }
 
-/* Makes a path in a sandbox absolute. A relative path begins in the working directory of the sandbox's commands. */
+/* Makes a path in a sandbox absolute. A relative path begins in the working directory of the
+ * sandbox's commands. */
 static int complete(const struct home *h, struct endpoint *p, struct err *e)
 {
 	AUTO_RECORD r = RECORD_NONE;

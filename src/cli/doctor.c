@@ -1,7 +1,8 @@
 /*
- * `doctor` says whether this user can run sandboxes on this machine, and what is missing. To find out, it runs one
- * command in an ephemeral sandbox in the user's own home. The sandbox's record says how each limit was enforced. The
- * probes of host/ explain what is missing, and name the command that helps.
+ * `doctor` says whether this user can run sandboxes on this machine, and what is missing. To find
+ * out, it runs one command in an ephemeral sandbox in the user's own home. The sandbox's record
+ * says how each limit was enforced. The probes of host/ explain what is missing, and name the
+ * command that helps.
  */
 #include <stdio.h>
 #include <string.h>
@@ -149,8 +150,8 @@ static void report_walls(struct report *r)
 	}
 }
 
-/* Returns true if sandboxes get ids of their own, which no user of the host has. The owners of shared files must
- * then be mapped. */
+/* Returns true if sandboxes get ids of their own, which no user of the host has. The owners of
+ * shared files must then be mapped. */
 static bool has_own_range(const struct report *r)
 {
 	if (!r->proof.ran)
@@ -197,7 +198,8 @@ static void report_root(struct report *r)
 			  why ? why->text : "refused");
 		add_fix(r, why ? why->fix : "");
 	} else {
-		/* an unnamed sandbox has its writable layer in memory, so it needs no overlay on disk */
+		/* an unnamed sandbox has its writable layer in memory, so it needs no overlay on
+		 * disk */
 		if (r->proof.ran)
 			say_check(SAY_SOSO, "Root",
 				  "%s, and %s (only unnamed sandboxes of 'run' start)", why->text,
@@ -315,7 +317,8 @@ static void report_fixes(const struct args *a, const struct report *r)
 			say_note("Nothing to repair.");
 		return;
 	}
-	/* doctor runs none of these commands, because each changes the machine or the login session */
+	/* doctor runs none of these commands, because each changes the machine or the login
+	 * session */
 	say_note(args_has(a, "fix") ? "cordon cannot repair any of this itself; to get more, run:"
 				    : "To get more:");
 	for (size_t i = 0; i < r->fixes.n; i++)
@@ -432,7 +435,8 @@ int cmd_doctor(const struct args *a)
 	report_state(&home);
 	sandboxes = xasprintf("%s/sandboxes", home.path);
 	facts_probe(sandboxes, &r.facts);
-	/* the kernel's overlay may work by now: remove the note that the kernel refuses it, and try again */
+	/* the kernel's overlay may work by now: remove the note that the kernel refuses it, and try
+	 * again */
 	if (home.served != HOME_SERVED_NOTHING &&
 	    home_set_served(&home, HOME_SERVED_NOTHING, &e) == 0)
 		home.served = HOME_SERVED_NOTHING;

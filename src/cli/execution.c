@@ -198,8 +198,8 @@ static void report_memory(const struct home *h, const char *name)
 		say_errorf(ERR_LIMIT, "the memory limit of sandbox '%s' was reached", name);
 }
 
-/* Reports that a sandbox was stopped after the time SECONDS, which the user set by OPTION. SECONDS is 0 if it is
- * not known, because the record of an ephemeral sandbox is already gone. */
+/* Reports that a sandbox was stopped after the time SECONDS, which the user set by OPTION. SECONDS
+ * is 0 if it is not known, because the record of an ephemeral sandbox is already gone. */
 static void report_time(const char *name, const char *what, unsigned long long seconds,
 			const char *option)
 {
@@ -269,8 +269,9 @@ static void report_end(const struct home *h, const char *name, enum end_reason w
 	}
 }
 
-/* Prints which connections were refused while the command ran, and the option that would allow them. All commands
- * of a sandbox share one network, so another command may have tried these connections. */
+/* Prints which connections were refused while the command ran, and the option that would allow
+ * them. All commands of a sandbox share one network, so another command may have tried these
+ * connections. */
 static void report_refused(const char *name, bool unnamed, const struct refused *r)
 {
 	AUTO_BUF b = BUF_INIT(4096);
@@ -303,7 +304,8 @@ static void report_failure(const struct execution *x, const struct home *h, cons
 	const char *why = strerror(m->sys);
 	struct err e;
 
-	/* if no option was given, the directory and the user come from the sandbox's configuration */
+	/* if no option was given, the directory and the user come from the sandbox's
+	 * configuration */
 	if ((cwd || user) && !on && record_load(h, name, &record, &e) == 0)
 		on = cwd ? record_in_force(&record)->workdir : record_in_force(&record)->user;
 	if (user && m->sys == EINVAL)

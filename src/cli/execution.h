@@ -9,7 +9,8 @@
 struct execution {
 	struct exec_request request;
 	struct strv env; /* owned */
-	/* an array that we own, of strings that we do not own; NULL if the user's own words are used */
+	/* an array that we own, of strings that we do not own; NULL if the user's own words are
+	 * used */
 	const char **argv;
 	bool interactive;
 	bool scripted;      /* if there is no command, the shell may run a script from stdin */

@@ -58,7 +58,8 @@ static int run_converter(const char *program, int in, struct buf *out, struct bu
 	fd_closep(&result[1]);
 	fd_closep(&errors[1]);
 	if (r == 0) {
-		/* an error message is one line and fits into its pipe, so we can read one pipe after the other */
+		/* an error message is one line and fits into its pipe, so we can read one pipe
+		 * after the other */
 		if (io_read_to_end(result[0], out) < 0 || io_read_to_end(errors[0], said) < 0)
 			r = err_set(e, ERR_LIMIT, "the file is too large");
 		fd_closep(&result[0]);

@@ -1,5 +1,6 @@
-/* Reads the settings of a new sandbox from files: the installation's config.json, and the YAML files that options
- * like `--conf` and `--net-conf` name. Other options override the settings of the files. */
+/* Reads the settings of a new sandbox from files: the installation's config.json, and the YAML
+ * files that options like `--conf` and `--net-conf` name. Other options override the settings of
+ * the files. */
 #pragma once
 
 #include "cli/args.h"

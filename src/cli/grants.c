@@ -111,8 +111,8 @@ static void add_image(struct buf *b, const struct spec *s)
 	}
 }
 
-/* Adds the paths of this machine that the sandbox gets. If OUTSIDE is true, adds the paths outside of the project,
- * otherwise the paths in the project. */
+/* Adds the paths of this machine that the sandbox gets. If OUTSIDE is true, adds the paths outside
+ * of the project, otherwise the paths in the project. */
 static void add_sources(struct buf *b, const struct project *p, const struct spec *s, bool outside)
 {
 	const struct spec_image *i = &s->image;
@@ -217,8 +217,8 @@ static void add_names(struct buf *b, const struct spec *s, const struct conf_ext
 	strv_done(&scripts);
 }
 
-/* Returns how many columns of a terminal the character at *AT takes at most, and moves *AT to the next character.
- * The values were cleaned, so an escape sequence can only be a colour of ours. */
+/* Returns how many columns of a terminal the character at *AT takes at most, and moves *AT to the
+ * next character. The values were cleaned, so an escape sequence can only be a colour of ours. */
 static unsigned columns(const char **at)
 {
 	unsigned char c = (unsigned char)*(*at)++;
@@ -233,8 +233,8 @@ static unsigned columns(const char **at)
 	return c < 0x80 ? 1 : 2;
 }
 
-/* Copies TEXT and breaks lines, so that each has fewer than WIDTH columns. Breaks a line after a blank in its
- * second half. If there is no such blank, breaks anywhere. */
+/* Copies TEXT and breaks lines, so that each has fewer than WIDTH columns. Breaks a line after a
+ * blank in its second half. If there is no such blank, breaks anywhere. */
 static void fold(const char *text, unsigned width, struct buf *out)
 {
 	unsigned column = 0, word_column = 0;

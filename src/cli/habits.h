@@ -1,8 +1,8 @@
 /*
  * Words that people know from other programs, and the words of cordon for the same things.
  *
- * Only error messages use this list: "unknown command 'kill', did you mean 'stop'?". A search for similar words would
- * not find 'stop', because 'kill' is no spelling mistake.
+ * Only error messages use this list: "unknown command 'kill', did you mean 'stop'?". A search for
+ * similar words would not find 'stop', because 'kill' is no spelling mistake.
  */
 #pragma once
 

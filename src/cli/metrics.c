@@ -1,7 +1,7 @@
 /*
- * `metrics` shows how much memory, CPU time and so on sandboxes use. The supervisors report these figures.
- * Percentages and rates need two samples. So the rows of each sample are kept until the next sample. The first sample
- * is taken half a second before the first output.
+ * `metrics` shows how much memory, CPU time and so on sandboxes use. The supervisors report these
+ * figures. Percentages and rates need two samples. So the rows of each sample are kept until the
+ * next sample. The first sample is taken half a second before the first output.
  */
 #include <errno.h>
 #include <poll.h>
@@ -152,7 +152,8 @@ static int by_cpu(const void *a, const void *b)
 
 static int by_memory(const void *a, const void *b)
 {
-	/* an unknown value is the largest number. With + 1 it becomes 0, so that its row comes last */
+	/* an unknown value is the largest number. With + 1 it becomes 0, so that its row comes
+	 * last */
 	uint64_t x = ((const struct row *)a)->use.memory_bytes + 1;
 	uint64_t y = ((const struct row *)b)->use.memory_bytes + 1;
 
@@ -174,7 +175,8 @@ static int collect(const struct args *a, const struct home *h, struct rows *rows
 	}
 	for (size_t i = 0; i < rows->n; i++) {
 		compare(&rows->item[i], &before);
-		/* msb has one word for all sandboxes that do not run; cordon uses the words of `list` */
+		/* msb has one word for all sandboxes that do not run; cordon uses the words of
+		 * `list` */
 		if (args_as_msb(a) && rows->item[i].use.uptime_ns == USAGE_UNKNOWN &&
 		    strcmp(rows->item[i].state, "stalled") != 0)
 			rows->item[i].state = "exited";

@@ -1,10 +1,10 @@
 /*
  * `modify` makes a plan first, and then does all of it or nothing.
  *
- * It builds the wanted configuration as a second spec. Every difference between the two specs is a change. The
- * disposition of a change says when it takes effect. The supervisor of a running sandbox applies live changes at
- * once. The record keeps the other changes for the next start. With `--restart`, `modify` restarts the sandbox at
- * once.
+ * It builds the wanted configuration as a second spec. Every difference between the two specs is a
+ * change. The disposition of a change says when it takes effect. The supervisor of a running
+ * sandbox applies live changes at once. The record keeps the other changes for the next start. With
+ * `--restart`, `modify` restarts the sandbox at once.
  */
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +51,8 @@ static void plan_done(struct plan *p)
 	spec_done(&p->active);
 }
 
-/* Returns true if a control group enforces the limit. Only such a limit can change while the sandbox runs. */
+/* Returns true if a control group enforces the limit. Only such a limit can change while the
+ * sandbox runs. */
 static bool is_group(const char *how)
 {
 	return starts_with(how, "cgroup");
@@ -88,8 +89,8 @@ static int change_resources(struct spec *s, const struct args *a, struct err *e)
 	return spec_validate(s, e);
 }
 
-/* Refuses a number of CPUs that the next start would refuse. Before the first start nothing is refused, because it is
- * not known how CPUs are enforced. */
+/* Refuses a number of CPUs that the next start would refuse. Before the first start nothing is
+ * refused, because it is not known how CPUs are enforced. */
 static int check_cpus(const struct record *r, const struct spec *to, const struct args *a,
 		      struct err *e)
 {
@@ -216,8 +217,9 @@ static int change_spec(const struct home *h, const struct spec *from, const stru
 	return network_change(a, must_be_set, to, e);
 }
 
-/* Plans a change of the running configuration. With `--next-start`, plans a change of the configuration for the
- * next start instead. Earlier changes that wait for the next start are kept. */
+/* Plans a change of the running configuration. With `--next-start`, plans a change of the
+ * configuration for the next start instead. Earlier changes that wait for the next start are
+ * kept. */
 static int make_plan(struct plan *p, const struct args *a, const struct home *h, struct err *e)
 {
 	const struct record *r = p->record;
@@ -237,8 +239,8 @@ static int make_plan(struct plan *p, const struct args *a, const struct home *h,
 	return changes_between(&r->spec, &p->next, &p->changes, e);
 }
 
-/* Returns when C takes effect. New network rules apply to new connections at once. A network interface can be made
- * only at a start. */
+/* Returns when C takes effect. New network rules apply to new connections at once. A network
+ * interface can be made only at a start. */
 static enum disposition disposition(const struct plan *p, const struct change *c)
 {
 	const struct spec *was = record_in_force(p->record);

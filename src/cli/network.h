@@ -9,12 +9,13 @@
  * configuration files, or is NULL. Options override X. Rules of options come before rules of X. */
 MUST_USE int network_from_args(const struct args *a, const struct conf_extra *x, struct spec *s,
 			       struct err *e);
-/* Applies the network options of `modify`, if there are any: replaces or edits the rules, defaults and ports of S,
- * and keeps the other network settings of S. If MUST_BE_SET is true, it is an error to remove a port that is not
- * published. */
+/* Applies the network options of `modify`, if there are any: replaces or edits the rules, defaults
+ * and ports of S, and keeps the other network settings of S. If MUST_BE_SET is true, it is an error
+ * to remove a port that is not published. */
 MUST_USE int network_change(const struct args *a, bool must_be_set, struct spec *s, struct err *e);
 /* Returns the policy of S in one line, with rules in the syntax of --net-rule:
  * "allow@dns allow@public, else deny egress, allow ingress". */
 char *network_text(const struct spec *s);
-/* Returns the network of S as compact JSON: {"enabled": …, "policy": …}, with the members that `inspect` shows. */
+/* Returns the network of S as compact JSON: {"enabled": …, "policy": …}, with the members that
+ * `inspect` shows. */
 char *network_json(const struct spec *s);

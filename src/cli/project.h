@@ -10,11 +10,12 @@
 #include "spec/conf.h"
 #include "spec/spec.h"
 
-/* Returns true if a command that makes a sandbox must look for a project file. This is so if the command line
- * names neither an image nor a file with options, and the program was not called as `msb`. */
+/* Returns true if a command that makes a sandbox must look for a project file. This is so if the
+ * command line names neither an image nor a file with options, and the program was not called as
+ * `msb`. */
 bool project_is_wanted(const struct args *a);
-/* Looks for the project file and reads it into S and X, if there is one. S has no options yet. SHELL is the value
- * of the option `--shell`, or NULL. */
+/* Looks for the project file and reads it into S and X, if there is one. S has no options yet.
+ * SHELL is the value of the option `--shell`, or NULL. */
 MUST_USE int project_load(struct project *p, const char *shell, struct spec *s,
 			  struct conf_extra *x, struct err *e);
 /* Shows on stderr what the file grants, and asks whether to allow the file. Fails with

@@ -1,4 +1,5 @@
-/* `prune` erases stopped sandboxes, volumes that no sandbox names, and layers that belong to no image. */
+/* `prune` erases stopped sandboxes, volumes that no sandbox names, and layers that belong to no
+ * image. */
 #include <stdio.h>
 #include <string.h>
 #include <termios.h>

@@ -1,5 +1,5 @@
-/* `ps` lists the commands of one sandbox. Without a name, or if this program was called as msb, `ps` means
- * `status`. */
+/* `ps` lists the commands of one sandbox. Without a name, or if this program was called as msb,
+ * `ps` means `status`. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,10 @@
 /*
- * `run` runs one command in a new sandbox or in an existing sandbox. A new sandbox without a name is ephemeral.
+ * `run` runs one command in a new sandbox or in an existing sandbox. A new sandbox without a name
+ * is ephemeral.
  *
- * If the sandbox is new, `run` makes a connection first and sends the command on it before the supervisor has
- * answered. pid 1 finds the command in the socket when it starts. So `run` needs no more round trips than `start`.
+ * If the sandbox is new, `run` makes a connection first and sends the command on it before the
+ * supervisor has answered. pid 1 finds the command in the socket when it starts. So `run` needs no
+ * more round trips than `start`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +65,8 @@ static int execute(struct invocation *v, const char *name, struct err *e)
 	return r;
 }
 
-/* Returns true if the supervisor may warn about S, for instance about a limit that is enforced only in part. */
+/* Returns true if the supervisor may warn about S, for instance about a limit that is enforced only
+ * in part. */
 static bool may_warn(const struct spec *s)
 {
 	for (size_t i = 0; i < s->n_mounts; i++)
@@ -207,7 +210,8 @@ static int run(struct invocation *v, const char **ret_name, struct err *e)
 	return exists ? run_existing(v, e) : run_new(v, e);
 }
 
-/* Ends a sandbox that `run` started. When this returns, other commands no longer see an ephemeral sandbox. */
+/* Ends a sandbox that `run` started. When this returns, other commands no longer see an ephemeral
+ * sandbox. */
 static void finish(struct invocation *v, const char *name)
 {
 	struct err ignored;

@@ -4,6 +4,6 @@
 
 #include <stdbool.h>
 
-/* Waits until standard input has a first byte or ends. Reads nothing. Returns false if standard input is empty. If
- * standard input is /dev/null, returns false at once. */
+/* Waits until standard input has a first byte or ends. Reads nothing. Returns false if standard
+ * input is empty. If standard input is /dev/null, returns false at once. */
 bool script_waits(void);

@@ -1,5 +1,6 @@
-/* `cordon update` and `cordon downgrade` only tell the user to use the package manager, because cordon does not
- * replace its own programs. `cordon uninstall` removes the state of an installation. */
+/* `cordon update` and `cordon downgrade` only tell the user to use the package manager, because
+ * cordon does not replace its own programs. `cordon uninstall` removes the state of an
+ * installation. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

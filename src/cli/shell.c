@@ -1,6 +1,6 @@
 /*
- * `shell` opens a shell in a sandbox. It is the shell that was chosen when the sandbox was made, otherwise bash,
- * otherwise /bin/sh.
+ * `shell` opens a shell in a sandbox. It is the shell that was chosen when the sandbox was made,
+ * otherwise bash, otherwise /bin/sh.
  *
  * To find out whether the sandbox has bash, we must run it. So we first run bash without input. If
  * we ran bash with our input, and then /bin/sh because bash is missing, the input that was already

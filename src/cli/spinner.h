@@ -1,5 +1,6 @@
-/* A spinner that shows the elapsed time. It appears only on a terminal, and spinner_end() erases it. The spinner
- * has no timer. While s->on is true, the caller must call spinner_tick() every SPINNER_MS. */
+/* A spinner that shows the elapsed time. It appears only on a terminal, and spinner_end() erases
+ * it. The spinner has no timer. While s->on is true, the caller must call spinner_tick() every
+ * SPINNER_MS. */
 #pragma once
 
 #include <stdbool.h>

@@ -70,7 +70,8 @@ static void take_frame(struct ask *a, const struct frame *f)
 		finish(a, NULL);
 		break;
 	case -1:
-		/* if pid 1 breaks the rules for one stream, we do not trust it for the other streams either */
+		/* if pid 1 breaks the rules for one stream, we do not trust it for the other
+		 * streams either */
 		if (f->type != FRAME_ERROR || e.code == ERR_PROTOCOL)
 			line_hang_up(a->line, &e);
 		finish(a, &e);

@@ -18,7 +18,8 @@
 struct ask;
 
 struct answer {
-	/* why there is no answer: ERR_NOT_FOUND, ERR_BUSY, ERR_LIMIT, ERR_UNSUPPORTED, ERR_NOT_RUNNING …; or NULL */
+	/* why there is no answer: ERR_NOT_FOUND, ERR_BUSY, ERR_LIMIT, ERR_UNSUPPORTED,
+	 * ERR_NOT_RUNNING …; or NULL */
 	const struct err *err;
 	/* only after ask_start(): the number of the command, or 0 if it could not be started */
 	uint64_t id;
@@ -26,8 +27,8 @@ struct answer {
 };
 
 struct ask_owner {
-	/* Called for each command of a list, or for the one command that the question is about. M is valid only
-	 * during the call. May be NULL. */
+	/* Called for each command of a list, or for the one command that the question is about. M
+	 * is valid only during the call. May be NULL. */
 	void (*command)(void *arg, const struct command_message *m);
 	/* Called when the answer is complete. A is valid only during the call. The owner still
 	 * has to free the question. */

@@ -1,11 +1,12 @@
 /*
- * A call is one command, one attachment, one file operation or one question about background commands. It has one
- * stream of a connection to pid 1. A call is only state: it has no descriptor and no clock (the time is an argument).
- * The owner sends the bytes that the call writes into a buffer, and passes every frame of the stream to the call. The
- * call tells the owner what the frame means. The call also knows by which time pid 1 must report the end.
+ * A call is one command, one attachment, one file operation or one question about background
+ * commands. It has one stream of a connection to pid 1. A call is only state: it has no descriptor
+ * and no clock (the time is an argument). The owner sends the bytes that the call writes into a
+ * buffer, and passes every frame of the stream to the call. The call tells the owner what the frame
+ * means. The call also knows by which time pid 1 must report the end.
  *
- * pid 1 is not trusted. A call limits the size of every frame, accepts output only within the credit that it granted,
- * and ignores all frames after the end.
+ * pid 1 is not trusted. A call limits the size of every frame, accepts output only within the
+ * credit that it granted, and ignores all frames after the end.
  */
 #pragma once
 
@@ -67,15 +68,16 @@ void call_look(const struct call *c, const struct look_message *m, struct buf *b
 void call_feed(const struct call *c, const struct feed_message *m, struct buf *b);
 /* Signals the command with the number ID. FLAGS are FRAME_FLAG_SCOPE and FRAME_FLAG_WHOLE. */
 void call_signal_to(const struct call *c, uint64_t id, int sig, unsigned flags, struct buf *b);
-/* The owner calls this when it has taken N bytes of output. When enough bytes have been taken, grants pid 1 credit
- * for the same number of bytes. Returns true if B has something to send. */
+/* The owner calls this when it has taken N bytes of output. When enough bytes have been taken,
+ * grants pid 1 credit for the same number of bytes. Returns true if B has something to send. */
 bool call_took(struct call *c, size_t n, struct buf *b);
 /* Call this after the end of the command. Asks pid 1 to go on reading the command's pipes. The
  * owner must send the descriptors of the pipes with this frame. FLAGS are the flags of
  * FRAME_LEAVE. */
 void call_leave(const struct call *c, unsigned flags, struct buf *b);
 
-/* --- what pid 1 says ---------------------------------------------------------------------------- */
+/* --- what pid 1 says
+ * ---------------------------------------------------------------------------- */
 
 enum call_news {
 	CALL_NOTHING, /* the frame is of another stream, or changes nothing for the owner */

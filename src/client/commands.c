@@ -56,8 +56,8 @@ static int take_frame(void *arg, const struct frame *f)
 	}
 }
 
-/* Sends the question in B and waits for the answer. Returns 1 if the answer came, 0 if it did not come by the time
- * UNTIL_NS, or -1. */
+/* Sends the question in B and waits for the answer. Returns 1 if the answer came, 0 if it did not
+ * come by the time UNTIL_NS, or -1. */
 static int ask(struct question *q, const struct buf *b, uint64_t until_ns)
 {
 	if (client_request(q->c, b, NULL, 0, q->e) < 0)
@@ -90,7 +90,8 @@ static void question_init(struct question *q, struct client *c, commands_fn *fn,
 			  struct buf *b, struct err *e)
 {
 	*q = (struct question){ .c = c, .fn = fn, .arg = arg, .e = e };
-	/* each question gets its own stream, because an answer to an older question may still come */
+	/* each question gets its own stream, because an answer to an older question may still
+	 * come */
 	call_init(&q->call, c->name, CLIENT_STREAM + ++c->questions);
 	client_greet(c, b);
 }

@@ -1,9 +1,9 @@
 /*
- * Asks pid 1 about the commands of a sandbox and waits for the answer, for the command line. A server does not wait:
- * it asks with client/ask.h.
+ * Asks pid 1 about the commands of a sandbox and waits for the answer, for the command line. A
+ * server does not wait: it asks with client/ask.h.
  *
- * A question uses a connection on which no request is under way. Pid 1 is not trusted, so client/call.h limits the
- * size of every answer.
+ * A question uses a connection on which no request is under way. Pid 1 is not trusted, so
+ * client/call.h limits the size of every answer.
  */
 #pragma once
 
@@ -13,17 +13,17 @@
 /* Called for each command. M is valid only during the call. */
 typedef void commands_fn(void *arg, const struct command_message *m);
 
-/* Calls FN for each command that pid 1 runs or keeps. Fails with ERR_UNSUPPORTED if pid 1 speaks protocol 1, or with
- * ERR_TIMEOUT if pid 1 does not answer. */
+/* Calls FN for each command that pid 1 runs or keeps. Fails with ERR_UNSUPPORTED if pid 1 speaks
+ * protocol 1, or with ERR_TIMEOUT if pid 1 does not answer. */
 MUST_USE int commands_list(struct client *c, commands_fn *fn, void *arg, struct err *e);
-/* Signals the command with the number ID. FLAGS are FRAME_FLAG_SCOPE and FRAME_FLAG_WHOLE. Fails with ERR_NOT_FOUND if
- * there is no such command. */
+/* Signals the command with the number ID. FLAGS are FRAME_FLAG_SCOPE and FRAME_FLAG_WHOLE. Fails
+ * with ERR_NOT_FOUND if there is no such command. */
 MUST_USE int commands_signal(struct client *c, uint64_t id, int sig, unsigned flags, struct err *e);
-/* Waits until the command ends, or until the time UNTIL_NS. Returns 1 if it has ended, 0 if it has not, or -1. If
- * *RET_KNOWN is true, *RET says how the command ended. If *RET_KNOWN is false, pid 1 has already forgotten how it
- * ended. */
+/* Waits until the command ends, or until the time UNTIL_NS. Returns 1 if it has ended, 0 if it has
+ * not, or -1. If *RET_KNOWN is true, *RET says how the command ended. If *RET_KNOWN is false, pid 1
+ * has already forgotten how it ended. */
 MUST_USE int commands_await_end(struct client *c, uint64_t id, uint64_t until_ns,
 				struct exit_message *ret, bool *ret_known, struct err *e);
-/* Makes pid 1 forget the command that ended first, so that a new command has room. Returns true if a command was
- * forgotten. */
+/* Makes pid 1 forget the command that ended first, so that a new command has room. Returns true if
+ * a command was forgotten. */
 bool commands_forget_oldest(struct client *c);

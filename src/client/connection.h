@@ -1,6 +1,6 @@
 /*
- * A connection to the pid 1 of a live sandbox. It carries one request at a time. The command line uses it and waits
- * for each answer.
+ * A connection to the pid 1 of a live sandbox. It carries one request at a time. The command line
+ * uses it and waits for each answer.
  */
 #pragma once
 
@@ -36,8 +36,8 @@ void client_greet(struct client *c, struct buf *b);
  * be. */
 MUST_USE int client_request(struct client *c, const struct buf *b, const int *fds, unsigned n_fds,
 			    struct err *e);
-/* Sends further frames of a request. The result may be ignored: if the connection is lost, later reads return
- * everything that pid 1 has sent, and then end of file. */
+/* Sends further frames of a request. The result may be ignored: if the connection is lost, later
+ * reads return everything that pid 1 has sent, and then end of file. */
 bool client_send(struct client *c, const struct buf *b);
 /* Gives FN every frame that has come, without waiting. FN may stop the reading: it fills E and
  * returns a value other than 0, which client_receive() then returns. Otherwise client_receive()

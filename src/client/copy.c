@@ -265,8 +265,8 @@ int copy_across(struct client *from_client, const char *from, struct client *to_
 	struct answer a;
 	int r;
 
-	/* We pass the bytes on without reading them, because the receiving sandbox checks them. The name of the
-	 * copy comes from us, not from the sending sandbox. */
+	/* We pass the bytes on without reading them, because the receiving sandbox checks them. The
+	 * name of the copy comes from us, not from the sending sandbox. */
 	if (tree_name_of(from, name) < 0)
 		return err_sys(e, ENAMETOOLONG, "'%s'", from);
 	answer_init(&a, n);

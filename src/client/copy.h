@@ -1,8 +1,9 @@
 /*
- * Copies files into a sandbox, out of it, and between two sandboxes. Paths are given as the user wrote them.
+ * Copies files into a sandbox, out of it, and between two sandboxes. Paths are given as the user
+ * wrote them.
  *
- * A sandbox may send anything. tree/build.h says what the host accepts. Notes are messages for people about single
- * entries; they may hold hostile characters.
+ * A sandbox may send anything. tree/build.h says what the host accepts. Notes are messages for
+ * people about single entries; they may hold hostile characters.
  */
 #pragma once
 

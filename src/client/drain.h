@@ -22,7 +22,8 @@ struct drain {
 	bool alone;
 	uint64_t until;
 	uint64_t last; /* when output came last */
-	/* for each pipe: how many of the bytes that it held at the command's end are not read yet */
+	/* for each pipe: how many of the bytes that it held at the command's end are not read
+	 * yet */
 	uint64_t left[DRAIN_STREAMS];
 };
 

@@ -1,6 +1,6 @@
 /*
- * Runs a command for the command line: one call over one connection, in a loop around poll(). client/piped.c and
- * client/terminal.c move the bytes.
+ * Runs a command for the command line: one call over one connection, in a loop around poll().
+ * client/piped.c and client/terminal.c move the bytes.
  */
 #include "client/exec.h"
 
@@ -217,8 +217,8 @@ int client_attach(struct client *c, const struct exec_request *q, struct exec_re
 	run_init(&r, c, q, ret, e);
 	r.attached = true;
 	client_greet(c, &b);
-	/* a terminal gets all kept output, because it must show the screen; pipes get only output that no client got
-	 * before */
+	/* a terminal gets all kept output, because it must show the screen; pipes get only output
+	 * that no client got before */
 	call_attach(&r.call,
 		    &(struct attach_message){ .id = q->attach_id, .has_offset = q->screen_changed },
 		    &b);

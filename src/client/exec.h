@@ -1,9 +1,9 @@
 /*
  * Runs a command in a live sandbox and waits for its end, for the command line.
  *
- * client_exec() moves bytes until the command ends. It does not trust pid 1. It takes no descriptor from pid 1 and
- * limits the size of every frame (client/call.h). Its own deadline comes after the time-out that pid 1 enforces. The
- * caller must ignore SIGPIPE.
+ * client_exec() moves bytes until the command ends. It does not trust pid 1. It takes no descriptor
+ * from pid 1 and limits the size of every frame (client/call.h). Its own deadline comes after the
+ * time-out that pid 1 enforces. The caller must ignore SIGPIPE.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ struct exec_request {
 	unsigned char detach_keys[DETACH_KEYS_MAX];
 	size_t n_detach_keys;
 	uint64_t attach_id; /* the number of the command for client_attach() */
-	/* Called when the program may have changed the modes of the terminal OUT. S is valid only during the call.
-	 * NULL if OUT is no terminal, or if the command has no terminal. */
+	/* Called when the program may have changed the modes of the terminal OUT. S is valid only
+	 * during the call. NULL if OUT is no terminal, or if the command has no terminal. */
 	void (*screen_changed)(const struct screen *s);
 };
 

@@ -16,7 +16,8 @@
 #include "base/spawn.h"
 #include "wire/hand.h"
 
-/* The shortest time between two starts of one hand, so that a hand that always fails does not keep the machine busy. */
+/* The shortest time between two starts of one hand, so that a hand that always fails does not keep
+ * the machine busy. */
 #define RESTART_NS (100 * NS_PER_MS)
 
 extern char **environ;
@@ -102,8 +103,8 @@ static int start(struct started *h, struct err *e)
 		out_of_memory();
 	/* do not wait, because a server that an attacker controls may never read the channel */
 	r = fdpass_try(f->channel, "h", 1, (int[]){ sock, h->child.pidfd }, 2);
-	/* if the server has ended, on_channel() sees it. If the server lives but did not get the socket, the hand
-	 * ends and is started again */
+	/* if the server has ended, on_channel() sees it. If the server lives but did not get the
+	 * socket, the hand ends and is started again */
 	if (r < 0)
 		log_line(LOG_WARN, "a hand did not reach the server: %zd", -r);
 	return 0;

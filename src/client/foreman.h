@@ -1,10 +1,12 @@
 /*
- * Starts the hands of a server (client/hands.h), and starts a hand again when it has ended. The foreman is a separate
- * process with its own loop. The server cannot start programs itself, because it gives up that right when it confines
- * itself. The foreman reads nothing that a peer or a sandbox sends.
+ * Starts the hands of a server (client/hands.h), and starts a hand again when it has ended. The
+ * foreman is a separate process with its own loop. The server cannot start programs itself, because
+ * it gives up that right when it confines itself. The foreman reads nothing that a peer or a
+ * sandbox sends.
  *
- * The foreman passes each hand to the server on a channel. When the server ends, the channel hangs up and the foreman
- * calls foreman_gone_fn. When the foreman ends, for any reason, the kernel kills the hands.
+ * The foreman passes each hand to the server on a channel. When the server ends, the channel hangs
+ * up and the foreman calls foreman_gone_fn. When the foreman ends, for any reason, the kernel kills
+ * the hands.
  */
 #pragma once
 

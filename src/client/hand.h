@@ -1,6 +1,6 @@
 /*
- * What a hand does with one request of its server. A hand may wait for a lock, a disk, a registry or a supervisor.
- * The server itself never waits for these (client/hands.h).
+ * What a hand does with one request of its server. A hand may wait for a lock, a disk, a registry
+ * or a supervisor. The server itself never waits for these (client/hands.h).
  */
 #pragma once
 
@@ -12,18 +12,21 @@
 
 /* The descriptor at which the program cordon-hand finds its socket. */
 #define HAND_FD 3
-/* The argument of cordon-hand. HAND_SESSIONS sets sessions_only (see below), HAND_ANYTHING does not. */
+/* The argument of cordon-hand. HAND_SESSIONS sets sessions_only (see below), HAND_ANYTHING does
+ * not. */
 #define HAND_SESSIONS "sessions"
 #define HAND_ANYTHING "anything"
 
-/* What the hands of a foreman refuse, whatever the server asks for. The server reads what peers write, so an
- * attacker may control the server. The foreman sets these bounds; it reads nothing from a peer. */
+/* What the hands of a foreman refuse, whatever the server asks for. The server reads what peers
+ * write, so an attacker may control the server. The foreman sets these bounds; it reads nothing
+ * from a peer. */
 struct hand_bounds {
 	const char *const *refused; /* as in struct source_rules */
 	size_t n_refused;
-	/* If true, hands do only what a server's own sessions need. They start no existing sandbox, and new
-	 * sandboxes are ephemeral. A new sandbox may mount directories of the host. It may not use a
-	 * directory or disk of the host as its root, mount a disk or a named volume, or publish a port. */
+	/* If true, hands do only what a server's own sessions need. They start no existing sandbox,
+	 * and new sandboxes are ephemeral. A new sandbox may mount directories of the host. It may
+	 * not use a directory or disk of the host as its root, mount a disk or a named volume, or
+	 * publish a port. */
 	bool sessions_only;
 };
 

@@ -1,7 +1,7 @@
 /*
- * The hands of a server: a few processes (the program cordon-hand) that do all work that may block. The server is a
- * single thread with an event loop and must never block. A hand does one request at a time. If no hand is idle, a
- * request waits in a queue.
+ * The hands of a server: a few processes (the program cordon-hand) that do all work that may block.
+ * The server is a single thread with an event loop and must never block. A hand does one request at
+ * a time. If no hand is idle, a request waits in a queue.
  *
  * A foreman starts the hands and passes each hand to the pool on a channel. If a hand ends, its
  * request fails with ERR_SYSTEM, and the foreman starts another hand. Every request has a deadline.
@@ -37,9 +37,10 @@ struct hands_answer {
 	uint64_t mount; /* HAND_CREATE: the mount that caused the error, as in struct hand_answer */
 	/* HAND_CREATE, HAND_START: warnings about a sandbox that is up, one per line */
 	const char *warnings;
-	/* HAND_CREATE, HAND_START: the owner must close these descriptors. An ephemeral sandbox ends when its
-	 * leash is closed or shut down for writing; the sandbox is gone when a read of the leash returns end of
-	 * file. Pass CONNECTION to line_new(). For other requests both descriptors are -1. */
+	/* HAND_CREATE, HAND_START: the owner must close these descriptors. An ephemeral sandbox
+	 * ends when its leash is closed or shut down for writing; the sandbox is gone when a read
+	 * of the leash returns end of file. Pass CONNECTION to line_new(). For other requests both
+	 * descriptors are -1. */
 	int leash, connection;
 	uint64_t bytes, entries; /* HAND_SIZE, HAND_MARKER */
 	const char *held;        /* HAND_CREATE, HAND_START: as in struct hand_answer */
@@ -50,26 +51,27 @@ struct hands_answer {
 /* Called when the request is over. A is valid only during the call, except for its descriptors. */
 typedef void hands_answer_fn(void *arg, const struct hands_answer *a);
 
-/* hands_new() takes over CHANNEL, the server's end of a foreman's channel. GONE is called when the foreman has
- * ended. No new hand can come after that. */
+/* hands_new() takes over CHANNEL, the server's end of a foreman's channel. GONE is called when the
+ * foreman has ended. No new hand can come after that. */
 typedef void hands_gone_fn(void *arg);
 MUST_USE int hands_new(struct loop *loop, int channel, hands_gone_fn *gone, void *arg,
 		       struct hands **ret, struct err *e);
 /* Frees all requests; their owners get no answers. Kills hands that are working on a request. */
 void hands_free(struct hands *h);
 
-/* Queues the request Q, which is borrowed for the call. DEADLINE_NS is a monotonic time. The loop later calls FN
- * exactly once, unless hands_drop() is called first. *RET is valid until FN is called or the request is dropped.
- * Fails with ERR_LIMIT if too many requests wait. */
+/* Queues the request Q, which is borrowed for the call. DEADLINE_NS is a monotonic time. The loop
+ * later calls FN exactly once, unless hands_drop() is called first. *RET is valid until FN is
+ * called or the request is dropped. Fails with ERR_LIMIT if too many requests wait. */
 MUST_USE int hands_ask(struct hands *h, const struct hand_request *q, uint64_t deadline_ns,
 		       hands_answer_fn *fn, void *arg, struct hands_request **ret, struct err *e);
-/* Does the same as hands_ask(), for a request that may take minutes because it may fetch an image. At most half of
- * the hands work on such requests at a time, so that other requests need not wait long. */
+/* Does the same as hands_ask(), for a request that may take minutes because it may fetch an image.
+ * At most half of the hands work on such requests at a time, so that other requests need not wait
+ * long. */
 MUST_USE int hands_ask_slow(struct hands *h, const struct hand_request *q, uint64_t deadline_ns,
 			    hands_answer_fn *fn, void *arg, struct hands_request **ret,
 			    struct err *e);
-/* Drops a request whose answer is not wanted any more. If a hand already works on the request, the hand goes on,
- * and its result is thrown away. */
+/* Drops a request whose answer is not wanted any more. If a hand already works on the request, the
+ * hand goes on, and its result is thrown away. */
 void hands_drop(struct hands_request *r);
 
 /* Writes S in the form that HAND_CREATE takes. */

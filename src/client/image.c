@@ -41,7 +41,8 @@ static bool has_label(const struct spec *s, const char *key)
 	return false;
 }
 
-/* Gives registry images a /tmp in memory, unless another mount is at /tmp or the spec wants /tmp in the layer. */
+/* Gives registry images a /tmp in memory, unless another mount is at /tmp or the spec wants /tmp in
+ * the layer. */
 static int add_default_tmp(struct spec *s, struct err *e)
 {
 	uint64_t size =
@@ -200,8 +201,8 @@ static int flatten(const struct home *h, const struct image_fetch *f, const char
 	return r;
 }
 
-/* Makes the flat form if it is missing. If the spec gives no size for the disk, the disk gets the size of the flat
- * form. */
+/* Makes the flat form if it is missing. If the spec gives no size for the disk, the disk gets the
+ * size of the flat form. */
 static int find_flat(const struct home *h, const struct image_fetch *f,
 		     const struct image_record *r, struct spec *s, struct err *e)
 {

@@ -1,4 +1,5 @@
-/* Finds the image of a spec in the store or fetches it, and applies the image's configuration to the spec. */
+/* Finds the image of a spec in the store or fetches it, and applies the image's configuration to
+ * the spec. */
 #pragma once
 
 #include "base/err.h"
@@ -10,7 +11,8 @@ struct home;
 /* How an image is fetched. */
 struct image_fetch {
 	bool quiet; /* show no progress */
-	/* the user name at the registry; NULL means the stored login for the registry, if there is one */
+	/* the user name at the registry; NULL means the stored login for the registry, if there is
+	 * one */
 	const char *username;
 	const char *password_env; /* the variable of our environment that has the password */
 	/* an array of IMAGER_HINT_BYTES that gets the text of an error's hint; the array must live
@@ -25,7 +27,7 @@ bool image_flat_usable(void);
  * FLAG and its VALUE, and the error message names both. */
 MUST_USE int image_check_flat(const char *flag, const char *value, struct err *e);
 
-/* Finds the registry image that S names, and fetches it if S allows that. Settings that S leaves open are taken from
- * the image's configuration. Makes the flat form too, if S wants one. */
+/* Finds the registry image that S names, and fetches it if S allows that. Settings that S leaves
+ * open are taken from the image's configuration. Makes the flat form too, if S wants one. */
 MUST_USE int image_resolve(const struct home *h, const struct image_fetch *f, struct spec *s,
 			   struct err *e);

@@ -45,7 +45,8 @@ ssize_t inlet_read(struct inlet *i, char *p, size_t n)
 		k = sys_read_nowait(i->fd, p, n);
 		if (k >= 0 || errno != EOPNOTSUPP)
 			return k;
-		/* an old kernel cannot make a single read non-blocking, so open the pipe a second time */
+		/* an old kernel cannot make a single read non-blocking, so open the pipe a second
+		 * time */
 		i->own = io_reopen_nowait(i->fd, O_RDONLY);
 		i->kind = INLET_PLAIN;
 	}

@@ -216,7 +216,8 @@ static void take_frame(struct job *j, const struct frame *f)
 		take_report(j, f);
 		break;
 	case -1:
-		/* if pid 1 breaks the rules for one stream, we do not trust it for the other streams either */
+		/* if pid 1 breaks the rules for one stream, we do not trust it for the other
+		 * streams either */
 		if (f->type != FRAME_ERROR || e.code == ERR_PROTOCOL)
 			line_hang_up(j->line, &e);
 		job_finish(j, &e);

@@ -44,8 +44,8 @@ struct job {
 
 /* --- job.c ----------------------------------------------------------------------------------- */
 
-/* Every callback of the loop or the line begins with job_enter() and ends with job_leave(). If a callback frees
- * the job, the last job_leave() frees its memory. */
+/* Every callback of the loop or the line begins with job_enter() and ends with job_leave(). If a
+ * callback frees the job, the last job_leave() frees its memory. */
 void job_enter(struct job *j);
 void job_leave(struct job *j);
 /* Sends further frames of the job, after its request. */
@@ -53,7 +53,8 @@ void job_follow_up(struct job *j, struct buf *b, const int *fds, unsigned n_fds)
 /* Gives the owner output. When this function returns, the owner may have freed or paused the
  * job. */
 void job_give(struct job *j, enum job_output which, const char *p, size_t n);
-/* Sets the only timer of the job. The state of the job says what the timer is for. If AT is 0, there is no timer. */
+/* Sets the only timer of the job. The state of the job says what the timer is for. If AT is 0,
+ * there is no timer. */
 void job_set_timer(struct job *j, uint64_t at);
 /* Tells the owner the end. WHY is NULL if the end is known. Otherwise WHY says why the end is
  * not known. */

@@ -75,8 +75,8 @@ void launch_done(struct launch *l)
 	free(l->held);
 }
 
-/* Returns true if the name or a value of the spec caused the error. Then the message already tells the
- * user what to change, and the caller does not add "failed to start" to it (see failed()). */
+/* Returns true if the name or a value of the spec caused the error. Then the message already tells
+ * the user what to change, and the caller does not add "failed to start" to it (see failed()). */
 static bool is_question(enum err_code code)
 {
 	return code == ERR_EXISTS || code == ERR_BUSY || code == ERR_NOT_FOUND ||

@@ -25,7 +25,8 @@ struct launch {
 	const struct home *home; /* borrowed from launch_create() */
 	const char *name;        /* borrowed from launch_create() */
 	bool stays; /* the sandbox existed before, so its record stays even after a failure */
-	/* the volumes that were made for the sandbox; they are removed if the sandbox does not start */
+	/* the volumes that were made for the sandbox; they are removed if the sandbox does not
+	 * start */
 	struct strv volumes;
 	char *held; /* after launch_wait(): how soft limits are enforced (wire/leash.h), or NULL */
 };
@@ -34,8 +35,8 @@ struct launch {
 		.leash = -1, .connection = -1, .child = { -1, -1 } \
 	}
 
-/* Makes a record and starts its supervisor. If CONNECT is true, makes a first connection. Also makes those volumes
- * of the spec that do not exist. Fails with ERR_EXISTS if the name is taken. */
+/* Makes a record and starts its supervisor. If CONNECT is true, makes a first connection. Also
+ * makes those volumes of the spec that do not exist. Fails with ERR_EXISTS if the name is taken. */
 MUST_USE int launch_create(const struct home *h, const struct spec *s, bool connect,
 			   struct launch *ret, struct err *e);
 /* Starts the supervisor of a stopped sandbox. Fails with ERR_BUSY if the sandbox is up. */
@@ -44,8 +45,8 @@ MUST_USE int launch_start(const struct home *h, const char *name, struct launch 
 /* Waits until the sandbox accepts commands. If the sandbox fails to start, E says why. Adds the
  * sandbox's warnings to WARNINGS, one per line. */
 MUST_USE int launch_wait(struct launch *l, struct buf *warnings, struct err *e);
-/* Call this for a new sandbox after launch_wait(). Makes the file changes that S asks for, before the first
- * command runs. If a change fails, the sandbox is removed. */
+/* Call this for a new sandbox after launch_wait(). Makes the file changes that S asks for, before
+ * the first command runs. If a change fails, the sandbox is removed. */
 MUST_USE int launch_settle(struct launch *l, const struct spec *s, struct err *e);
 /* Ends an ephemeral sandbox. Waits until the supervisor has deleted the sandbox's files, but only
  * for a limited time. */

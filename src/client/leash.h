@@ -36,9 +36,9 @@ MUST_USE int leash_new(struct loop *loop, int fd, leash_gone_fn *gone, void *arg
 void leash_free(struct leash *l);
 /* Ends the sandbox; GONE is called when the sandbox is gone. */
 void leash_end(struct leash *l);
-/* Asks the supervisor to set the limits that M names, all or none. FN is called later, exactly once, unless the
- * leash is freed first. Answers come in the order of the requests. Fails with ERR_NOT_RUNNING if the sandbox is
- * gone or is ending. */
+/* Asks the supervisor to set the limits that M names, all or none. FN is called later, exactly
+ * once, unless the leash is freed first. Answers come in the order of the requests. Fails with
+ * ERR_NOT_RUNNING if the sandbox is gone or is ending. */
 MUST_USE int leash_set_limits(struct leash *l, const struct limits_message *m, leash_answer_fn *fn,
 			      void *arg, struct err *e);
 
@@ -51,7 +51,7 @@ struct leash_meter {
 };
 /* Must be called before leash_log(). */
 void leash_set_meter(struct leash *l, const struct leash_meter *m);
-/* Writes the N bytes at P into the sandbox's log, as output of the command with the number ID. FLAGS are the flags
- * of a frame LOG. Never waits. If the supervisor is slower than the output, bytes are lost, and a marker in the log
- * says so. */
+/* Writes the N bytes at P into the sandbox's log, as output of the command with the number ID.
+ * FLAGS are the flags of a frame LOG. Never waits. If the supervisor is slower than the output,
+ * bytes are lost, and a marker in the log says so. */
 void leash_log(struct leash *l, uint64_t id, unsigned flags, const char *p, size_t n);

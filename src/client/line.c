@@ -1,6 +1,7 @@
 /*
- * The number of a stream consists of a serial number and the index of a slot. Each use of a slot has a new serial
- * number. So a late frame of an old stream never reaches the next stream in the same slot.
+ * The number of a stream consists of a serial number and the index of a slot. Each use of a slot
+ * has a new serial number. So a late frame of an old stream never reaches the next stream in the
+ * same slot.
  */
 #include "client/line.h"
 

@@ -4,12 +4,12 @@
  * (client/job.h). A line never waits. If the socket does not take a message now, the message is
  * queued with its descriptors, and the loop sends it later.
  *
- * When the sandbox ends, pid 1 closes the connection. The line then reports ERR_NOT_RUNNING to the user of every
- * stream, and after that to the owner of the line. pid 1 is not trusted: a frame that makes no sense ends the line
- * with ERR_PROTOCOL.
+ * When the sandbox ends, pid 1 closes the connection. The line then reports ERR_NOT_RUNNING to the
+ * user of every stream, and after that to the owner of the line. pid 1 is not trusted: a frame that
+ * makes no sense ends the line with ERR_PROTOCOL.
  *
- * Any function may be called from any callback, even line_free(): the memory is freed when the last callback has
- * returned.
+ * Any function may be called from any callback, even line_free(): the memory is freed when the last
+ * callback has returned.
  */
 #pragma once
 
@@ -25,7 +25,8 @@ struct line;
 
 #define LINE_STREAMS_MAX 256u        /* the most commands that run at once on one line */
 #define LINE_QUEUE_MESSAGES_MAX 512u /* the most requests that wait for the socket */
-/* the most bytes of all requests that wait for the socket: enough for two of the largest requests */
+/* the most bytes of all requests that wait for the socket: enough for two of the largest
+ * requests */
 #define LINE_QUEUE_BYTES_MAX (16u << 20)
 
 /* The callbacks of the code that uses a stream. After line_close() neither of them is called. */
@@ -55,7 +56,8 @@ bool line_is_up(const struct line *n);
 /* Returns the protocol version that both sides speak, or 0 until pid 1 has named its version. */
 uint32_t line_version(const struct line *n);
 
-/* Opens a stream. Fails with ERR_NOT_RUNNING if the line is down, or ERR_LIMIT if it has too many streams. */
+/* Opens a stream. Fails with ERR_NOT_RUNNING if the line is down, or ERR_LIMIT if it has too many
+ * streams. */
 MUST_USE int line_open(struct line *n, const struct line_user *u, uint32_t *ret_stream,
 		       struct err *e);
 /* Closes a stream. Frames that still come for this stream are dropped. */
@@ -63,13 +65,13 @@ void line_close(struct line *n, uint32_t stream);
 
 enum line_message {
 	LINE_REQUEST, /* refused with ERR_LIMIT when the queue is full */
-	/* not refused when the queue is full. The number of follow-ups is bounded, because each follows a request or
-	 * uses credit that pid 1 granted */
+	/* not refused when the queue is full. The number of follow-ups is bounded, because each
+	 * follows a request or uses credit that pid 1 granted */
 	LINE_FOLLOW_UP,
 };
 
-/* Queues the frames in B and sends what the socket takes. The line takes the memory of B and the descriptors, even if
- * this function fails. */
+/* Queues the frames in B and sends what the socket takes. The line takes the memory of B and the
+ * descriptors, even if this function fails. */
 MUST_USE int line_send(struct line *n, enum line_message kind, struct buf *b, const int *fds,
 		       unsigned n_fds, struct err *e);
 
@@ -84,9 +86,9 @@ MUST_USE int line_ask(struct line *n, uint32_t version, struct buf *b, struct er
  * passed, the user calls this function before it gives up, because the answer may have come in time
  * and only the loop is late. */
 void line_hear(struct line *n);
-/* Closes the connection at once, which makes pid 1 kill every command of this line. The users of streams and the
- * owner get WHY in a later turn of the loop. */
+/* Closes the connection at once, which makes pid 1 kill every command of this line. The users of
+ * streams and the owner get WHY in a later turn of the loop. */
 void line_hang_up(struct line *n, const struct err *why);
-/* Call this if a command can only go on with protocol VERSION. If pid 1 speaks an older protocol, the line closes
- * the connection, at once or as soon as pid 1 names its version. */
+/* Call this if a command can only go on with protocol VERSION. If pid 1 speaks an older protocol,
+ * the line closes the connection, at once or as soon as pid 1 names its version. */
 void line_need(struct line *n, uint32_t version);

@@ -52,7 +52,8 @@ static ssize_t write_now(struct outlet *o, const char *p, size_t n)
 
 		if (k >= 0 || errno != EOPNOTSUPP)
 			return k;
-		/* an old kernel cannot make a single write non-blocking, so open the pipe a second time */
+		/* an old kernel cannot make a single write non-blocking, so open the pipe a second
+		 * time */
 		o->own = io_reopen_nowait(o->fd, O_WRONLY);
 		if (o->own < 0)
 			o->kind = OUTLET_PLAIN;

@@ -1,8 +1,8 @@
 /*
- * A descriptor of ours to which a command's output goes. Other processes may share the descriptor, so we must not
- * make it non-blocking. Instead, each write to a pipe or socket asks the kernel not to wait. If the descriptor does
- * not take all bytes at once, the outlet keeps the rest, at most one chunk. So a slow reader of one output delays
- * neither the other output nor the input.
+ * A descriptor of ours to which a command's output goes. Other processes may share the descriptor,
+ * so we must not make it non-blocking. Instead, each write to a pipe or socket asks the kernel not
+ * to wait. If the descriptor does not take all bytes at once, the outlet keeps the rest, at most
+ * one chunk. So a slow reader of one output delays neither the other output nor the input.
  */
 #pragma once
 
@@ -27,13 +27,13 @@ struct outlet {
 // clang-format on
 void outlet_done(struct outlet *o);
 
-/* Returns true if the outlet keeps bytes, or if the descriptor was full. In this case the caller must wait until
- * poll() finds the descriptor writable, and then call outlet_flush(). */
+/* Returns true if the outlet keeps bytes, or if the descriptor was full. In this case the caller
+ * must wait until poll() finds the descriptor writable, and then call outlet_flush(). */
 bool outlet_waits(const struct outlet *o);
 /* Writes the N bytes at P, at most OUTLET_CHUNK_BYTES, and keeps what the descriptor does not take
  * now. Returns 0, or -errno if no process reads the output any more. */
 int outlet_put(struct outlet *o, const char *p, size_t n);
 int outlet_flush(struct outlet *o);
-/* Moves what the pipe FROM holds to the outlet, without copying the bytes to our memory. Returns how many bytes
- * were moved, or 0 if the outlet is full or is no pipe. */
+/* Moves what the pipe FROM holds to the outlet, without copying the bytes to our memory. Returns
+ * how many bytes were moved, or 0 if the outlet is full or is no pipe. */
 size_t outlet_pass(struct outlet *o, int from);

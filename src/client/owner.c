@@ -50,7 +50,8 @@ static int open_image(const struct home *h, const struct spec *s, const char *fo
 	int rc;
 
 	if (s->image.kind == IMAGE_DIR) {
-		/* if the path leads to another directory by now, the supervisor will refuse the path */
+		/* if the path leads to another directory by now, the supervisor will refuse the
+		 * path */
 		l->fd[0] = open(s->image.reference, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		l->n = l->fd[0] >= 0;
 		return 0;
@@ -62,7 +63,8 @@ static int open_image(const struct home *h, const struct spec *s, const char *fo
 	return rc;
 }
 
-/* Reads a file of the image. A file that is missing or too long counts as empty, as in guest/users.c. */
+/* Reads a file of the image. A file that is missing or too long counts as empty, as in
+ * guest/users.c. */
 static void read_file(const struct layers *l, const char *path, struct buf *out)
 {
 	struct stat st;
@@ -123,8 +125,8 @@ static bool names_owner(const struct spec *s)
 	return false;
 }
 
-/* Applies the mount options `uid=` and `gid=`. On the host all shared files belong to the user who runs cordon, so
- * in the sandbox they can have only one owner. */
+/* Applies the mount options `uid=` and `gid=`. On the host all shared files belong to the user who
+ * runs cordon, so in the sandbox they can have only one owner. */
 static int follow_mounts(const struct spec *s, struct spec_owner *o, struct err *e)
 {
 	for (size_t i = 0; i < s->n_mounts; i++) {

@@ -15,8 +15,9 @@
 struct home;
 struct image_fetch;
 
-/* Sets S->owner if S has a shared directory and a user who is not root. The image of S must be resolved. If the image
- * does not know the user, the owner stays root; pid 1 refuses such a user when a command starts. */
+/* Sets S->owner if S has a shared directory and a user who is not root. The image of S must be
+ * resolved. If the image does not know the user, the owner stays root; pid 1 refuses such a user
+ * when a command starts. */
 MUST_USE int owner_find(const struct home *h, const struct image_fetch *f, struct spec *s,
 			struct err *e);
 /* Does the same as owner_find(), for a record whose mounts have changed. If an owner was chosen

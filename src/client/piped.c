@@ -1,6 +1,6 @@
 /*
- * Runs a command with pipes. We copy bytes between our ends of the command's pipes and our own descriptors. pid 1
- * only reports the start and the end of the command.
+ * Runs a command with pipes. We copy bytes between our ends of the command's pipes and our own
+ * descriptors. pid 1 only reports the start and the end of the command.
  */
 #include <errno.h>
 #include <poll.h>
@@ -256,7 +256,8 @@ static int start(struct piped *p)
 	int fds[3];
 	int k;
 
-	/* if our input is a terminal (with `--no-tty`) or /dev/null, the command's input is empty */
+	/* if our input is a terminal (with `--no-tty`) or /dev/null, the command's input is
+	 * empty */
 	r->in_open = q->in >= 0 && !inlet_is_null(q->in) && !isatty(q->in);
 	k = pipes_open(&made, joined);
 	if (k < 0)

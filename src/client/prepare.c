@@ -9,8 +9,8 @@
 
 #define HOST_BASH "/bin/bash"
 
-/* Checks a flat root disk before anything is fetched. If a flat disk is impossible, and only the configuration
- * file asks for it, the sandbox gets a plain layer. `inspect` shows this. */
+/* Checks a flat root disk before anything is fetched. If a flat disk is impossible, and only the
+ * configuration file asks for it, the sandbox gets a plain layer. `inspect` shows this. */
 static int check_flat(struct spec *s, struct err *e)
 {
 	struct spec_root_disk *d = &s->image.root_disk;

@@ -120,8 +120,9 @@ static bool same_directory(int a, int b)
 	       one.st_ino == two.st_ino;
 }
 
-/* Goes up from *DIR to the first directory that has an entry PROJECT_FILE. *DIR becomes that directory, and
- * *RET_FD is a descriptor of the entry. If no directory has such an entry, *RET_FD is -1. */
+/* Goes up from *DIR to the first directory that has an entry PROJECT_FILE. *DIR becomes that
+ * directory, and *RET_FD is a descriptor of the entry. If no directory has such an entry, *RET_FD
+ * is -1. */
 static int climb(int *dir, int *ret_fd, struct err *e)
 {
 	for (;;) {

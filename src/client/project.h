@@ -9,7 +9,8 @@
  * the digest changes too, and a person must allow the file again. The digest also changes if a link
  * in the project leads to another place than before.
  *
- * Each file is opened and read only once. The same bytes are digested, shown to the person and used.
+ * Each file is opened and read only once. The same bytes are digested, shown to the person and
+ * used.
  */
 #pragma once
 
@@ -41,9 +42,9 @@ struct project {
 #define PROJECT_NONE ((struct project){ .text = BUF_INIT(PROJECT_FILE_MAX_BYTES) })
 void project_done(struct project *p);
 
-/* Looks for a project file in the current directory and the directories above it, and reads the first one. If
- * there is none, does not change P. Fails if the file is a link, if it belongs to another user, or if other users
- * may write to it. */
+/* Looks for a project file in the current directory and the directories above it, and reads the
+ * first one. If there is none, does not change P. Fails if the file is a link, if it belongs to
+ * another user, or if other users may write to it. */
 MUST_USE int project_find(struct project *p, struct err *e);
 /* Reads the file PATH, which the project file names. Makes the same checks as project_find(). */
 MUST_USE int project_read(struct project *p, const char *path, struct buf *out, struct err *e);
@@ -67,8 +68,8 @@ MUST_USE int project_allow(const struct project *p, const struct home *h, struct
 MUST_USE int project_forget(const struct project *p, const struct home *h, bool *ret_was,
 			    struct err *e);
 
-/* Wherever a volume or the root directory of S shows a file of P, puts a read-only mount over the file. Then no
- * process in the sandbox can write, rename or replace the file, because the kernel refuses to rename or remove a
- * mount point. S must already have all its mounts, also the mounts of options. This function calls
- * spec_hold_sources() for S. */
+/* Wherever a volume or the root directory of S shows a file of P, puts a read-only mount over the
+ * file. Then no process in the sandbox can write, rename or replace the file, because the kernel
+ * refuses to rename or remove a mount point. S must already have all its mounts, also the mounts of
+ * options. This function calls spec_hold_sources() for S. */
 MUST_USE int project_cover(const struct project *p, struct spec *s, struct err *e);

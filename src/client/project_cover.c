@@ -20,8 +20,8 @@ static void note(void *arg, const char *below)
 	strv_add(&((struct places *)arg)->below, below);
 }
 
-/* PATH is a path of the sandbox. It lies in the mount with the index OUTER, or in the root if OUTER is SIZE_MAX.
- * Returns true if another mount below OUTER covers PATH. */
+/* PATH is a path of the sandbox. It lies in the mount with the index OUTER, or in the root if OUTER
+ * is SIZE_MAX. Returns true if another mount below OUTER covers PATH. */
 static bool is_covered(const struct spec *s, size_t outer, const char *path)
 {
 	size_t n = outer == SIZE_MAX ? 0 : strlen(s->mount[outer].guest);

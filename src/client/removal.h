@@ -1,8 +1,8 @@
 /*
- * Retires and erases sandboxes by name. Also sweeps the files that commands and supervisors left when they
- * were killed. The steps are in state/removal.h. The program cordon-supervisor does the work that
- * needs the engine: it erases files that belong to other ids of a user's range, and releases
- * what a killed supervisor still claims outside of the home, such as control groups.
+ * Retires and erases sandboxes by name. Also sweeps the files that commands and supervisors left
+ * when they were killed. The steps are in state/removal.h. The program cordon-supervisor does the
+ * work that needs the engine: it erases files that belong to other ids of a user's range, and
+ * releases what a killed supervisor still claims outside of the home, such as control groups.
  */
 #pragma once
 
@@ -14,8 +14,8 @@ struct home;
 
 /* Retires and erases a stopped sandbox. If FORCE is true, stops the sandbox first. */
 MUST_USE int sandbox_remove(const struct home *h, const char *name, bool force, struct err *e);
-/* Stops, retires and erases the sandbox whose record is the directory DIR. Succeeds also if NAME belongs to another
- * sandbox by now, and leaves that sandbox alone. */
+/* Stops, retires and erases the sandbox whose record is the directory DIR. Succeeds also if NAME
+ * belongs to another sandbox by now, and leaves that sandbox alone. */
 MUST_USE int sandbox_remove_this(const struct home *h, const char *name, int dir, struct err *e);
 /* Call this for an ephemeral sandbox that is about to end. Retires the sandbox at once, so that no
  * list shows it any more. The supervisor would do this a little later. The supervisor erases the
@@ -27,7 +27,8 @@ void sandbox_retire(const struct home *h, const char *name);
 bool leftover_sweep(const struct home *h, const char *name);
 /* Erases everything that commands left when they were killed. */
 void leftovers_sweep(const struct home *h);
-/* Erases retired records whose files belong to other ids of the user's range, with the help of newuidmap. */
+/* Erases retired records whose files belong to other ids of the user's range, with the help of
+ * newuidmap. */
 MUST_USE int leftovers_sweep_range(const struct home *h, struct err *e);
 
 /* Erases the home itself with everything in it. No sandbox may be left. */

@@ -1,11 +1,11 @@
 /*
  * Shows the screen of a command to a terminal that has just been attached.
  *
- * Pid 1 sends the last part of the command's output, and the terminal modes that the program has switched on
- * (wire/background.h). From this output we show the last lines of the ordinary screen, and everything that no client
- * got before. We do not show what the program drew on the alternate screen, because the program draws it again. We
- * also leave out control sequences that a terminal answers. The answers would become input of the program, which does
- * not expect them.
+ * Pid 1 sends the last part of the command's output, and the terminal modes that the program has
+ * switched on (wire/background.h). From this output we show the last lines of the ordinary screen,
+ * and everything that no client got before. We do not show what the program drew on the alternate
+ * screen, because the program draws it again. We also leave out control sequences that a terminal
+ * answers. The answers would become input of the program, which does not expect them.
  *
  * This code uses no descriptor and no clock.
  */

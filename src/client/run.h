@@ -1,5 +1,5 @@
-/* The state of a command that `cordon` runs for the user. Only client/exec.c, client/piped.c and client/terminal.c
- * use this header. */
+/* The state of a command that `cordon` runs for the user. Only client/exec.c, client/piped.c and
+ * client/terminal.c use this header. */
 #pragma once
 
 #include "client/call.h"
@@ -32,7 +32,8 @@ MUST_USE int run_piped(struct run *r);
  * -1. */
 MUST_USE int run_terminal(struct run *r);
 
-/* --- for both ------------------------------------------------------------------------------------ */
+/* --- for both
+ * ------------------------------------------------------------------------------------ */
 
 /* Sends EXEC with FLAGS in addition to the flags of the request. */
 MUST_USE int run_send_exec(struct run *r, unsigned flags, const int *fds, unsigned n_fds);

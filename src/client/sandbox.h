@@ -1,6 +1,6 @@
 /*
- * Sandboxes for front ends: their records, and the state in which each sandbox really is. Front ends do not call the
- * functions of state/ directly; they use this header.
+ * Sandboxes for front ends: their records, and the state in which each sandbox really is. Front
+ * ends do not call the functions of state/ directly; they use this header.
  */
 #pragma once
 

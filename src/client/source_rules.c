@@ -57,9 +57,9 @@ int source_rules_check(const struct source_rules *r, const char *path, struct er
 	return 0;
 }
 
-/* Opens PATH, or its nearest parent directory if PATH is missing. For example, opens /a if /a/b/c is
- * asked for and /a/b is missing. Returns the descriptor or -1. *RET_REST is the missing part of PATH
- * (here "/b/c"). */
+/* Opens PATH, or its nearest parent directory if PATH is missing. For example, opens /a if /a/b/c
+ * is asked for and /a/b is missing. Returns the descriptor or -1. *RET_REST is the missing part of
+ * PATH (here "/b/c"). */
 static int open_existing(const char *path, const char **ret_rest, struct err *e)
 {
 	AUTO_FREE char *above = xstrdup(path);
@@ -103,8 +103,8 @@ static int make_below(int *dir, const char *rest, const char *path, struct err *
 }
 
 /* Applies the rules to a path whose last directories may be missing. The rules judge the canonical
- * path that PATH would have if all of it existed. Sets *RET_DIR and *RET_REST to what open_existing()
- * found. */
+ * path that PATH would have if all of it existed. Sets *RET_DIR and *RET_REST to what
+ * open_existing() found. */
 static int judge_missing(const struct source_rules *r, const char *path, const char **ret_rest,
 			 int *ret_dir, struct err *e)
 {

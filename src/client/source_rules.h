@@ -1,7 +1,7 @@
 /*
- * Rules that say which paths of the host a server gives to its sandboxes. A path is looked up once (base/identity.h),
- * and the rules judge its canonical form. The object that was found is mounted later, even if the path then leads to
- * another object. The path "/" is always refused.
+ * Rules that say which paths of the host a server gives to its sandboxes. A path is looked up once
+ * (base/identity.h), and the rules judge its canonical form. The object that was found is mounted
+ * later, even if the path then leads to another object. The path "/" is always refused.
  */
 #pragma once
 
@@ -11,14 +11,15 @@
 #include "base/err.h"
 
 struct source_rules {
-	/* refuse these directories, everything in them, and every directory that contains one of them */
+	/* refuse these directories, everything in them, and every directory that contains one of
+	 * them */
 	const char *const *refused;
 	size_t n_refused;
 	/* if any are listed, only these directories and everything in them are allowed */
 	const char *const *root;
 	size_t n_roots;
-	/* for the first `makeable` mounts of a spec: if such a mount is writable and its directory is missing,
-	 * make the directory */
+	/* for the first `makeable` mounts of a spec: if such a mount is writable and its directory
+	 * is missing, make the directory */
 	size_t makeable;
 	/* each mount's path must already be canonical as the user wrote it, so that it leads
 	 * over no link */
@@ -34,6 +35,6 @@ MUST_USE int source_rules_check(const struct source_rules *r, const char *path, 
 /* Does the same as source_rules_check(), for a path as the user wrote it. Directories at the end
  * of the path may be missing. */
 MUST_USE int source_rules_judge(const struct source_rules *r, const char *path, struct err *e);
-/* Makes the directory PATH and its missing parents, if the rules allow it. Does nothing if there is something at
- * PATH. */
+/* Makes the directory PATH and its missing parents, if the rules allow it. Does nothing if there is
+ * something at PATH. */
 MUST_USE int source_rules_make(const struct source_rules *r, const char *path, struct err *e);

@@ -87,8 +87,8 @@ static void note(void *arg, const char *below)
 	*(bool *)arg = true;
 }
 
-/* Sets *RET to the part of our state that contains PATH, or to NULL. If SHOWS is true, also finds a part of our
- * state that lies in PATH. */
+/* Sets *RET to the part of our state that contains PATH, or to NULL. If SHOWS is true, also finds a
+ * part of our state that lies in PATH. */
 static int find_state(const struct view *v, const char *path, const struct identity *id, bool shows,
 		      const char **ret, struct err *e)
 {
@@ -111,8 +111,8 @@ static int find_state(const struct view *v, const char *path, const struct ident
 	return r;
 }
 
-/* Refuses PATH, to which the sandbox will write, if it lies in our state. The start of the sandbox checks this
- * again. */
+/* Refuses PATH, to which the sandbox will write, if it lies in our state. The start of the sandbox
+ * checks this again. */
 static int check_not_ours(const struct view *v, const char *path, const struct identity *id,
 			  const char *what, struct err *e)
 {

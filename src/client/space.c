@@ -98,7 +98,8 @@ static bool is_used_by(const struct image_record *r, const struct sandbox_list *
 	return false;
 }
 
-/* Returns true if the layer belongs to an image that a sandbox uses, even if the image has no reference any more. */
+/* Returns true if the layer belongs to an image that a sandbox uses, even if the image has no
+ * reference any more. */
 static bool used_without_name(const struct home *h, const struct sandbox_list *all, const char *hex)
 {
 	for (size_t i = 0; i < all->n; i++) {

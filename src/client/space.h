@@ -1,9 +1,9 @@
 /*
- * Finds out how much disk space the parts of a home take, and what could be removed: stopped sandboxes, volumes that
- * no sandbox mounts, and layers that belong to no image.
+ * Finds out how much disk space the parts of a home take, and what could be removed: stopped
+ * sandboxes, volumes that no sandbox mounts, and layers that belong to no image.
  *
- * Some directories belong to the user ids that a sandbox uses, and only these ids may read them. If an ordinary user
- * runs cordon, the files in such directories are not counted.
+ * Some directories belong to the user ids that a sandbox uses, and only these ids may read them. If
+ * an ordinary user runs cordon, the files in such directories are not counted.
  */
 #pragma once
 
@@ -21,10 +21,12 @@ void space_done(struct space *s);
 #define AUTO_SPACE __attribute__((cleanup(space_done))) struct space
 
 /*
- * Each function fills *RET for one kind of object: sandboxes, volumes, or images. ALL is the list of all sandboxes.
+ * Each function fills *RET for one kind of object: sandboxes, volumes, or images. ALL is the list
+ * of all sandboxes.
  *
- * For images, `n_used` counts the images that a sandbox uses. `unused` stays empty: only layers that belong to no
- * image can be removed. `n_layers` is their number and `unused_bytes` is their size.
+ * For images, `n_used` counts the images that a sandbox uses. `unused` stays empty: only layers
+ * that belong to no image can be removed. `n_layers` is their number and `unused_bytes` is their
+ * size.
  */
 MUST_USE int space_sandboxes(const struct home *h, const struct sandbox_list *all,
 			     struct space *ret, struct err *e);

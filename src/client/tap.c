@@ -33,7 +33,8 @@ bool tap_is_full(const struct tap *t)
 			  t->spent > (clock_mono_ns() - t->start) / LOG_SHARE_DIVISOR);
 }
 
-/* Holds a piece of output until pid 1 tells the command's number. If there is no room, drops the whole piece. */
+/* Holds a piece of output until pid 1 tells the command's number. If there is no room, drops the
+ * whole piece. */
 static void tap_hold(struct tap *t, enum execlog_source source, const char *p, size_t n)
 {
 	struct held h = { source, n };

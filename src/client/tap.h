@@ -29,7 +29,8 @@ void tap_done(struct tap *t);
 void tap_add(struct tap *t, enum execlog_source source, const char *p, size_t n);
 /* Sets the command's number, which the tap writes into each record of the log. */
 void tap_number(struct tap *t, uint64_t id);
-/* Returns true if the log has used up its share of the time. The client then need not call tap_add(). */
+/* Returns true if the log has used up its share of the time. The client then need not call
+ * tap_add(). */
 bool tap_is_full(const struct tap *t);
 /* Call this if the client did not pass some output to tap_add(). The log then gets a marker. */
 void tap_missed(struct tap *t);

@@ -1,10 +1,10 @@
 /*
- * A transfer is one operation of a sandbox's file agent over a connection. It begins with the frame FILE and ends
- * with the frame EXIT.
+ * A transfer is one operation of a sandbox's file agent over a connection. It begins with the frame
+ * FILE and ends with the frame EXIT.
  *
- * While transfer_write() waits for the agent's credit, it reads the agent's bytes and passes them to on_data. The
- * agent sends only as many bytes as we granted. So if on_data is slow, the agent waits, and our memory does not fill
- * up.
+ * While transfer_write() waits for the agent's credit, it reads the agent's bytes and passes them
+ * to on_data. The agent sends only as many bytes as we granted. So if on_data is slow, the agent
+ * waits, and our memory does not fill up.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
-/* A command may change the tree during the walk. Every directory is opened below its parent without following links, so
- * the walk never leaves the tree. Entries that vanish during the walk are not counted. */
+/* A command may change the tree during the walk. Every directory is opened below its parent without
+ * following links, so the walk never leaves the tree. Entries that vanish during the walk are not
+ * counted. */
 #include "client/tree_size.h"
 
 #include <dirent.h>
@@ -12,10 +13,10 @@
 #include "base/compat.h"
 
 #define BLOCK_BYTES 512u /* the unit of st_blocks */
-/* The blocks of a file may be larger than the file by SPARE_BYTES plus 1/SPARE_FRACTION of the file's
- * size. Only if they are even larger, used_bytes() returns the size of the blocks. Some excess is
- * normal: a file's last block, of up to 64 KiB, is seldom full, and some blocks hold the file's
- * attributes and its list of blocks. */
+/* The blocks of a file may be larger than the file by SPARE_BYTES plus 1/SPARE_FRACTION of the
+ * file's size. Only if they are even larger, used_bytes() returns the size of the blocks. Some
+ * excess is normal: a file's last block, of up to 64 KiB, is seldom full, and some blocks hold the
+ * file's attributes and its list of blocks. */
 #define SPARE_BYTES (64u << 10)
 #define SPARE_FRACTION 8u
 

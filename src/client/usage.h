@@ -1,8 +1,9 @@
 /*
- * Reads from /proc what the processes of a sandbox use at this moment. The supervisor reports only figures from
- * control groups, because it may not look at other processes. This code adds the figures that are missing. When a
- * process is reaped, the kernel adds its figures to those of its parent. The parent of every orphan is pid 1. So the
- * sum over all living processes includes the processes that have ended.
+ * Reads from /proc what the processes of a sandbox use at this moment. The supervisor reports only
+ * figures from control groups, because it may not look at other processes. This code adds the
+ * figures that are missing. When a process is reaped, the kernel adds its figures to those of its
+ * parent. The parent of every orphan is pid 1. So the sum over all living processes includes the
+ * processes that have ended.
  */
 #pragma once
 
@@ -13,5 +14,6 @@
 /* if there are more processes, the figures from /proc are unknown */
 #define USAGE_PROCESSES_MAX 8192u
 
-/* Fills in what is unknown in U. PID_1 is the number of the sandbox's pid 1 in our own pid namespace. */
+/* Fills in what is unknown in U. PID_1 is the number of the sandbox's pid 1 in our own pid
+ * namespace. */
 void usage_complete(struct usage_message *u, pid_t pid_1);

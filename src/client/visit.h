@@ -1,5 +1,5 @@
-/* A visit uses a sandbox for one request. If the sandbox is not up, the visit starts it and stops it again at the
- * end. */
+/* A visit uses a sandbox for one request. If the sandbox is not up, the visit starts it and stops
+ * it again at the end. */
 #pragma once
 
 #include "client/connection.h"

@@ -21,7 +21,8 @@
 
 extern char **environ;
 
-/* --- starting ---------------------------------------------------------------------------------- */
+/* --- starting
+ * ---------------------------------------------------------------------------------- */
 
 /* Makes the child's environment. It is our environment with new values for the two variables of
  * the server. */
@@ -95,7 +96,8 @@ static int start(const struct runtime_config *c, int in, int out, struct child *
 	int r = -1;
 
 	if (find_program(c, &program, f) == 0 && make_environment(c, &env, f) == 0) {
-		/* the server gets its own session, so that Ctrl-C does not reach it before we end it */
+		/* the server gets its own session, so that Ctrl-C does not reach it before we end
+		 * it */
 		const struct spawn s = { .path = program,
 					 .argv = words,
 					 .envp = (const char *const *)env,
@@ -135,7 +137,8 @@ int child_open(const struct runtime_config *c, struct interrupt *i, struct child
 	return 0;
 }
 
-/* --- ending ------------------------------------------------------------------------------------ */
+/* --- ending
+ * ------------------------------------------------------------------------------------ */
 
 /* Waits until the child has ended, and drops its output. Returns false after END_WAIT_NS. */
 static bool wait_end(const struct child *c, int out)

@@ -35,10 +35,11 @@ void connector_done(struct connector *c)
 	json_free(c->skills);
 }
 
-/* --- one attempt ------------------------------------------------------------------------------- */
+/* --- one attempt
+ * ------------------------------------------------------------------------------- */
 
-/* Asks for the skills that calls may see. If the runtime has no skills for us, calls see none. Fails only if the
- * connection is lost. */
+/* Asks for the skills that calls may see. If the runtime has no skills for us, calls see none.
+ * Fails only if the connection is lost. */
 static int load_skills(struct connector *c)
 {
 	AUTO_FAULT f = { 0 };
@@ -82,7 +83,8 @@ static int attempt(struct connector *c)
 	return -1;
 }
 
-/* --- waiting ----------------------------------------------------------------------------------- */
+/* --- waiting
+ * ----------------------------------------------------------------------------------- */
 
 static void tell(struct connector *c)
 {

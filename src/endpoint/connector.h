@@ -1,6 +1,7 @@
 /*
- * The connection of the service to its runtime. The connector connects, prepares the default workspace and asks for the
- * skills. After a loss it marks the runtime as unavailable, waits (endpoint/reconnect.h) and does all of this again.
+ * The connection of the service to its runtime. The connector connects, prepares the default
+ * workspace and asks for the skills. After a loss it marks the runtime as unavailable, waits
+ * (endpoint/reconnect.h) and does all of this again.
  *
  * The connector waits only for a Box server that others run (RUNTIME_WEBSOCKET), because such a
  * server may be restarting. The member `again` of a fault (service/fault.h) says whether waiting
@@ -24,13 +25,14 @@ struct connector {
 	bool told;  /* the user knows that the connector waits */
 };
 
-/* CONFIG and INTERRUPTS must live as long as the connector. If PATIENT is false, the connector makes one attempt and never waits. */
+/* CONFIG and INTERRUPTS must live as long as the connector. If PATIENT is false, the connector
+ * makes one attempt and never waits. */
 void connector_init(struct connector *c, struct service_config *config,
 		    const struct interrupts *interrupts, bool wants_skills, bool patient);
 /* Connects. If the runtime cannot be reached, c->way is NULL. */
 void connector_open(struct connector *c);
-/* Connects again after an action failed with F. Returns 0 if the caller can do the action again. Otherwise returns -1,
- * and F also tells why the runtime cannot be reached. */
+/* Connects again after an action failed with F. Returns 0 if the caller can do the action again.
+ * Otherwise returns -1, and F also tells why the runtime cannot be reached. */
 MUST_USE int connector_again(struct connector *c, struct fault *f);
 /* Closes the way. If the server is our child, ends the server. */
 void connector_close(struct connector *c);

@@ -43,7 +43,8 @@ static const struct {
 	[ENDPOINT_SKILLS] = { "box_list_skills", true, true, CALL_SEC },
 };
 
-/* --- calls ------------------------------------------------------------------------------------- */
+/* --- calls
+ * ------------------------------------------------------------------------------------- */
 
 static uint64_t deadline_of(const struct endpoint *p, enum endpoint_action action)
 {
@@ -88,8 +89,8 @@ static void put_request(struct endpoint *p, const char *action, bool tenant, str
 	json_end_object(&w);
 }
 
-/* Sends the request. Notes in p->committed whether the server may have got a part of an action that changes
- * something. */
+/* Sends the request. Notes in p->committed whether the server may have got a part of an action that
+ * changes something. */
 static int send_request(struct endpoint *p, enum endpoint_action action, const struct buf *request,
 			uint64_t until, struct fault *f)
 {
@@ -140,7 +141,8 @@ int endpoint_call(struct endpoint *p, enum endpoint_action action, struct str da
 	return -1;
 }
 
-/* --- beginning and end ------------------------------------------------------------------------- */
+/* --- beginning and end
+ * ------------------------------------------------------------------------- */
 
 /* Writes the configuration without the member `runtime`, because this member is for us and not
  * for the server. */

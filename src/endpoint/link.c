@@ -46,7 +46,8 @@ void link_finish(struct link *l)
 	l->out = -1;
 }
 
-/* --- bytes ------------------------------------------------------------------------------------- */
+/* --- bytes
+ * ------------------------------------------------------------------------------------- */
 
 static int lose(struct link *l, struct fault *f)
 {
@@ -210,7 +211,8 @@ int link_read_more(struct link *l, uint64_t deadline_ns, struct fault *f)
 	return 0;
 }
 
-/* --- messages ---------------------------------------------------------------------------------- */
+/* --- messages
+ * ---------------------------------------------------------------------------------- */
 
 int link_send(struct link *l, struct str message, uint64_t deadline_ns, struct fault *f)
 {

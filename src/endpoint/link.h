@@ -1,11 +1,11 @@
 /*
- * A connection to a Box server that carries whole messages. It is a WebSocket (socket.c), or a pair of pipes to a
- * child process on which each line is a message (child.c). The functions block, at most until a deadline on the
- * monotonic clock.
+ * A connection to a Box server that carries whole messages. It is a WebSocket (socket.c), or a pair
+ * of pipes to a child process on which each line is a message (child.c). The functions block, at
+ * most until a deadline on the monotonic clock.
  *
- * A WebSocket may run through TLS (tls.h). A link reads while it writes. Otherwise, if both sides wrote at the same
- * time, each could wait for the other for ever. On a WebSocket the link sends pings. A server that does not answer a
- * ping in time counts as gone.
+ * A WebSocket may run through TLS (tls.h). A link reads while it writes. Otherwise, if both sides
+ * wrote at the same time, each could wait for the other for ever. On a WebSocket the link sends
+ * pings. A server that does not answer a ping in time counts as gone.
  */
 #pragma once
 
@@ -52,8 +52,9 @@ uint64_t link_end(const struct link *l);
 MUST_USE int link_check(struct link *l, struct fault *f);
 
 MUST_USE int link_send(struct link *l, struct str message, uint64_t deadline_ns, struct fault *f);
-/* Gives the next message, which is valid until the next call. Fails with a FAULT_BOX at the deadline, when a signal
- * comes, and when the server closes the link or breaks the protocol. If the link is lost, the fault has `again` set. */
+/* Gives the next message, which is valid until the next call. Fails with a FAULT_BOX at the
+ * deadline, when a signal comes, and when the server closes the link or breaks the protocol. If the
+ * link is lost, the fault has `again` set. */
 MUST_USE int link_receive(struct link *l, uint64_t deadline_ns, struct str *ret, struct fault *f);
 /* Tells the server that no more bytes come. */
 void link_finish(struct link *l);

@@ -19,9 +19,11 @@
 #define TOKEN_HEADER "X-LangBot-Box-Control-Token"
 #define INSTANCE_HEADER "X-LangBot-Instance-Id"
 
-/* --- TCP --------------------------------------------------------------------------------------- */
+/* --- TCP
+ * --------------------------------------------------------------------------------------- */
 
-/* Waits for EVENTS of FD. Returns 0 or an errno: ETIMEDOUT at the deadline, ECANCELED if a signal has come. */
+/* Waits for EVENTS of FD. Returns 0 or an errno: ETIMEDOUT at the deadline, ECANCELED if a signal
+ * has come. */
 static int wait_for(int fd, short events, const struct interrupt *i, uint64_t deadline_ns)
 {
 	struct pollfd p[2] = { { .fd = fd, .events = events }, { .fd = i->fd, .events = POLLIN } };
@@ -102,7 +104,8 @@ static int connect_to(const struct address *a, const struct interrupt *i, uint64
 	return fd < 0 ? miss(a, strerror(-fd), is_temporary(-fd), f) : fd;
 }
 
-/* --- TLS --------------------------------------------------------------------------------------- */
+/* --- TLS
+ * --------------------------------------------------------------------------------------- */
 
 /* Encrypts the link. When this succeeds, the server has proved who it is. */
 static int secure(struct link *l, const struct address *a, uint64_t deadline_ns, struct fault *f)
@@ -122,7 +125,8 @@ static int secure(struct link *l, const struct address *a, uint64_t deadline_ns,
 	return r < 0 ? -1 : 0;
 }
 
-/* --- the handshake ----------------------------------------------------------------------------- */
+/* --- the handshake
+ * ----------------------------------------------------------------------------- */
 
 static int put_request(const struct runtime_config *c, const struct address *a,
 		       const unsigned char *nonce, struct buf *out, struct fault *f)

@@ -24,7 +24,8 @@ struct tls {
 	unsigned reads_left; /* how many reads the current call of OpenSSL may still do */
 };
 
-/* --- beginning --------------------------------------------------------------------------------- */
+/* --- beginning
+ * --------------------------------------------------------------------------------- */
 
 static int no_memory(struct fault *f)
 {
@@ -140,7 +141,8 @@ void tls_free(struct tls *t)
 	free(t);
 }
 
-/* --- the handshake ----------------------------------------------------------------------------- */
+/* --- the handshake
+ * ----------------------------------------------------------------------------- */
 
 /* Says why the certificate is not accepted. */
 static const char *certificate_problem(long result)
@@ -235,7 +237,8 @@ short tls_events(const struct tls *t)
 	return t->wants_out ? POLLOUT : POLLIN;
 }
 
-/* --- bytes ------------------------------------------------------------------------------------- */
+/* --- bytes
+ * ------------------------------------------------------------------------------------- */
 
 ssize_t tls_read(struct tls *t, void *p, size_t n)
 {

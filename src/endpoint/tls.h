@@ -4,7 +4,8 @@
  * this machine, or those that the variables SSL_CERT_FILE and SSL_CERT_DIR name. The version is TLS
  * 1.2 or later.
  *
- * The functions do not block. They work on a connected, non-blocking socket, which the caller polls and closes.
+ * The functions do not block. They work on a connected, non-blocking socket, which the caller polls
+ * and closes.
  */
 #pragma once
 

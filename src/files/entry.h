@@ -1,5 +1,5 @@
-/* A line that `find` and `stat` print about a file: the time of its last change, its size and its path. The line
- * comes from a sandbox, so it may hold anything. This code does no I/O. */
+/* A line that `find` and `stat` print about a file: the time of its last change, its size and its
+ * path. The line comes from a sandbox, so it may hold anything. This code does no I/O. */
 #pragma once
 
 #include <stdint.h>

@@ -19,6 +19,6 @@ struct listing {
 /* Reads the directory FD and closes it. Returns 0 or -errno. */
 MUST_USE int listing_read(int fd, struct listing *ret);
 void listing_done(struct listing *l);
-/* Appends the names, one per line, up to MAX_BYTES. Returns false if some did not fit. Line feeds in names, and bytes
- * that are not UTF-8, become U+FFFD. */
+/* Appends the names, one per line, up to MAX_BYTES. Returns false if some did not fit. Line feeds
+ * in names, and bytes that are not UTF-8, become U+FFFD. */
 bool listing_print(const struct listing *l, size_t max_bytes, struct buf *out);

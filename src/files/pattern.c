@@ -23,8 +23,9 @@ int pattern_read(struct pattern *p, struct str text)
 	return p->n ? 0 : -EINVAL;
 }
 
-/* REST begins after the bracket `[` of a set `[…]`. Removes the set from REST. Returns 1 if C is in the set, or 0
- * if it is not. Returns -1 if the set has no end; then the `[` is an ordinary character. */
+/* REST begins after the bracket `[` of a set `[…]`. Removes the set from REST. Returns 1 if C is in
+ * the set, or 0 if it is not. Returns -1 if the set has no end; then the `[` is an ordinary
+ * character. */
 static int take_set(struct str *rest, uint32_t c)
 {
 	struct str at = *rest;
@@ -104,8 +105,8 @@ static size_t split(struct str path, struct str *name)
 	return path.p ? 0 : n;
 }
 
-/* Works like match_name(), but with components instead of characters, and `**` instead of `*`. Every pattern means
- * the same as if it began with `**`. */
+/* Works like match_name(), but with components instead of characters, and `**` instead of `*`.
+ * Every pattern means the same as if it began with `**`. */
 bool pattern_matches(const struct pattern *p, struct str path)
 {
 	struct str name[PATTERN_DEPTH_MAX];

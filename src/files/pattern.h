@@ -1,8 +1,8 @@
 /*
  * Patterns for file names, as Python's rglob() understands them. This code does no I/O.
  *
- * `*`, `?` and `[…]` match within one component, and `**` matches any number of components, also none. A pattern may
- * begin at any depth: `*.py` matches `a/b/c.py`.
+ * `*`, `?` and `[…]` match within one component, and `**` matches any number of components, also
+ * none. A pattern may begin at any depth: `*.py` matches `a/b/c.py`.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ struct pattern {
 	struct str part[PATTERN_PARTS_MAX]; /* borrowed from the text */
 };
 
-/* Reads a pattern. Returns 0. Returns -EINVAL if the pattern is empty, is absolute or has a component `..`, and
- * -E2BIG if it has too many components. */
+/* Reads a pattern. Returns 0. Returns -EINVAL if the pattern is empty, is absolute or has a
+ * component `..`, and -E2BIG if it has too many components. */
 MUST_USE int pattern_read(struct pattern *p, struct str text);
 /* Matches a relative path without empty components. */
 bool pattern_matches(const struct pattern *p, struct str path);

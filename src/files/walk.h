@@ -1,8 +1,10 @@
 /*
- * Visits the regular files below a directory, in a tree that other processes may change at any moment.
+ * Visits the regular files below a directory, in a tree that other processes may change at any
+ * moment.
  *
- * Every directory is opened by its name below its parent's descriptor, without following a link. Some directories with
- * generated files are left out (walk_skips()). The number of entries and the depth are bounded.
+ * Every directory is opened by its name below its parent's descriptor, without following a link.
+ * Some directories with generated files are left out (walk_skips()). The number of entries and the
+ * depth are bounded.
  */
 #pragma once
 
@@ -17,8 +19,8 @@
 #define WALK_PATH_MAX_BYTES 65536u
 
 struct walk {
-	/* Called for each regular file, with the directory that holds the file, its name in the directory, and its
-	 * path below the top. Returns false to end the walk. */
+	/* Called for each regular file, with the directory that holds the file, its name in the
+	 * directory, and its path below the top. Returns false to end the walk. */
 	bool (*file)(void *arg, int dir, const char *name, struct str path);
 	void *arg;
 	size_t entries; /* how many entries were seen so far */

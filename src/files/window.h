@@ -1,9 +1,9 @@
 /*
- * The part of a text that a model reads at once: whole lines from a line number on, up to a number of lines and
- * bytes.
+ * The part of a text that a model reads at once: whole lines from a line number on, up to a number
+ * of lines and bytes.
  *
- * The window itself reads no file. The owner adds the bytes of a file in pieces of any size, until the window wants
- * no more. Bytes that are not UTF-8 become U+FFFD.
+ * The window itself reads no file. The owner adds the bytes of a file in pieces of any size, until
+ * the window wants no more. Bytes that are not UTF-8 become U+FFFD.
  */
 #pragma once
 

@@ -11,8 +11,8 @@
 
 static int give_up_ids(const struct gateway_config *c, struct err *e)
 {
-	/* root drops the bounding set now, because it loses CAP_SETPCAP when it changes its ids. An ordinary user
-	 * cannot drop the set, but with no_new_privs the set has no effect */
+	/* root drops the bounding set now, because it loses CAP_SETPCAP when it changes its ids. An
+	 * ordinary user cannot drop the set, but with no_new_privs the set has no effect */
 	for (unsigned cap = 0; cap < 64; cap++)
 		IGNORE(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0));
 	if (!c->has_ids)
@@ -25,8 +25,8 @@ static int give_up_ids(const struct gateway_config *c, struct err *e)
 
 static int give_up_capabilities(struct err *e)
 {
-	/* A failure is harmless: confine_capabilities() below empties the permitted set, and then the kernel also
-	 * empties the ambient set. */
+	/* A failure is harmless: confine_capabilities() below empties the permitted set, and then
+	 * the kernel also empties the ambient set. */
 	IGNORE(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0));
 	if (confine_capabilities(0, e) < 0)
 		return -1;

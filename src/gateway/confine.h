@@ -7,9 +7,9 @@
  *   serving     its system calls are limited to sockets of the internet families, reading and writing
  *               open descriptors, memory and time; it has no call for files, processes or namespaces
  *
- * confine() does the last two stages together, before the gateway reads the first frame of the guest. If a step
- * fails, the gateway ends. Only Landlock may be missing on the host, because the filter of system calls allows no
- * call that takes a path anyway.
+ * confine() does the last two stages together, before the gateway reads the first frame of the
+ * guest. If a step fails, the gateway ends. Only Landlock may be missing on the host, because the
+ * filter of system calls allows no call that takes a path anyway.
  */
 #pragma once
 

@@ -1,10 +1,11 @@
 /*
- * The channel between the gateway and the supervisor. It is a pair of SOCK_SEQPACKET sockets. Each message is one
- * JSON object.
+ * The channel between the gateway and the supervisor. It is a pair of SOCK_SEQPACKET sockets. Each
+ * message is one JSON object.
  *
- * To the gateway: config (first, once), {"type":"policy","network":{…}}, {"type":"counters"}, {"type":"quit"}. From
- * the gateway: {"type":"ready","ports":[…]} or {"type":"error","code":…,"text":…}, {"type":"denied","text":…},
- * {"type":"counters",…}, {"type":"policy"} as acknowledgement. The gateway trusts the supervisor, and ends when the
+ * To the gateway: config (first, once), {"type":"policy","network":{…}}, {"type":"counters"},
+ * {"type":"quit"}. From the gateway: {"type":"ready","ports":[…]} or
+ * {"type":"error","code":…,"text":…}, {"type":"denied","text":…}, {"type":"counters",…},
+ * {"type":"policy"} as acknowledgement. The gateway trusts the supervisor, and ends when the
  * supervisor closes its end.
  */
 #pragma once

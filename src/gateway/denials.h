@@ -1,6 +1,7 @@
 /*
- * Reports each refusal once. The report has the name or address, the rule that refused it, and the option that would
- * allow it. The table of reported refusals is bounded. When the table is full, one last report says so.
+ * Reports each refusal once. The report has the name or address, the rule that refused it, and the
+ * option that would allow it. The table of reported refusals is bounded. When the table is full,
+ * one last report says so.
  */
 #pragma once
 

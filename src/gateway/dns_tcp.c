@@ -1,7 +1,7 @@
 /*
- * Sequence numbers: `una` is the number of the first byte that is not acknowledged, and `nxt` is the number of the
- * next byte to send. `tx` holds the data from `una` on. Our SYN takes one number before the data, and our FIN takes
- * one number after the data.
+ * Sequence numbers: `una` is the number of the first byte that is not acknowledged, and `nxt` is
+ * the number of the next byte to send. `tx` holds the data from `una` on. Our SYN takes one number
+ * before the data, and our FIN takes one number after the data.
  *
  *   guest's SYN      -> OPENING; we send SYN+ACK
  *   guest's ACK      -> OPEN; data is collected in order, and whole messages become questions one by one
@@ -115,7 +115,8 @@ static void conn_push(struct dns_tcp *d, struct conn *c, uint64_t now_ns)
 		c->nxt++;
 		c->state = CONN_CLOSING;
 	}
-	/* while the guest's window is closed, this timer sends one byte to ask whether the window has opened */
+	/* while the guest's window is closed, this timer sends one byte to ask whether the window
+	 * has opened */
 	c->resend_ns = c->nxt != c->una || c->tx.n ? now_ns + DNS_TCP_RESEND_NS : 0;
 }
 

@@ -2,9 +2,10 @@
  * A small TCP server that only answers DNS questions. It takes every connection of the guest to
  * port 53 of any address.
  *
- * libslirp does not get these connections, because it would connect the guest to a real server. The link loses no
- * packets and questions are short. So this implementation of TCP is as small as possible: it accepts only data that
- * arrives in order, knows no option except MSS, and has one retransmission timer.
+ * libslirp does not get these connections, because it would connect the guest to a real server. The
+ * link loses no packets and questions are short. So this implementation of TCP is as small as
+ * possible: it accepts only data that arrives in order, knows no option except MSS, and has one
+ * retransmission timer.
  */
 #pragma once
 
@@ -22,7 +23,8 @@ struct dns_tcp;
 
 struct dns_tcp_ops {
 	void (*send)(void *arg, uint8_t *frame, size_t n);
-	/* Called with a whole message. The called function must later call dns_tcp_answer() once. */
+	/* Called with a whole message. The called function must later call dns_tcp_answer()
+	 * once. */
 	void (*query)(void *arg, const struct addr *server, unsigned conn, uint32_t generation,
 		      const uint8_t *p, size_t n);
 	void *arg;

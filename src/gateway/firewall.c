@@ -4,12 +4,13 @@
  *                   through a hold (hold.h) if a name in them may change the verdict -> the stack
  * From the stack:   parse -> find the flow, or begin one to a published port -> the link
  *
- * All other frames are refused with a RST or an ICMP "unreachable" if the sender understands one, and
- * dropped otherwise. Only this file and held_flow.c give frames to the stack.
+ * All other frames are refused with a RST or an ICMP "unreachable" if the sender understands one,
+ * and dropped otherwise. Only this file and held_flow.c give frames to the stack.
  *
- * When both sides of a connection have finished, the firewall sends the stack a reset in the guest's
- * name. Otherwise the stack would keep the socket and its state for ten seconds of TIME_WAIT, and a
- * guest that makes a thousand short connections a second would reach the limit of sockets.
+ * When both sides of a connection have finished, the firewall sends the stack a reset in the
+ * guest's name. Otherwise the stack would keep the socket and its state for ten seconds of
+ * TIME_WAIT, and a guest that makes a thousand short connections a second would reach the limit of
+ * sockets.
  */
 #include "gateway/firewall.h"
 
@@ -61,7 +62,8 @@ void firewall_send(struct gateway *g, uint8_t *frame, size_t n)
 		send_frame(g, frame, n, 0);
 }
 
-/* --- refusing ------------------------------------------------------------------------------------ */
+/* --- refusing
+ * ------------------------------------------------------------------------------------ */
 
 static void refuse(struct gateway *g, const struct packet *p)
 {
@@ -118,7 +120,8 @@ static void reset_stack(struct gateway *g, const struct flow_key *k, uint32_t se
 	g->n_resets++;
 }
 
-/* --- what the guest may begin ---------------------------------------------------------------------- */
+/* --- what the guest may begin
+ * ---------------------------------------------------------------------- */
 
 static enum policy_proto proto_of(const struct packet *p)
 {
@@ -151,8 +154,8 @@ static bool goes_nowhere(const struct gateway *g, const struct addr *a)
 	return memcmp(a->b, g->lease.gateway_v6.b, 8) == 0;
 }
 
-/* Returns true if the guest may begin this flow. Otherwise refuses P and returns false. *RET_MINDS says whether names in
- * the flow's bytes may change the verdict. */
+/* Returns true if the guest may begin this flow. Otherwise refuses P and returns false. *RET_MINDS
+ * says whether names in the flow's bytes may change the verdict. */
 static bool may_begin(struct gateway *g, const struct packet *p, bool *ret_minds)
 {
 	struct policy_flow f = { .direction = POLICY_EGRESS,
@@ -217,7 +220,8 @@ static struct flow *begin_flow(struct gateway *g, const struct packet *p,
 	return f;
 }
 
-/* --- TCP from the guest ---------------------------------------------------------------------------- */
+/* --- TCP from the guest
+ * ---------------------------------------------------------------------------- */
 
 static struct flow *begin_tcp(struct gateway *g, struct packet *p, const struct flow_key *key)
 {
@@ -301,10 +305,11 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 	stack_input(g->stack, p->frame, p->n); /* f may be freed by now */
 }
 
-/* --- connections that the host cannot make -------------------------------------------------------- */
+/* --- connections that the host cannot make
+ * -------------------------------------------------------- */
 
-/* Tells the guest that its peer refused the connection (RST) or cannot be reached (ICMP). After a time-out the
- * guest gets no answer, because its own time-out has passed, too. */
+/* Tells the guest that its peer refused the connection (RST) or cannot be reached (ICMP). After a
+ * time-out the guest gets no answer, because its own time-out has passed, too. */
 static void tell_failure(struct gateway *g, const struct flow *f, int error)
 {
 	const struct addr *from =
@@ -337,8 +342,8 @@ static struct flow *flow_of_dial(struct gateway *g, int fd)
 }
 
 /*
- * If a connect() fails late, libslirp sends the guest a FIN. The guest ignores this FIN and waits for minutes. So we
- * look for such failures before libslirp does, tell the guest, and end the flow.
+ * If a connect() fails late, libslirp sends the guest a FIN. The guest ignores this FIN and waits
+ * for minutes. So we look for such failures before libslirp does, tell the guest, and end the flow.
  */
 void firewall_failed_dials(struct gateway *g)
 {
@@ -355,7 +360,8 @@ void firewall_failed_dials(struct gateway *g)
 	}
 }
 
-/* --- when the host's addresses change ------------------------------------------------------------- */
+/* --- when the host's addresses change
+ * ------------------------------------------------------------- */
 
 /*
  * Removes UDP conversations that are no longer allowed, so that their next datagram is judged
@@ -380,7 +386,8 @@ void firewall_recheck(struct gateway *g)
 		}
 }
 
-/* --- the rest from the guest -------------------------------------------------------------------------- */
+/* --- the rest from the guest
+ * -------------------------------------------------------------------------- */
 
 static void udp_from_guest(struct gateway *g, struct packet *p)
 {
@@ -534,7 +541,8 @@ void firewall_from_guest(struct gateway *g, uint8_t *frame, size_t n)
 	}
 }
 
-/* --- from the stack ------------------------------------------------------------------------------------ */
+/* --- from the stack
+ * ------------------------------------------------------------------------------------ */
 
 /* Begins a flow for a connection from outside to a published port. */
 static struct flow *begin_ingress(struct gateway *g, const struct packet *p,

@@ -1,6 +1,6 @@
 /*
- * The firewall sees each frame that comes from the guest or goes to the guest. It lets a frame through only if the
- * frame belongs to a flow that policy allowed.
+ * The firewall sees each frame that comes from the guest or goes to the guest. It lets a frame
+ * through only if the frame belongs to a flow that policy allowed.
  */
 #pragma once
 
@@ -14,14 +14,14 @@ void firewall_from_stack(struct gateway *g, uint8_t *frame, size_t n);
 void firewall_failed_dials(struct gateway *g);
 /* Call this when the host has a new address. Ends the flows that may lead to the new address. */
 void firewall_recheck(struct gateway *g);
-/* Gives the stack all resets and all held bytes (hold.h) that the firewall has collected for the stack. Must not be
- * called from inside a callback of the stack. */
+/* Gives the stack all resets and all held bytes (hold.h) that the firewall has collected for the
+ * stack. Must not be called from inside a callback of the stack. */
 void firewall_flush(struct gateway *g);
-/* Returns the source and destination of a segment. If TO_STACK is true, the segment goes from the guest to its
- * peer; otherwise it goes from the peer to the guest. */
+/* Returns the source and destination of a segment. If TO_STACK is true, the segment goes from the
+ * guest to its peer; otherwise it goes from the peer to the guest. */
 struct packet_ends firewall_ends(const struct gateway *g, const struct flow_key *k, bool to_stack);
-/* Ends a connection in our table and in the stack. SEQ and ACK are the connection's next sequence and
- * acknowledgement numbers. If the flow has a hold, the numbers of the hold are used instead. */
+/* Ends a connection in our table and in the stack. SEQ and ACK are the connection's next sequence
+ * and acknowledgement numbers. If the flow has a hold, the numbers of the hold are used instead. */
 void firewall_end_flow(struct gateway *g, struct flow *f, uint32_t seq, uint32_t ack);
 /* Sends the guest a frame that we made. */
 void firewall_send(struct gateway *g, uint8_t *frame, size_t n);

@@ -59,5 +59,6 @@ void flow_remove(struct flow_table *t, struct flow *f);
 /* Removes the flows that were idle for too long. */
 void flow_expire(struct flow_table *t, uint64_t now_ns);
 
-/* Updates the flow by a segment of either side. Returns true if the segment ended the connection. */
+/* Updates the flow by a segment of either side. Returns true if the segment ended the
+ * connection. */
 bool flow_track(struct flow *f, const struct packet *p, bool from_guest);

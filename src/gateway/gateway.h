@@ -1,5 +1,6 @@
 /*
- * The gateway of one sandbox. It does everything between the sandbox's link and the sockets of the host.
+ * The gateway of one sandbox. It does everything between the sandbox's link and the sockets of the
+ * host.
  *
  * The firewall parses and judges each frame of the guest. It passes allowed frames to the stack
  * (libslirp) and DNS questions to the resolver, and refuses the rest. Frames that the stack and the

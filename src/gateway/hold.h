@@ -1,5 +1,6 @@
 /*
- * A hold keeps the bytes that a guest sends on a connection until the host names in these bytes are judged.
+ * A hold keeps the bytes that a guest sends on a connection until the host names in these bytes are
+ * judged.
  *
  * Root in the guest can write segments by hand. They may come out of order, or twice with different
  * bytes. For example, we read a good name in the first copy of a segment, but this copy has a wrong
@@ -31,11 +32,12 @@ void hold_free(struct hold *g);
 /* Learns from a segment of the stack which bytes the stack has sent and acknowledged, and how
  * large its window is. */
 void hold_hear_stack(struct hold *g, const struct packet *p);
-/* Changes a segment from the stack to the guest: the segment then acknowledges the bytes that the hold took, and its
- * window is the free space of the hold. */
+/* Changes a segment from the stack to the guest: the segment then acknowledges the bytes that the
+ * hold took, and its window is the free space of the hold. */
 void hold_mark_to_guest(const struct hold *g, struct packet *p);
-/* Takes the data of a segment whose checksum is right. Drops data that is out of order or does not fit; the guest
- * will send this data again. Ignores an acknowledgement of bytes that were never sent. */
+/* Takes the data of a segment whose checksum is right. Drops data that is out of order or does not
+ * fit; the guest will send this data again. Ignores an acknowledgement of bytes that were never
+ * sent. */
 void hold_take(struct hold *g, const struct packet *p);
 enum hold_step hold_next(struct hold *g, struct hello *ret_hello);
 void hold_allow(struct hold *g, const struct hello *h);
@@ -46,8 +48,9 @@ void hold_gave_end(struct hold *g);
 
 /* Returns true if there are bytes that may pass, and the stack's window has room. */
 bool hold_can_give(const struct hold *g);
-/* hold_has_bytes() returns true if the hold has any bytes. hold_is_passing() returns true if bytes were judged and
- * only wait for the stack. hold_is_unfinished() returns true if bytes are not judged yet. */
+/* hold_has_bytes() returns true if the hold has any bytes. hold_is_passing() returns true if bytes
+ * were judged and only wait for the stack. hold_is_unfinished() returns true if bytes are not
+ * judged yet. */
 bool hold_has_bytes(const struct hold *g);
 bool hold_is_passing(const struct hold *g);
 bool hold_is_unfinished(const struct hold *g);

@@ -117,7 +117,8 @@ size_t packet_make_arp(uint8_t out[ARP_FRAME_BYTES], unsigned op, const uint8_t 
 /* Makes a neighbour advertisement, which says that SRC has SRC_MAC. */
 size_t packet_make_neighbour(uint8_t out[REPLY_MAX_BYTES], const struct packet_ends *ends);
 
-/* --- checksums --------------------------------------------------------------------------------- */
+/* --- checksums
+ * --------------------------------------------------------------------------------- */
 
 uint16_t checksum(const void *p, size_t n, uint32_t sum);
 /* Returns the partial sum of a pseudo header, for checksum(). */

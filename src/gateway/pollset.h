@@ -1,4 +1,5 @@
-/* The descriptors and the deadline of one turn of the loop. libslirp needs a new set for each turn. */
+/* The descriptors and the deadline of one turn of the loop. libslirp needs a new set for each
+ * turn. */
 #pragma once
 
 #include <poll.h>

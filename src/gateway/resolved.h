@@ -1,10 +1,11 @@
 /*
  * Remembers which names this sandbox has resolved, and to which addresses.
  *
- * A rule about a name matches a connection only if this table has the name with the connection's address. So if a
- * program uses a fixed address without asking for the name, the rule does not match. An entry stays longer than a
- * short TTL, because programs use addresses longer than they should. The table has a limited size. When it is full,
- * the entry whose last use is longest ago is removed.
+ * A rule about a name matches a connection only if this table has the name with the connection's
+ * address. So if a program uses a fixed address without asking for the name, the rule does not
+ * match. An entry stays longer than a short TTL, because programs use addresses longer than they
+ * should. The table has a limited size. When it is full, the entry whose last use is longest ago is
+ * removed.
  */
 #pragma once
 

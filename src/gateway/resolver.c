@@ -95,7 +95,8 @@ void resolver_free(struct resolver *r)
 	free(r);
 }
 
-/* --- servers ------------------------------------------------------------------------------------ */
+/* --- servers
+ * ------------------------------------------------------------------------------------ */
 
 static void add_address(struct resolver *r, const struct addr *a, uint16_t port)
 {
@@ -215,7 +216,8 @@ int resolver_configure(struct resolver *r, const struct policy *p, int resolv_co
 	return 0;
 }
 
-/* --- kept answers --------------------------------------------------------------------------------- */
+/* --- kept answers
+ * --------------------------------------------------------------------------------- */
 
 void resolver_flush(struct resolver *r)
 {
@@ -297,7 +299,8 @@ static size_t cache_get(struct resolver *r, const struct dns_query *q, uint64_t 
 	return c->n;
 }
 
-/* --- asking ----------------------------------------------------------------------------------------- */
+/* --- asking
+ * ----------------------------------------------------------------------------------------- */
 
 static void ask_close(struct ask *a)
 {
@@ -394,7 +397,8 @@ void resolver_ask(struct resolver *r, const struct dns_query *q, const struct dn
 	a->query = *q;
 	a->origin = *o;
 	if (getrandom(&a->id, sizeof(a->id), 0) != (ssize_t)sizeof(a->id))
-		/* without a random id, the random source port still makes it hard to forge an answer */
+		/* without a random id, the random source port still makes it hard to forge an
+		 * answer */
 		a->id = (uint16_t)now_ns;
 	a->out_n = 2 + dns_query_encode(q, a->id, a->out + 2);
 	a->out[0] = (uint8_t)((a->out_n - 2) >> 8);
@@ -402,7 +406,8 @@ void resolver_ask(struct resolver *r, const struct dns_query *q, const struct dn
 	ask_next(r, a, 0, now_ns);
 }
 
-/* --- listening ------------------------------------------------------------------------------------------ */
+/* --- listening
+ * ------------------------------------------------------------------------------------------ */
 
 static void ask_answered(struct resolver *r, struct ask *a, uint8_t *msg, size_t n, uint64_t now_ns)
 {

@@ -1,10 +1,10 @@
 /*
  * Asks the host's resolvers on behalf of the guest.
  *
- * The resolver forwards the questions that policy allowed. Each question gets a new id and a new socket. Only
- * messages that answer the question are passed on. After a time-out or a refused connection the resolver asks the
- * next server. If an answer is truncated, it asks again by TCP. The number of questions in flight and of kept answers
- * is bounded.
+ * The resolver forwards the questions that policy allowed. Each question gets a new id and a new
+ * socket. Only messages that answer the question are passed on. After a time-out or a refused
+ * connection the resolver asks the next server. If an answer is truncated, it asks again by TCP.
+ * The number of questions in flight and of kept answers is bounded.
  */
 #pragma once
 

@@ -48,7 +48,8 @@ void route_done(struct route *r)
 	fd_closep(&r->news);
 }
 
-/* --- asking ------------------------------------------------------------------------------------ */
+/* --- asking
+ * ------------------------------------------------------------------------------------ */
 
 struct question {
 	struct nlmsghdr head;
@@ -145,7 +146,8 @@ enum route_kind route_to(struct route *r, const struct addr *a, enum policy_prot
 	return n < (ssize_t)sizeof(*h) ? ROUTE_UNKNOWN : read_answer(h, (size_t)n);
 }
 
-/* --- the news ----------------------------------------------------------------------------------- */
+/* --- the news
+ * ----------------------------------------------------------------------------------- */
 
 /* Returns true if the change may concern an address of the host. Most changes of routes do not. */
 static bool matters(const struct nlmsghdr *h)

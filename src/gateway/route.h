@@ -28,8 +28,8 @@ enum route_kind {
 MUST_USE int route_open(struct route *r, struct err *e);
 void route_done(struct route *r);
 
-/* Returns where a packet of PROTO to A and PORT (0 if it has no port) would go now. Makes two system
- * calls and does not wait. */
+/* Returns where a packet of PROTO to A and PORT (0 if it has no port) would go now. Makes two
+ * system calls and does not wait. */
 enum route_kind route_to(struct route *r, const struct addr *a, enum policy_proto proto,
 			 uint16_t port);
 /* Reads the kernel's reports. Returns true if the host may have a new address. */

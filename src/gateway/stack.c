@@ -33,7 +33,8 @@ struct stack {
 	uint8_t frame[FRAME_MAX_BYTES];
 };
 
-/* --- what libslirp calls ------------------------------------------------------------------------ */
+/* --- what libslirp calls
+ * ------------------------------------------------------------------------ */
 
 static ssize_t on_send(const void *buf, size_t n, void *opaque)
 {
@@ -104,7 +105,8 @@ static const SlirpCb callbacks = {
 	.notify = on_notify,
 };
 
-/* --- life ------------------------------------------------------------------------------------------ */
+/* --- life
+ * ------------------------------------------------------------------------------------------ */
 
 static struct in_addr in4(const struct addr *a)
 {
@@ -139,8 +141,9 @@ static void introduce_guest(struct stack *s)
 	stack_input(s, frame, packet_make_neighbour(frame, &ends));
 }
 
-/* Makes the heap keep free memory. Each connection of the stack has two buffers of 128 KiB. If they were given
- * back to the kernel each time, this would take a fifth of the time of a short connection. */
+/* Makes the heap keep free memory. Each connection of the stack has two buffers of 128 KiB. If they
+ * were given back to the kernel each time, this would take a fifth of the time of a short
+ * connection. */
 static void keep_heap(void)
 {
 	IGNORE(mallopt(M_TRIM_THRESHOLD, HEAP_KEPT_BYTES));
@@ -213,7 +216,8 @@ bool stack_can_ping(void)
 	return fd >= 0;
 }
 
-/* --- waiting ---------------------------------------------------------------------------------------- */
+/* --- waiting
+ * ---------------------------------------------------------------------------------------- */
 
 /* libslirp's event bits have the same values as the bits of poll(), except PRI and OUT. */
 static short to_poll(int events)
@@ -268,7 +272,8 @@ void stack_poll(struct stack *s, const struct pollset *set)
 	s->polled = NULL;
 }
 
-/* --- published ports -------------------------------------------------------------------------------- */
+/* --- published ports
+ * -------------------------------------------------------------------------------- */
 
 static socklen_t to_sockaddr(const struct addr *a, uint16_t port, struct sockaddr_storage *ss)
 {

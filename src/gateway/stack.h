@@ -1,9 +1,9 @@
 /*
  * The user-space TCP/IP stack: the few functions of libslirp that we use.
  *
- * The stack translates between frames of the guest and sockets of the gateway. It knows nothing of the policy. The
- * firewall does not trust the stack, and judges each frame that the stack gets or makes. The stack accepts a
- * connection of the guest only after the host's connect() succeeded.
+ * The stack translates between frames of the guest and sockets of the gateway. It knows nothing of
+ * the policy. The firewall does not trust the stack, and judges each frame that the stack gets or
+ * makes. The stack accepts a connection of the guest only after the host's connect() succeeded.
  */
 #pragma once
 

@@ -58,8 +58,8 @@ static int get(const struct file_message *m, struct err *e)
 
 	if (m->flags & FILE_TOP)
 		return get_top(m, e);
-	/* commands may change links at any time, but this does no harm: a changed link leads only to files that
-	 * the agent may read anyway */
+	/* commands may change links at any time, but this does no harm: a changed link leads only
+	 * to files that the agent may read anyway */
 	if (m->flags & FILE_FOLLOW && !(real = realpath(m->path, NULL)))
 		return err_sys(e, errno, "'%s'", m->path);
 	return tree_walk(real ? real : m->path, &out, e);

@@ -64,8 +64,9 @@ struct background_spec {
  * table. So commands that a client starts in the background always find some places. */
 #define BACKGROUND_RESERVED (BACKGROUND_MAX / 2)
 
-/* Makes an entry. Fails with ERR_LIMIT if the pool has too few bytes left or if there are BACKGROUND_MAX entries; a
- * hidden entry already fails if there are BACKGROUND_MAX - BACKGROUND_RESERVED entries. */
+/* Makes an entry. Fails with ERR_LIMIT if the pool has too few bytes left or if there are
+ * BACKGROUND_MAX entries; a hidden entry already fails if there are BACKGROUND_MAX -
+ * BACKGROUND_RESERVED entries. */
 MUST_USE int background_new(struct backgrounds *t, const struct background_spec *s,
 			    struct background **ret, struct err *e);
 void background_free(struct backgrounds *t, struct background *b);
@@ -75,8 +76,8 @@ struct background *background_find(const struct backgrounds *t, uint64_t id);
 /* Adds N bytes of output. IS_ERROR says that they are from standard error. */
 void background_add(struct background *b, const char *p, size_t n, bool is_error);
 
-/* Reserves BACKGROUND_INPUT_BYTES of the pool for the input of B, until background_let_go(). Returns false if the
- * pool has too few bytes left. */
+/* Reserves BACKGROUND_INPUT_BYTES of the pool for the input of B, until background_let_go().
+ * Returns false if the pool has too few bytes left. */
 MUST_USE bool background_hold(struct backgrounds *t, struct background *b);
 void background_let_go(struct backgrounds *t, struct background *b);
 /* Keeps the N bytes at P as the report of B. The caller has already taken N bytes from the pool. B

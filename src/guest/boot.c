@@ -84,7 +84,8 @@ static bool enter_group(int payload, int procs)
 		fchmod(procs, 0664) == 0);
 }
 
-/* Returns the directory for the groups of commands, or -1. *AT counts the descriptors taken from FDS. */
+/* Returns the directory for the groups of commands, or -1. *AT counts the descriptors taken from
+ * FDS. */
 static int take_group(const struct guest *g, const int *fds, unsigned *at)
 {
 	int payload = g->boot.born_with_cgroup ? GUEST_GROUP_FD
@@ -261,13 +262,13 @@ static int engage_deputy(struct guest *g, struct err *e)
 
 static int drop_privileges(const struct guest *g, struct err *e)
 {
-	/* without this setting, a program that pid 1 executes as root of the namespace would get all capabilities
-	 * back. A process that joins the payload's namespace loses the setting, so in the payload set-user-id
-	 * programs work as usual */
+	/* without this setting, a program that pid 1 executes as root of the namespace would get
+	 * all capabilities back. A process that joins the payload's namespace loses the setting, so
+	 * in the payload set-user-id programs work as usual */
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED) < 0)
 		return err_sys(e, errno, "give up root's way to capabilities");
-	/* guest_confine() needs SYS_ADMIN to install the filter. Without SYS_ADMIN it would need no_new_privs, which
-	 * commands would inherit */
+	/* guest_confine() needs SYS_ADMIN to install the filter. Without SYS_ADMIN it would need
+	 * no_new_privs, which commands would inherit */
 	if (keep_capabilities(needed_capabilities(g) | CAP_BIT(CAP_SYS_ADMIN), e) < 0)
 		return -1;
 	if (prctl(PR_SET_DUMPABLE, 0) < 0)

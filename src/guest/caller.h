@@ -21,12 +21,13 @@ struct caller {
 	size_t n_groups;
 };
 
-/* Parses the text of /proc/TID/status; does not set RET->tid. Returns -E2BIG if there are too many groups or the text
- * is cut off. */
+/* Parses the text of /proc/TID/status; does not set RET->tid. Returns -E2BIG if there are too many
+ * groups or the text is cut off. */
 MUST_USE int caller_parse(struct str status, struct caller *ret);
 
-/* Returns true if PATH begins with one of the links `fd/N`, `root`, `cwd` and `exe` that the caller's own process
- * has in /proc, such as /proc/self/fd/5/x. In this case RET_LINK is the path of the link below /proc, with the
- * caller's number in place of "self". RET_REST is the rest of PATH without leading slashes. */
+/* Returns true if PATH begins with one of the links `fd/N`, `root`, `cwd` and `exe` that the
+ * caller's own process has in /proc, such as /proc/self/fd/5/x. In this case RET_LINK is the path
+ * of the link below /proc, with the caller's number in place of "self". RET_REST is the rest of
+ * PATH without leading slashes. */
 bool caller_owns_link(const struct caller *c, const char *path, char ret_link[CALLER_LINK_BYTES],
 		      const char **ret_rest);

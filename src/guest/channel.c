@@ -115,8 +115,9 @@ static void end_commands(struct guest *g, struct str body)
 		sessions_end(g, (enum end_reason)why);
 }
 
-/* Handles the frame FULL. While the writable layer is full, new commands get a file size limit of 0. If the client
- * sets this limit for a command, the client's value is used, because the client is no attacker. */
+/* Handles the frame FULL. While the writable layer is full, new commands get a file size limit of
+ * 0. If the client sets this limit for a command, the client's value is used, because the client is
+ * no attacker. */
 static void forbid_writing(struct guest *g, struct str body)
 {
 	struct boot_message *b = &g->boot;

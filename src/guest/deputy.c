@@ -1,9 +1,9 @@
 /*
- * The deputy waits for calls and starts a task for each call (guest/errand.h), at most DEPUTY_TASKS_MAX at a time.
- * Further calls wait in the kernel. The exit status of a task is the answer to the call. A task joins the payload's
- * namespace, so root in the sandbox can stop or kill it. Therefore the deputy never blocks on a task, and kills tasks
- * that take too long. A task is a copy of pid 1 and is non-dumpable like pid 1, so no process of the payload can read
- * its memory.
+ * The deputy waits for calls and starts a task for each call (guest/errand.h), at most
+ * DEPUTY_TASKS_MAX at a time. Further calls wait in the kernel. The exit status of a task is the
+ * answer to the call. A task joins the payload's namespace, so root in the sandbox can stop or kill
+ * it. Therefore the deputy never blocks on a task, and kills tasks that take too long. A task is a
+ * copy of pid 1 and is non-dumpable like pid 1, so no process of the payload can read its memory.
  */
 #include "guest/deputy.h"
 
@@ -157,8 +157,9 @@ static bool is_ours(int fd)
 	return fs >= 0 && sys_fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) == 0;
 }
 
-/* Adds the mount at PATH to M if its files may have privileges. If PATH is "/", stores the device of the root in
- * *ROOT. All mounts of this device count as the sandbox's own, such as the writable places of a read-only root. */
+/* Adds the mount at PATH to M if its files may have privileges. If PATH is "/", stores the device
+ * of the root in *ROOT. All mounts of this device count as the sandbox's own, such as the writable
+ * places of a read-only root. */
 static void add_own(struct errand_means *m, const char *path, const struct boot_message *boot,
 		    uint64_t *root)
 {
@@ -281,8 +282,9 @@ int deputy_engage(struct deputy *d, struct err *e)
 {
 	struct sock_fprog program = { notify_filter_len, (struct sock_filter *)notify_filter };
 	unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
-	/* With WAIT_KILLABLE_RECV only a fatal signal interrupts the call of a thread. Without it, the thread
-	 * would repeat its call after any signal, while the deputy still makes the first call. */
+	/* With WAIT_KILLABLE_RECV only a fatal signal interrupts the call of a thread. Without it,
+	 * the thread would repeat its call after any signal, while the deputy still makes the first
+	 * call. */
 	AUTO_FD listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 					flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
 	int r;

@@ -1,6 +1,6 @@
 /*
- * Some system calls of commands could leave a privilege on the host. The deputy makes these calls in place of
- * commands.
+ * Some system calls of commands could leave a privilege on the host. The deputy makes these calls
+ * in place of commands.
  *
  * If a command made a set-user-id file, a set-group-id file or a file with capabilities in a
  * directory of the host, every user of the host would get that privilege. So commands must not make
@@ -34,9 +34,9 @@ struct deputy {
 	int link; /* a socket; deputy_engage() uses it to send the seccomp listener to the deputy */
 };
 
-/* Starts the deputy. Call this while pid 1 still has all capabilities over the sandbox's namespaces, because the
- * deputy needs them to find out which mounts are the sandbox's own. Call it before deputy_engage(), because the
- * filter of deputy_engage() must not apply to the deputy. */
+/* Starts the deputy. Call this while pid 1 still has all capabilities over the sandbox's
+ * namespaces, because the deputy needs them to find out which mounts are the sandbox's own. Call it
+ * before deputy_engage(), because the filter of deputy_engage() must not apply to the deputy. */
 MUST_USE int deputy_start(const struct exec_walls *w, const struct boot_message *boot,
 			  struct deputy *ret, struct err *e);
 /* Installs a seccomp filter on pid 1 and sends its listener to the deputy. From now on, if pid 1 or

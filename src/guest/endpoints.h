@@ -15,8 +15,8 @@ struct endpoints {
 	int master;             /* master of the terminal */
 };
 
-/* Takes the descriptors that the client sent, or opens a terminal, or makes pipes. Returns 0 or -errno; call
- * endpoints_done() in both cases. */
+/* Takes the descriptors that the client sent, or opens a terminal, or makes pipes. Returns 0 or
+ * -errno; call endpoints_done() in both cases. */
 MUST_USE int endpoints_open(struct connection *c, const struct exec_message *m,
 			    const struct user *u, struct endpoints *f);
 void endpoints_done(struct endpoints *f);

@@ -99,7 +99,8 @@ void environ_candidates(struct environ_list *l, const struct environ_list *env, 
 	while (rest.p) {
 		struct str dir = str_cut(&rest, ':');
 
-		/* skip an empty entry of PATH: it would mean the working directory, which may belong to anyone */
+		/* skip an empty entry of PATH: it would mean the working directory, which may
+		 * belong to anyone */
 		if (dir.n)
 			push(l, xasprintf("%.*s/%s", (int)dir.n, dir.p, program));
 	}

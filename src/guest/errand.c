@@ -279,9 +279,9 @@ static int open_through_link(const struct caller *c, const char *link, const cha
 	return *rest ? open_path(fd, rest, no_follow) : fd_take(&fd);
 }
 
-/* In a path that the task opens, /proc/self is the task and not the caller. So the task refuses magic links of
- * /proc. The only exception is a link of the caller's own process at the beginning of the path. The task opens
- * such a link with the caller's number instead of "self". */
+/* In a path that the task opens, /proc/self is the task and not the caller. So the task refuses
+ * magic links of /proc. The only exception is a link of the caller's own process at the beginning
+ * of the path. The task opens such a link with the caller's number instead of "self". */
 static int open_target(const struct caller *c, const struct request *w, int base)
 {
 	char link[CALLER_LINK_BYTES];
@@ -314,7 +314,8 @@ static int act(const struct errand_means *m, const struct request *w, int target
 
 	if (syscall(SYS_statx, target, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MNT_ID, &st) < 0)
 		return -errno;
-	/* a directory may keep these bits, because they only decide which group its new files get */
+	/* a directory may keep these bits, because they only decide which group its new files
+	 * get */
 	keeps = S_ISDIR(st.stx_mode) || (st.stx_mask & STATX_MNT_ID && is_own(m, st.stx_mnt_id));
 	snprintf(link, sizeof(link), "self/fd/%d", target);
 	if (fchdir(m->proc) < 0)

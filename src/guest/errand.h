@@ -1,7 +1,8 @@
 /*
- * An errand is one system call that the deputy (guest/deputy.h) makes for a thread of the payload, the caller. The
- * call is made with the caller's rights, but it gives no file of the host a privilege. The task that runs an errand
- * changes to the caller's ids, so it must end after the errand.
+ * An errand is one system call that the deputy (guest/deputy.h) makes for a thread of the payload,
+ * the caller. The call is made with the caller's rights, but it gives no file of the host a
+ * privilege. The task that runs an errand changes to the caller's ids, so it must end after the
+ * errand.
  */
 #pragma once
 

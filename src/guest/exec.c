@@ -7,13 +7,14 @@
  * until the child executes the program. Root in the sandbox could stop the child before that, and
  * pid 1 would wait for ever.
  *
- * The order of the steps matters. The child installs the filter while it still has CAP_SYS_ADMIN over the namespace
- * that it has just joined. So the filter must allow all later calls of the child. The child closes the descriptors of
- * pid 1 before chdir, because a working directory such as /proc/self/fd/7 would lead out of the sandbox
- * (CVE-2024-21626).
+ * The order of the steps matters. The child installs the filter while it still has CAP_SYS_ADMIN
+ * over the namespace that it has just joined. So the filter must allow all later calls of the
+ * child. The child closes the descriptors of pid 1 before chdir, because a working directory such
+ * as /proc/self/fd/7 would lead out of the sandbox (CVE-2024-21626).
  *
- * The work has two halves. exec_enter_walls() does the steps that are the same for all commands; a launcher does them
- * once for many commands (guest/launcher.c). exec_become() does the steps that belong to one command.
+ * The work has two halves. exec_enter_walls() does the steps that are the same for all commands; a
+ * launcher does them once for many commands (guest/launcher.c). exec_become() does the steps that
+ * belong to one command.
  */
 #include "guest/exec.h"
 
@@ -268,8 +269,8 @@ static _Noreturn void run(struct exec_args *a)
 	enum exec_failure failure;
 	/* A file agent needs openat2. In a sandbox with SWITCH_SHARED, the filter of commands
 	 * refuses openat2. So an agent gets seccomp_filter, in which all switches are off
-	 * (seccomp.h). This is safe: if an agent makes a call that could leave a set-user-id file, a
-	 * set-group-id file or a file with capabilities on the host, the deputy (guest/deputy.h)
+	 * (seccomp.h). This is safe: if an agent makes a call that could leave a set-user-id file,
+	 * a set-group-id file or a file with capabilities on the host, the deputy (guest/deputy.h)
 	 * handles this call. */
 	long r = exec_enter_walls(a->walls, a->agent ? seccomp_filter : a->walls->filter, &failure);
 

@@ -58,15 +58,17 @@ struct exec_args {
 
 #define EXEC_AGENT_FAILED \
 	127 /* exit status of a child that could not execute its program or run its agent function */
-/* Clones the process and returns its pid without waiting for the exec. If the clone fails, returns -1 and sets the
- * report in A. If a later step fails, the child writes the report into its own copy of A and to report_fd. */
+/* Clones the process and returns its pid without waiting for the exec. If the clone fails, returns
+ * -1 and sets the report in A. If a later step fails, the child writes the report into its own copy
+ * of A and to report_fd. */
 pid_t exec_start(struct exec_args *a);
 
 /* Joins the cgroup v1 groups of the payload. Returns 0 or -errno. */
 long exec_join_cgroups(const struct exec_walls *w);
 /* After exec_start() has cloned a process, the process calls these two functions. They make only
  * system calls. */
-/* Enters the walls that all commands share, and installs FILTER. Returns 0, or -errno and the kind of failure in RET. */
+/* Enters the walls that all commands share, and installs FILTER. Returns 0, or -errno and the kind
+ * of failure in RET. */
 long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filter,
 		      enum exec_failure *ret);
 /* Becomes the command of A. If that fails, the report of A says why. */

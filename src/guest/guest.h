@@ -1,10 +1,10 @@
 /*
  * pid 1 of a sandbox. It starts commands, reaps every process, and passes input and output on.
  *
- * pid 1 is in the outer user namespace. Its id does not exist in the payload's namespace. pid 1 is non-dumpable, and
- * no process of the payload can write to its program file. It talks to clients over the listener that the supervisor
- * made, and to the supervisor over GUEST_CHANNEL_FD. It decodes and checks everything that clients and the supervisor
- * send.
+ * pid 1 is in the outer user namespace. Its id does not exist in the payload's namespace. pid 1 is
+ * non-dumpable, and no process of the payload can write to its program file. It talks to clients
+ * over the listener that the supervisor made, and to the supervisor over GUEST_CHANNEL_FD. It
+ * decodes and checks everything that clients and the supervisor send.
  */
 #pragma once
 

@@ -58,7 +58,8 @@ static void tell_session(const struct session *s, struct command_message *m)
 		m->flags |= COMMAND_NO_INPUT;
 }
 
-/* Fills M with what pid 1 knows of the command with number ID. Returns false if it knows nothing. */
+/* Fills M with what pid 1 knows of the command with number ID. Returns false if it knows
+ * nothing. */
 static bool tell(struct guest *g, uint64_t id, struct command_message *m)
 {
 	const struct session *s = session_by_number(g, id);

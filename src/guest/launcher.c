@@ -1,9 +1,10 @@
 /*
- * An order holds the arguments of one command (struct exec_args) with everything that they point to. An order is in
- * memory that pid 1 and the launcher share at the same address. pid 1 wakes the launcher through an eventfd. The
- * launcher sends no answer, because an answer would wake pid 1 and so delay the command that has just begun. The
- * launcher clones with clone(2), because the filter refuses clone3. The kernel writes the new pid into the order
- * before the process runs. So whenever pid 1 looks at the order, it knows whether the command has a process.
+ * An order holds the arguments of one command (struct exec_args) with everything that they point
+ * to. An order is in memory that pid 1 and the launcher share at the same address. pid 1 wakes the
+ * launcher through an eventfd. The launcher sends no answer, because an answer would wake pid 1 and
+ * so delay the command that has just begun. The launcher clones with clone(2), because the filter
+ * refuses clone3. The kernel writes the new pid into the order before the process runs. So whenever
+ * pid 1 looks at the order, it knows whether the command has a process.
  */
 #include "guest/launcher.h"
 
@@ -59,8 +60,8 @@ static void run_order(void *arg)
 	exec_become(&o->args);
 }
 
-/* Keeps the capabilities that the launcher needs to start commands as any user. The bounding set decides which
- * capabilities a command gets. */
+/* Keeps the capabilities that the launcher needs to start commands as any user. The bounding set
+ * decides which capabilities a command gets. */
 static long keep_capabilities(void)
 {
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };

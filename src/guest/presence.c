@@ -1,6 +1,6 @@
 /*
- * If a supervisor watches the size of the writable layer, pid 1 tells it whether any process runs that could write,
- * and how much was written.
+ * If a supervisor watches the size of the writable layer, pid 1 tells it whether any process runs
+ * that could write, and how much was written.
  *
  * When a command begins, pid 1 does not tell the supervisor at once: a timer sends the message a
  * short time later. So the message delays no command, and many short commands cause only one
@@ -83,9 +83,9 @@ static bool is_being_born(uint64_t pid)
 	       read_of(pid, "comm", theirs, sizeof(theirs)) > 0 && strcmp(ours, theirs) == 0;
 }
 
-/* Returns how many bytes the process wrote to storage, including those of children that it has waited for. If the
- * process runs a program that cannot be read, /proc does not show the count. pid 1 then assumes that the process
- * writes all the time. */
+/* Returns how many bytes the process wrote to storage, including those of children that it has
+ * waited for. If the process runs a program that cannot be read, /proc does not show the count. pid
+ * 1 then assumes that the process writes all the time. */
 static uint64_t written_by(uint64_t pid)
 {
 	static const char key[] = "\nwrite_bytes: ";

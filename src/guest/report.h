@@ -1,12 +1,13 @@
 /*
- * A report is a text that the process of a command sends to pid 1 before it ends. It is for the client that started
- * the command. A terminal client learns from the report which variables its shell exported and in which directory the
- * shell was. The client must not read this information from output or files, because any process can write those.
+ * A report is a text that the process of a command sends to pid 1 before it ends. It is for the
+ * client that started the command. A terminal client learns from the report which variables its
+ * shell exported and in which directory the shell was. The client must not read this information
+ * from output or files, because any process can write those.
  *
- * A report comes over a socket inside the sandbox: its length (4 bytes, little endian, at most REPORT_MAX_BYTES),
- * then its bytes. The name of the socket is abstract and belongs to the sandbox's own network namespace. So no
- * process outside of the sandbox can reach the socket. When pid 1 has bound the name, no process of the sandbox can
- * take it.
+ * A report comes over a socket inside the sandbox: its length (4 bytes, little endian, at most
+ * REPORT_MAX_BYTES), then its bytes. The name of the socket is abstract and belongs to the
+ * sandbox's own network namespace. So no process outside of the sandbox can reach the socket. When
+ * pid 1 has bound the name, no process of the sandbox can take it.
  *
  * Any process in the sandbox can connect. But pid 1 accepts a report only from its own child that
  * runs a command, and only if this command may report. The kernel tells pid 1 the pid of the
@@ -15,8 +16,9 @@
  * because no other process can have these pids. Second, before pid 1 starts a command that may
  * report, it accepts all connections that wait in the queue. If one of them came from an earlier
  * process with the same pid as the new command, it is no longer there when the command runs. Third,
- * where the kernel has SO_PEERPIDFD, pid 1 also checks by the pidfd that the process which connected
- * is a child that it has not reaped. A process that may trace the command can still report for it.
+ * where the kernel has SO_PEERPIDFD, pid 1 also checks by the pidfd that the process which
+ * connected is a child that it has not reaped. A process that may trace the command can still
+ * report for it.
  */
 #pragma once
 
@@ -58,9 +60,10 @@ struct report {
 	size_t n, want;
 };
 
-/* Adds N bytes that came. Ignores bytes after the end of the report. Returns the new state of the report. */
+/* Adds N bytes that came. Ignores bytes after the end of the report. Returns the new state of the
+ * report. */
 enum report_state report_add(struct report *r, struct pool *pool, const char *p, size_t n);
-/* Returns the bytes of a complete report, or NULL if it is not complete. The caller frees the bytes later and
- * gives them back to the pool. */
+/* Returns the bytes of a complete report, or NULL if it is not complete. The caller frees the bytes
+ * later and gives them back to the pool. */
 char *report_take(struct report *r, size_t *ret_n);
 void report_done(struct report *r, struct pool *pool);

@@ -1,8 +1,8 @@
 /*
- * A ring keeps the last RING_BYTES of a command's output. The offset of a byte counts from the first byte that the
- * command wrote. Older bytes are dropped; the offset of the oldest byte that is kept says how many were dropped. If
- * standard output and standard error are two pipes, each byte has a mark that says from which of the two pipes it
- * came.
+ * A ring keeps the last RING_BYTES of a command's output. The offset of a byte counts from the
+ * first byte that the command wrote. Older bytes are dropped; the offset of the oldest byte that is
+ * kept says how many were dropped. If standard output and standard error are two pipes, each byte
+ * has a mark that says from which of the two pipes it came.
  *
  * These functions use no descriptor and no clock.
  */
@@ -33,8 +33,9 @@ void ring_done(struct ring *r);
 void ring_add(struct ring *r, const char *p, size_t n, bool mark);
 /* Returns the offset of the oldest byte that is kept, or r->total if no byte is kept. */
 uint64_t ring_first(const struct ring *r);
-/* Finds the longest piece that begins at the offset AT, is contiguous in memory, and whose bytes all have the same
- * mark. Returns the length of the piece, or 0 if AT is the end. AT must lie between ring_first() and r->total. */
+/* Finds the longest piece that begins at the offset AT, is contiguous in memory, and whose bytes
+ * all have the same mark. Returns the length of the piece, or 0 if AT is the end. AT must lie
+ * between ring_first() and r->total. */
 size_t ring_piece(const struct ring *r, uint64_t at, const char **ret, bool *ret_mark);
 /* Copies up to N bytes from offset AT on. Returns how many it copied. */
 size_t ring_copy(const struct ring *r, uint64_t at, char *out, size_t n);

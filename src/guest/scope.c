@@ -81,9 +81,9 @@ static bool is_helper(const struct scopes *s, const struct scope *busy, uint64_t
 	return false;
 }
 
-/* Returns true if pid 1 has no children except launchers and the deputy. In this case the sandbox has no other
- * process, because every process of a command descends from a child of pid 1 that is neither a launcher nor the
- * deputy. */
+/* Returns true if pid 1 has no children except launchers and the deputy. In this case the sandbox
+ * has no other process, because every process of a command descends from a child of pid 1 that is
+ * neither a launcher nor the deputy. */
 static bool sandbox_is_free(const struct scopes *s, const struct scope *busy)
 {
 	char text[CHILDREN_MAX_BYTES];
@@ -167,7 +167,8 @@ static void release(struct scopes *s, struct scope *c)
 		return;
 	fd_closep(&c->group);
 	group_name(c->number, name);
-	/* fails while a process in the group is still dying; the supervisor then releases the group later */
+	/* fails while a process in the group is still dying; the supervisor then releases the group
+	 * later */
 	IGNORE(unlinkat(s->payload, name, AT_REMOVEDIR));
 }
 
@@ -259,9 +260,9 @@ static void pin(struct scopes *s, const struct launcher *l)
 	s->pinned |= sched_setaffinity(launcher_pid(l), sizeof(here), &here) == 0;
 }
 
-/* pid 1 itself enters a new UTS namespace, so that the next process has this mark from the start. If the command
- * made the namespace, the command could end before pid 1 looks, and its children would have a mark that pid 1 does
- * not know. */
+/* pid 1 itself enters a new UTS namespace, so that the next process has this mark from the start.
+ * If the command made the namespace, the command could end before pid 1 looks, and its children
+ * would have a mark that pid 1 does not know. */
 static bool make_mark(struct scope *c)
 {
 	return unshare(CLONE_NEWUTS) == 0 && open_mark(c, getpid());
@@ -339,8 +340,8 @@ static enum shown look_at_mark(const char *path, uint64_t ino)
 	return st.st_ino == ino ? SHOWN_THIS : SHOWN_OTHER;
 }
 
-/* Returns true if PID has the mark INO. All threads of a process have the same mark. If the first thread has
- * ended, /proc shows the mark only for the other threads. */
+/* Returns true if PID has the mark INO. All threads of a process have the same mark. If the first
+ * thread has ended, /proc shows the mark only for the other threads. */
 static bool is_marked(unsigned pid, uint64_t ino)
 {
 	enum shown shown;
@@ -403,7 +404,8 @@ static bool kill_all_but(pid_t spared)
 
 void scopes_kill(const struct scopes *s)
 {
-	/* kill(-1) reaches all processes. If a fork is under way, the kernel signals the new child or restarts the fork */
+	/* kill(-1) reaches all processes. If a fork is under way, the kernel signals the new child
+	 * or restarts the fork */
 	if (!s->deputy || !kill_all_but(s->deputy))
 		kill(-1, SIGKILL);
 }
@@ -429,10 +431,10 @@ enum scope_state scope_kill(const struct scopes *s, struct scope *c)
 		IGNORE(io_write_file(c->group, "cgroup.freeze", "1"));
 		IGNORE(io_write_file(c->group, "cgroup.kill",
 				     "1")); /* also kills children that are just being forked */
-		/* cgroup.kill signals only first threads. If the first thread of a process has ended, the process
-		 * survives. So we also kill each process by its pid. The processes are frozen, so none of them can
-		 * fork meanwhile. If a process is still there at the deadline, it waits in the kernel and does not
-		 * run */
+		/* cgroup.kill signals only first threads. If the first thread of a process has
+		 * ended, the process survives. So we also kill each process by its pid. The
+		 * processes are frozen, so none of them can fork meanwhile. If a process is still
+		 * there at the deadline, it waits in the kernel and does not run */
 		return signal_group(c->group, SIGKILL, 0) && now < c->deadline ? SCOPE_AGAIN
 									       : SCOPE_DONE;
 	}

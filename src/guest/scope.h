@@ -53,22 +53,23 @@ struct scopes {
 	bool ending;
 };
 
-/* Takes over PAYLOAD. Uses groups only if the kernel can kill a whole group. WALLS must outlive the scopes.
- * WATCHED must be true if scopes_are_free() will be called. */
+/* Takes over PAYLOAD. Uses groups only if the kernel can kill a whole group. WALLS must outlive the
+ * scopes. WATCHED must be true if scopes_are_free() will be called. */
 void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_walls *walls);
 /* Returns true if PID is the deputy, or a launcher that waits for an order. */
 bool scopes_own(const struct scopes *s, uint64_t pid);
 /* Call this when PID was reaped, because from then on the number can belong to any other
  * process. */
 void scopes_reaped(struct scopes *s, pid_t pid);
-/* Returns true if the sandbox has no process except waiting launchers and the deputy. Returns false if in doubt. */
+/* Returns true if the sandbox has no process except waiting launchers and the deputy. Returns false
+ * if in doubt. */
 bool scopes_are_free(const struct scopes *s);
 /* Starts the command of A in the scope C, or in a new scope if C is SCOPE_NONE. Returns what
  * exec_start() returns. */
 pid_t scope_start(struct scopes *s, struct scope *c, struct exec_args *a);
-/* Lets a launcher start the command of A (launcher_order()). Returns false if no launcher is free. CLIENT_IS_KEPT
- * says that the client sends one command after another. In this case the launcher first moves to the CPU of pid 1,
- * because another CPU would have to wake up. */
+/* Lets a launcher start the command of A (launcher_order()). Returns false if no launcher is free.
+ * CLIENT_IS_KEPT says that the client sends one command after another. In this case the launcher
+ * first moves to the CPU of pid 1, because another CPU would have to wake up. */
 bool scope_order(struct scopes *s, struct scope *ret, const struct exec_args *a,
 		 bool client_is_kept);
 /* Removes the launcher, which has ended, from C and returns it. The caller frees the launcher. */
@@ -76,8 +77,9 @@ struct launcher *scope_release_launcher(struct scopes *s, struct scope *c);
 /* Returns true if PID is the launcher of C. */
 bool scope_owns(const struct scope *c, uint64_t pid);
 enum scope_state { SCOPE_DONE, SCOPE_AGAIN, SCOPE_SWEPT };
-/* Kills the processes of C. SCOPE_AGAIN means that the caller must call again in a later turn of the loop.
- * SCOPE_SWEPT means that the passes took too long, and every process in the sandbox was killed. */
+/* Kills the processes of C. SCOPE_AGAIN means that the caller must call again in a later turn of
+ * the loop. SCOPE_SWEPT means that the passes took too long, and every process in the sandbox was
+ * killed. */
 enum scope_state scope_kill(const struct scopes *s, struct scope *c);
 /* Kills every process in the sandbox except pid 1 and the deputy. */
 void scopes_kill(const struct scopes *s);
@@ -86,8 +88,8 @@ void scope_signal(const struct scope *c, int sig);
 /* Call this when the command has ended. Returns true if the command certainly left no process
  * behind. */
 bool scope_is_over(struct scopes *s, const struct scope *c);
-/* Call it when the command has ended; its background children may live on. Keeps the scope for a later command, or
- * releases the scope. */
+/* Call it when the command has ended; its background children may live on. Keeps the scope for a
+ * later command, or releases the scope. */
 void scope_close(struct scopes *s, struct scope *c);
 /* Call it when no command will start any more. Ends the waiting launchers. */
 void scopes_end(struct scopes *s);

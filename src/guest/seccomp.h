@@ -1,7 +1,8 @@
 /*
- * The system call filter of every command in a sandbox. The build compiles it from tools/seccomp.table. The process
- * of a command installs the filter (guest/exec.c) while it still has the capability to do so. After that the process
- * still sets its bounding set, groups and ids and calls exec, so the filter allows these calls.
+ * The system call filter of every command in a sandbox. The build compiles it from
+ * tools/seccomp.table. The process of a command installs the filter (guest/exec.c) while it still
+ * has the capability to do so. After that the process still sets its bounding set, groups and ids
+ * and calls exec, so the filter allows these calls.
  */
 #pragma once
 
@@ -13,8 +14,9 @@
 extern const struct sock_filter seccomp_filter[];
 extern const unsigned short seccomp_filter_len;
 
-/* A clause of the filter that applies only in sandboxes with a certain switch (enum boot_switch). `at` is the
- * index of the jump that skips the clause. In the compiled filter every switch is off. */
+/* A clause of the filter that applies only in sandboxes with a certain switch (enum boot_switch).
+ * `at` is the index of the jump that skips the clause. In the compiled filter every switch is
+ * off. */
 struct seccomp_clause {
 	unsigned short at;
 	unsigned short boot_switch;
@@ -26,8 +28,8 @@ extern const unsigned seccomp_filter_clauses_len;
  * length */
 #define SECCOMP_FILTER_MAX 256
 
-/* Returns the filter for a sandbox with these switches: seccomp_filter itself, or a copy in static memory that the
- * next call overwrites. */
+/* Returns the filter for a sandbox with these switches: seccomp_filter itself, or a copy in static
+ * memory that the next call overwrites. */
 const struct sock_filter *seccomp_choose(unsigned switches);
 
 /* The filter of pid 1. All children of pid 1 inherit it. It is compiled from tools/guest.table. */

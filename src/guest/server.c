@@ -1,6 +1,7 @@
 /*
- * The connections of clients. pid 1 refuses a client whose process is in the sandbox's pid namespace. Such a process
- * belongs to the payload. It can have the socket only because somebody on the host made a mistake.
+ * The connections of clients. pid 1 refuses a client whose process is in the sandbox's pid
+ * namespace. Such a process belongs to the payload. It can have the socket only because somebody on
+ * the host made a mistake.
  */
 #include "guest/connection.h"
 
@@ -359,8 +360,8 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	socklen_t len = sizeof(peer);
 
 	if (sock < 0) {
-		/* there are no descriptors or no memory. New clients wait until another client leaves, or for
-		 * ACCEPT_RETRY_NS if there is no other client */
+		/* there are no descriptors or no memory. New clients wait until another client
+		 * leaves, or for ACCEPT_RETRY_NS if there is no other client */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_change_fd(g->loop, g->listener_watch, 0);
 			if (!g->connections)

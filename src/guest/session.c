@@ -278,9 +278,9 @@ static void on_began(void *arg)
 		session_feed(s);
 }
 
-/* Called if the program could not be executed, but pid 1 has already told the client the command's number
- * (START_SILENT). This happens if the process was stopped before the exec. So the failure is kept and reported
- * like any other end, and no other command gets the number. */
+/* Called if the program could not be executed, but pid 1 has already told the client the command's
+ * number (START_SILENT). This happens if the process was stopped before the exec. So the failure is
+ * kept and reported like any other end, and no other command gets the number. */
 static void session_failed_late(struct session *s, const struct exec_report *why)
 {
 	s->ended = true;
@@ -342,8 +342,9 @@ static void reaped(struct guest *g, pid_t pid, int status)
 			return; /* start_reaped() may have freed S */
 }
 
-/* Returns the pid of the ended child to reap next, -1 if any ended child may be next, or 0 if no child has ended.
- * A report is accepted only while the process of its command is not reaped, so pid 1 first collects the reports. */
+/* Returns the pid of the ended child to reap next, -1 if any ended child may be next, or 0 if no
+ * child has ended. A report is accepted only while the process of its command is not reaped, so pid
+ * 1 first collects the reports. */
 static pid_t next_to_reap(struct guest *g)
 {
 	siginfo_t si = { 0 };
@@ -407,8 +408,8 @@ void session_began(struct session *s)
 	presence_began(g);
 }
 
-/* Returns true if pid 1 keeps the command's descriptors open, so that the command starts faster. Only
- * GUEST_HELD_MAX commands get this, because pid 1 needs descriptors for new commands. */
+/* Returns true if pid 1 keeps the command's descriptors open, so that the command starts faster.
+ * Only GUEST_HELD_MAX commands get this, because pid 1 needs descriptors for new commands. */
 static bool keeps_stdio(const struct guest *g, unsigned exec_flags)
 {
 	return !(exec_flags & (EXEC_TTY | EXEC_DETACHED)) && g->n_running < GUEST_HELD_MAX;
@@ -492,7 +493,8 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 		s->asker = c;
 	} else {
 		add_started(s, c);
-		/* send STARTED now, while the client is awake; if we sent it later, it would wake the client */
+		/* send STARTED now, while the client is awake; if we sent it later, it would wake
+		 * the client */
 		if (!(m->flags & EXEC_PATIENT))
 			connection_flush(c);
 		flags |= c->served ? START_CLIENT_STAYS : 0;
@@ -570,8 +572,9 @@ void session_leave(struct connection *c, const struct frame *f, const int *fds, 
 		pipes_adopt(c->guest, fds[i], f->stream, i ? FRAME_FLAG_STDERR : f->flags);
 }
 
-/* Decides what happens to the background commands whose EXIT was sent to C. If HEARD is true, C has read EXIT, and
- * pid 1 forgets these commands. If C left without reading EXIT, pid 1 keeps the commands for other clients. */
+/* Decides what happens to the background commands whose EXIT was sent to C. If HEARD is true, C has
+ * read EXIT, and pid 1 forgets these commands. If C left without reading EXIT, pid 1 keeps the
+ * commands for other clients. */
 static void take_ends(struct connection *c, bool heard)
 {
 	struct backgrounds *all = &c->guest->backgrounds;

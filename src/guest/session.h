@@ -51,7 +51,8 @@ struct session {
 	/* the entry that keeps output and end for later clients, or NULL */
 	struct background *background;
 	struct reporter *reporter; /* NULL if the command may not report (session_report.c) */
-	/* pid 1 relays the bytes of a terminal, of a file agent, or of a background command's pipes */
+	/* pid 1 relays the bytes of a terminal, of a file agent, or of a background command's
+	 * pipes */
 	enum { RELAY_NONE, RELAY_TERMINAL, RELAY_FILES, RELAY_PIPES } relay;
 	struct outlet out[2];
 	int in; /* only for RELAY_PIPES: the input pipe. A terminal or agent gets its input through out[0]. */
@@ -77,8 +78,8 @@ void session_attach(struct connection *c, uint32_t stream, struct str body);
  * records as it relays the bytes of a terminal. */
 void session_files(struct connection *c, uint32_t stream, struct str body);
 struct session *session_find(struct guest *g, struct connection *c, uint32_t stream);
-/* Finds the command with this number. Returns NULL if no session has the number, if the command has not begun, if its
- * EXIT was sent, or if the session is a file agent. */
+/* Finds the command with this number. Returns NULL if no session has the number, if the command has
+ * not begun, if its EXIT was sent, or if the session is a file agent. */
 struct session *session_by_number(struct guest *g, uint64_t id);
 void session_input(struct session *s, struct str data);
 void session_credit(struct session *s, struct str body);
@@ -96,9 +97,9 @@ void session_leave(struct connection *c, const struct frame *f, const int *fds, 
  * sent the last EXIT. So all finished commands of the client ended normally, and their sessions
  * are released. */
 void sessions_release_known(struct connection *c);
-/* Call it when the connection is gone. Kills the client's commands that do not outlive their client. UNREAD says
- * that the client never read what pid 1 sent last. In this case pid 1 also kills the background processes of
- * commands whose EXIT the client did not read. */
+/* Call it when the connection is gone. Kills the client's commands that do not outlive their
+ * client. UNREAD says that the client never read what pid 1 sent last. In this case pid 1 also
+ * kills the background processes of commands whose EXIT the client did not read. */
 void sessions_drop(struct connection *c, bool unread);
 /* Cancels every command that has not begun yet. */
 void sessions_cancel(struct guest *g);
@@ -149,8 +150,8 @@ void session_redraw(struct session *s);
 /* session_report.c */
 /* Allows the command to report. Call it before the command starts. */
 MUST_USE int session_may_report(struct session *s, struct err *e);
-/* Accepts the connections that wait at the listener for reports. Call this before a command is reaped, because a
- * report is accepted only while the process of its command is not reaped. */
+/* Accepts the connections that wait at the listener for reports. Call this before a command is
+ * reaped, because a report is accepted only while the process of its command is not reaped. */
 void reporters_collect(struct guest *g);
 /* Call it when the command has ended. Reads the rest of its report. */
 void session_read_report(struct session *s);
@@ -175,8 +176,8 @@ void session_kill(struct session *s);
 /* Sets a timer that kills the command after MS milliseconds. The command then counts as timed
  * out. */
 void session_kill_after(struct session *s, uint64_t ms);
-/* Called when the command has ended. With the flag EXEC_WHOLE, called when everything that the command started has
- * ended. Passes on the last output and sends EXIT. */
+/* Called when the command has ended. With the flag EXEC_WHOLE, called when everything that the
+ * command started has ended. Passes on the last output and sends EXIT. */
 void session_conclude(struct session *s);
 /* Called when the child is reaped and its output was passed on. Sends EXIT. pid 1 keeps the session
  * until the client shows that it was alive after EXIT. The reason: when a client dies, the

@@ -1,10 +1,11 @@
 /*
  * pid 1 relays input to a terminal, to a file agent, or to the pipe of a background command. It
  * keeps the bytes that the command does not take at once. An attached client sends no more than its
- * credit allows. Any client can also send input with a FEED request while no client is attached. For
- * such input session_hold() takes as many bytes as there is room for, and returns their number. If pid 1 keeps the command without a client (s->background is set), the
- * memory for its input counts against the pool. pid 1 gives this memory back when the command has
- * taken all input and no client is attached.
+ * credit allows. Any client can also send input with a FEED request while no client is attached.
+ * For such input session_hold() takes as many bytes as there is room for, and returns their number.
+ * If pid 1 keeps the command without a client (s->background is set), the memory for its input
+ * counts against the pool. pid 1 gives this memory back when the command has taken all input and no
+ * client is attached.
  */
 #include "guest/session.h"
 

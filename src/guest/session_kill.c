@@ -1,8 +1,8 @@
 /*
  * Sends signals to a command, and kills everything that the command started.
  *
- * pid 1 kills a scope (guest/scope.h) in passes. Between two passes the loop handles other events, so that other
- * clients do not wait.
+ * pid 1 kills a scope (guest/scope.h) in passes. Between two passes the loop handles other events,
+ * so that other clients do not wait.
  */
 #include "guest/session.h"
 

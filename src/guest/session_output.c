@@ -1,12 +1,15 @@
 /*
- * pid 1 relays output from a terminal, from a file agent, or from the pipes of a background command.
+ * pid 1 relays output from a terminal, from a file agent, or from the pipes of a background
+ * command.
  *
- * The output goes to the client within the client's credit. While no client is attached, it goes to the log. If the
- * command has a background entry (guest/background.h), the output also goes into the ring of that entry. Clients can
- * look at the ring, and the next client that attaches gets its contents first.
+ * The output goes to the client within the client's credit. While no client is attached, it goes to
+ * the log. If the command has a background entry (guest/background.h), the output also goes into
+ * the ring of that entry. Clients can look at the ring, and the next client that attaches gets its
+ * contents first.
  *
- * For an attached client, pid 1 never reads output that it cannot send. A new client has at least as much credit as
- * the ring is large, so pid 1 can send the whole ring. After that, pid 1 reads only as much as the credit allows.
+ * For an attached client, pid 1 never reads output that it cannot send. A new client has at least
+ * as much credit as the ring is large, so pid 1 can send the whole ring. After that, pid 1 reads
+ * only as much as the credit allows.
  */
 #include "guest/session.h"
 
@@ -97,8 +100,8 @@ static bool read_outlet(struct outlet *o)
 	char chunk[CHUNK_BYTES];
 	bool gone = false;
 
-	/* After the end of the command, LAST_TURNS are enough for everything that the command wrote.
-	 * Other processes may go on writing for ever; pid 1 does not wait for them. */
+	/* After the end of the command, LAST_TURNS are enough for everything that the command
+	 * wrote. Other processes may go on writing for ever; pid 1 does not wait for them. */
 	for (unsigned turn = 0; o->fd >= 0 && turn < (s->ended ? LAST_TURNS : TURNS); turn++) {
 		size_t room = !s->connection              ? sizeof(chunk)
 			      : s->credit < sizeof(chunk) ? s->credit
@@ -272,7 +275,8 @@ void session_detach(struct session *s)
 	session_part(s);
 }
 
-/* Sends the output in the ring from offset AT on. The flag KEPT tells the client that pid 1 has logged this output. */
+/* Sends the output in the ring from offset AT on. The flag KEPT tells the client that pid 1 has
+ * logged this output. */
 static void send_kept(struct connection *c, uint32_t stream, struct background *b, uint64_t at,
 		      unsigned joined)
 {
@@ -320,7 +324,8 @@ static void attach(struct session *s, struct connection *c, uint32_t stream,
 	session_watch(s);
 }
 
-/* Sends C what pid 1 keeps of a command that has ended: its output, its report and its exit status. */
+/* Sends C what pid 1 keeps of a command that has ended: its output, its report and its exit
+ * status. */
 static void attach_ended(struct background *b, struct connection *c, uint32_t stream,
 			 const struct attach_message *m)
 {

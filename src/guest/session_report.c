@@ -134,8 +134,8 @@ int session_may_report(struct session *s, struct err *e)
 			return err_sys(e, -fd, "listen for reports of commands");
 		all->listener = fd;
 	}
-	/* Empties the queue. Connections of running commands are kept, and all others are closed. This command
-	 * does not run yet, so no waiting connection can be its own. */
+	/* Empties the queue. Connections of running commands are kept, and all others are closed.
+	 * This command does not run yet, so no waiting connection can be its own. */
 	take_all(g, all->n == 0);
 	if (!all->watch)
 		all->watch = loop_add_fd(g->loop, all->listener, LOOP_READ, on_listener, g);

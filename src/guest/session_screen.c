@@ -1,11 +1,13 @@
 /*
- * A client that attaches to a command with a terminal must show the command's screen. So pid 1 sends the client the
- * modes that the program has set so far, and makes the program draw its screen again.
+ * A client that attaches to a command with a terminal must show the command's screen. So pid 1
+ * sends the client the modes that the program has set so far, and makes the program draw its screen
+ * again.
  *
- * A program draws when the size of its terminal changes. The kernel sends SIGWINCH only if the new size differs from
- * the old size. Some programs, such as `less`, draw only if they see a different size themselves. So if the client's
- * terminal has the old size, pid 1 sets a temporary size, waits until the program has drawn something, and sets the
- * right size. The temporary size has one row less, so that no program draws outside of the client's terminal.
+ * A program draws when the size of its terminal changes. The kernel sends SIGWINCH only if the new
+ * size differs from the old size. Some programs, such as `less`, draw only if they see a different
+ * size themselves. So if the client's terminal has the old size, pid 1 sets a temporary size, waits
+ * until the program has drawn something, and sets the right size. The temporary size has one row
+ * less, so that no program draws outside of the client's terminal.
  */
 #include "guest/session.h"
 

@@ -1,8 +1,8 @@
 /*
- * If pid 1 cloned the process, the process reports through a pipe. The exec closes the pipe, so end of file means
- * that the program runs. If the exec fails, a struct exec_report comes through the pipe. A launcher reports nothing,
- * because a report would wake pid 1 just when the command begins. pid 1 looks at the launcher's order when a timer
- * ends or a child has ended.
+ * If pid 1 cloned the process, the process reports through a pipe. The exec closes the pipe, so end
+ * of file means that the program runs. If the exec fails, a struct exec_report comes through the
+ * pipe. A launcher reports nothing, because a report would wake pid 1 just when the command begins.
+ * pid 1 looks at the launcher's order when a timer ends or a child has ended.
  *
  * If the exec fails, pid 1 tells the owner when it has reaped the process, whoever cloned the
  * process.
@@ -143,7 +143,8 @@ static void look(struct start *s)
 	     0);
 }
 
-/* Called when the launcher is dead. A cancelled command that the launcher never cloned counts as killed. */
+/* Called when the launcher is dead. A cancelled command that the launcher never cloned counts as
+ * killed. */
 static void look_at_dead_launcher(struct start *s)
 {
 	step(s, launcher_command(s->launcher) ? START_SEEN : START_GONE, SIGKILL);
@@ -158,7 +159,8 @@ static void end_launcher(struct start *s)
 		look_at_dead_launcher(s);
 }
 
-/* Clones the process from the launcher's order, which holds the arguments with everything that they point to. */
+/* Clones the process from the launcher's order, which holds the arguments with everything that they
+ * point to. */
 static void clone_ordered(struct start *s)
 {
 	struct launcher *l = scope_release_launcher(s->scopes, s->scope);

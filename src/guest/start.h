@@ -1,11 +1,11 @@
 /*
  * Starts one command, and tells the owner of the start when the command begins and ends.
  *
- * There are two ways to start a command. A free launcher gets an order (guest/launcher.h), or pid 1 clones the
- * process itself (guest/exec.h). The owner of a start does not see the difference. pid 1 waits neither for the
- * launcher nor for the process, because root in the sandbox can stop any process in the payload's user namespace. The
- * owner learns the result through struct start_calls: `began` is called at most once, then `failed` or `ended`
- * exactly once.
+ * There are two ways to start a command. A free launcher gets an order (guest/launcher.h), or pid 1
+ * clones the process itself (guest/exec.h). The owner of a start does not see the difference. pid 1
+ * waits neither for the launcher nor for the process, because root in the sandbox can stop any
+ * process in the payload's user namespace. The owner learns the result through struct start_calls:
+ * `began` is called at most once, then `failed` or `ended` exactly once.
  */
 #pragma once
 

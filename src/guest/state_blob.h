@@ -4,9 +4,9 @@
  * version. A terminal client keeps the state of its shell in the state blob, because that state
  * must not be in any file of the sandbox or the host.
  *
- * A client that changes the blob names the version that it replaces. If two clients change the same version, pid 1
- * refuses the second change. The sandbox's memory limit does not apply to pid 1, so the blob has a limit of its own
- * (STATE_MAX_BYTES).
+ * A client that changes the blob names the version that it replaces. If two clients change the same
+ * version, pid 1 refuses the second change. The sandbox's memory limit does not apply to pid 1, so
+ * the blob has a limit of its own (STATE_MAX_BYTES).
  */
 #pragma once
 

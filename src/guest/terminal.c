@@ -19,7 +19,8 @@ int terminal_open(uint32_t owner, uint32_t rows, uint32_t cols, int *ret_master,
 
 	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0)
 		return -errno;
-	/* open the slave by the descriptor of the master, because pid 1 trusts no path of the sandbox */
+	/* open the slave by the descriptor of the master, because pid 1 trusts no path of the
+	 * sandbox */
 	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (slave < 0)
 		return -errno;

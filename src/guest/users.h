@@ -1,7 +1,8 @@
 /*
  * Finds users in the sandbox's own /etc/passwd and /etc/group (base/user.h).
  *
- * Hostile code may have written both files. pid 1 reads only regular files up to a limit, and trusts nothing in them.
+ * Hostile code may have written both files. pid 1 reads only regular files up to a limit, and
+ * trusts nothing in them.
  */
 #pragma once
 

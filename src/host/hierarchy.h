@@ -21,8 +21,8 @@
  * group of its own. */
 #define HIERARCHY_CALLERS "cordon-callers"
 
-/* The systemd scope of all sandboxes of a home; the user's systemd makes it. The first HIERARCHY_SCOPE_DIGITS
- * digits of a sandbox's ID (groups.h) identify the home. */
+/* The systemd scope of all sandboxes of a home; the user's systemd makes it. The first
+ * HIERARCHY_SCOPE_DIGITS digits of a sandbox's ID (groups.h) identify the home. */
 #define HIERARCHY_SCOPE_DIGITS 6
 #define HIERARCHY_SCOPE_BYTES 32
 #define HIERARCHY_SCOPE_SLICE "app.slice"

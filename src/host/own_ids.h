@@ -24,8 +24,9 @@ struct own_ids {
 
 /* Returns true if we are root, not in a container, and may mount. */
 bool own_ids_may_mount(void);
-/* Returns true if we can give each sandbox its own range of ids. MAY_MOUNT is the result of own_ids_may_mount(). */
+/* Returns true if we can give each sandbox its own range of ids. MAY_MOUNT is the result of
+ * own_ids_may_mount(). */
 bool own_ids_have_range(bool may_mount);
-/* Finds the ids if own_ids_have_range() returned false. If a sandbox can have only a single id, WHY says why, with
- * a hint. */
+/* Finds the ids if own_ids_have_range() returned false. If a sandbox can have only a single id, WHY
+ * says why, with a hint. */
 void own_ids_find(struct own_ids *ret, struct err *why);

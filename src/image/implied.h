@@ -23,7 +23,8 @@
 struct image_implied {
 	char path[IMAGE_IMPLIED_PATH_BYTES];
 	unsigned mode;
-	/* the owner as it is on disk; if an ordinary user unpacked the layer, the user's own id stands for root */
+	/* the owner as it is on disk; if an ordinary user unpacked the layer, the user's own id
+	 * stands for root */
 	uint32_t uid, gid;
 };
 

@@ -64,7 +64,8 @@ static bool host_valid(struct str s)
 				       1, PORT_MAX, &port) == 0;
 }
 
-/* Returns true for lower-case letters and digits, joined by a dot, one or two underscores, or hyphens. */
+/* Returns true for lower-case letters and digits, joined by a dot, one or two underscores, or
+ * hyphens. */
 static bool path_component_valid(struct str s)
 {
 	size_t i = 0;

@@ -1,5 +1,6 @@
 /*
- * Reads the image store. The store is a set of directories under HOME/cache; it has no index and no daemon.
+ * Reads the image store. The store is a set of directories under HOME/cache; it has no index and no
+ * daemon.
  *
  *   cache/lock                 flock: shared while content is being added or referred to,
  *                              exclusive while content is removed
@@ -17,10 +18,10 @@
  *   cache/images/KEY.json      one record per reference; KEY is the SHA-256 of reference_key()
  *   cache/tmp                  work in progress; everything elsewhere is complete
  *
- * Each entry gets its name by a rename when it is complete. Blobs and layers appear before the record that names
- * them. So a process that only reads needs no lock. A process that creates a sandbox holds a shared lock until the
- * sandbox's configuration is written. The configuration names the digest of the manifest, and this protects the image
- * from removal.
+ * Each entry gets its name by a rename when it is complete. Blobs and layers appear before the
+ * record that names them. So a process that only reads needs no lock. A process that creates a
+ * sandbox holds a shared lock until the sandbox's configuration is written. The configuration names
+ * the digest of the manifest, and this protects the image from removal.
  *
  * The name of a layer's tree is the digest of the layer's blob, not the diff_id. The digest of the
  * blob is checked by a process that parses nothing, so no layer can attack this process. The
@@ -28,7 +29,8 @@
  * over. Because the diff_id is not the name, such a process can spoil only the tree of its own
  * layer.
  *
- * All functions take a descriptor of the home directory. A struct image_record owns everything that it points to.
+ * All functions take a descriptor of the home directory. A struct image_record owns everything that
+ * it points to.
  */
 #pragma once
 
@@ -84,8 +86,8 @@ void image_records_free(struct image_record *r, size_t n);
 #define IMAGE_PATH_BYTES 128
 #define IMAGE_FORM_BYTES 32
 #define IMAGE_FORM_PREFIX "owner-"
-/* Writes the name of the directory, below a layer's directory, that has the layer with rotated owners. The name is
- * "" if no id is rotated. */
+/* Writes the name of the directory, below a layer's directory, that has the layer with rotated
+ * owners. The name is "" if no id is rotated. */
 void image_form_name(const struct rotation *r, char out[IMAGE_FORM_BYTES]);
 /* These functions write paths relative to the home, for openat. DIGEST is the digest of the blob
  * (image_layer.digest). */
@@ -99,11 +101,11 @@ MUST_USE int image_record_path(const char *reference, char out[IMAGE_PATH_BYTES]
 /* An image may have the same layer more than once. Returns true if the layer with the index I
  * occurs again above this index. */
 bool image_layer_comes_again(const struct image_record *r, size_t i);
-/* Opens the trees of R's layers as O_PATH descriptors, the lowest first. FORM is a name from image_form_name(), or
- * "". Fails with ERR_NOT_FOUND if the store lacks this form. A repeated layer is opened only at its highest place,
- * because overlayfs refuses duplicates. Sets *RET_NAMED to true if one of the
- * trees is a `served` tree, in which whiteouts are files named `.wh.NAME`; otherwise to false. The
- * caller closes *RET_N descriptors, also after a failure. */
+/* Opens the trees of R's layers as O_PATH descriptors, the lowest first. FORM is a name from
+ * image_form_name(), or "". Fails with ERR_NOT_FOUND if the store lacks this form. A repeated layer
+ * is opened only at its highest place, because overlayfs refuses duplicates. Sets *RET_NAMED to
+ * true if one of the trees is a `served` tree, in which whiteouts are files named `.wh.NAME`;
+ * otherwise to false. The caller closes *RET_N descriptors, also after a failure. */
 MUST_USE int image_store_open_layers(int home_fd, const struct image_record *r, const char *form,
 				     int fd[IMAGE_LAYERS_MAX], size_t *ret_n, bool *ret_named,
 				     struct err *e);

@@ -22,7 +22,8 @@ struct history {
 };
 #define HISTORY_LIVE_FILE (HISTORY_FILES - 2)
 
-/* Reads the log files in LOGS_DIR. Missing files are no error. Call history_done() also after a failure. */
+/* Reads the log files in LOGS_DIR. Missing files are no error. Call history_done() also after a
+ * failure. */
 MUST_USE int history_load(struct history *h, int logs_dir, const struct filter *f, struct err *e);
 void history_done(struct history *h);
 size_t history_count(const struct history *h);

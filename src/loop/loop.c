@@ -249,7 +249,8 @@ static bool heap_add(struct loop *l, uint32_t slot)
 	return true;
 }
 
-/* The last timer takes the place of the removed timer, and then moves up or down to where it belongs. */
+/* The last timer takes the place of the removed timer, and then moves up or down to where it
+ * belongs. */
 static void heap_remove(struct loop *l, uint32_t slot)
 {
 	uint32_t at = l->slot[slot].at;
@@ -359,7 +360,8 @@ static long switches(const struct loop *l)
 	return l->on_blocked && getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nvcsw : 0;
 }
 
-/* Called after HANDLER ran. BEFORE is the thread's number of context switches before HANDLER ran. */
+/* Called after HANDLER ran. BEFORE is the thread's number of context switches before HANDLER
+ * ran. */
 static void check_blocking(struct loop *l, long before, const void *handler)
 {
 	if (l->on_blocked && switches(l) != before)
@@ -403,7 +405,8 @@ static int run_timers(struct loop *l)
 		void *arg = l->slot[slot].arg;
 		long before = switches(l);
 
-		/* a timer fires once; its slot is freed first, so its handler may add a new timer */
+		/* a timer fires once; its slot is freed first, so its handler may add a new
+		 * timer */
 		heap_remove(l, slot);
 		give_back(l, slot);
 		l->n_live--;

@@ -56,6 +56,6 @@ uint64_t loop_looked_at(const struct loop *l);
 /* For tests. The loop calls this function if the handler at the address HANDLER waited for
  * something, for instance for a lock, a disk or another process. */
 typedef void loop_blocked_fn(void *arg, const void *handler);
-/* From now on the loop compares the thread's voluntary context switches before and after each handler, and calls FN
- * for every handler that blocked. If FN is NULL, the loop stops comparing. */
+/* From now on the loop compares the thread's voluntary context switches before and after each
+ * handler, and calls FN for every handler that blocked. If FN is NULL, the loop stops comparing. */
 void loop_watch_blocking(struct loop *l, loop_blocked_fn *fn, void *arg);

@@ -68,7 +68,8 @@ static int add_profile_rules(struct policy *p, unsigned set, struct err *e)
 	return 0;
 }
 
-/* --- defaults and rules ------------------------------------------------------------------------- */
+/* --- defaults and rules
+ * ------------------------------------------------------------------------- */
 
 static int parse_action(const char *flag, const char *s, enum policy_action *ret, struct err *e)
 {
@@ -262,7 +263,8 @@ int policy_edit_rules(struct policy *p, const struct policy_strings *add,
 	return r;
 }
 
-/* --- resolvers and pools ------------------------------------------------------------------------ */
+/* --- resolvers and pools
+ * ------------------------------------------------------------------------ */
 
 static int check_nameserver(const char *s, struct err *e)
 {
@@ -327,7 +329,8 @@ static int set_pool(const char *flag, const char *s, enum addr_family family, un
 	return 0;
 }
 
-/* --- rates -------------------------------------------------------------------------------------- */
+/* --- rates
+ * -------------------------------------------------------------------------------------- */
 
 /* Reads a number with an optional unit. The unit units[i] multiplies the number by factor[i]. */
 static int parse_scaled(struct str s, const char *const units[], const uint64_t factor[],

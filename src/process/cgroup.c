@@ -92,9 +92,9 @@ static int make_dir(int parent, const char *name)
 	return fd;
 }
 
-/* Adds the path of our own v2 group to OUT. If we were moved into the child group HIERARCHY_CALLERS,
- * adds the path of its parent instead. The path is relative to the root of the mount; the root
- * itself has the path "/" or "". */
+/* Adds the path of our own v2 group to OUT. If we were moved into the child group
+ * HIERARCHY_CALLERS, adds the path of its parent instead. The path is relative to the root of the
+ * mount; the root itself has the path "/" or "". */
 static void own_v2_path(struct buf *out)
 {
 	char room[CONTROL_FILE_USUAL_BYTES];
@@ -307,8 +307,8 @@ static void delegate(int dir, uid_t owner, gid_t group)
 	static const char *const files[] = { "cgroup.procs", "cgroup.threads",
 					     "cgroup.subtree_control" };
 
-	/* If this fails, pid 1 cannot make a group for each command. It then starts each command in a
-	 * UTS namespace, by which it recognizes the command's processes (guest/scope.h). */
+	/* If this fails, pid 1 cannot make a group for each command. It then starts each command in
+	 * a UTS namespace, by which it recognizes the command's processes (guest/scope.h). */
 	IGNORE(fchown(dir, owner, group));
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		IGNORE(fchownat(dir, files[i], owner, group, 0));

@@ -1,8 +1,8 @@
 /*
  * Directories that are the same in every sandbox of root: /dev, and /sys with its mount points.
  * They are made once per machine and are read-only in sandboxes. A process in a sandbox can see in
- * /proc/self/mountinfo where they are on the host (/var/lib/cordon/fixtures-2). So this path must not
- * contain the name of a sandbox or of a user.
+ * /proc/self/mountinfo where they are on the host (/var/lib/cordon/fixtures-2). So this path must
+ * not contain the name of a sandbox or of a user.
  */
 #pragma once
 

@@ -163,8 +163,9 @@ struct copy {
 	struct buf text;
 };
 
-/* Lists the directory FD. The walk through /usr visits hundreds of directories. readdir() would need three times as
- * many calls: it reads 2 KiB at a time, allocates memory and looks at the flags of each descriptor. */
+/* Lists the directory FD. The walk through /usr visits hundreds of directories. readdir() would
+ * need three times as many calls: it reads 2 KiB at a time, allocates memory and looks at the flags
+ * of each descriptor. */
 struct listing {
 	int fd; /* borrowed */
 	size_t at, n;
@@ -330,7 +331,8 @@ static bool open_both(int from, int to, const char *name, int *ret_from, int *re
 	return true;
 }
 
-/* Copies the entry NAME of a directory, with everything below it. PATH is the path of the entry below /etc. */
+/* Copies the entry NAME of a directory, with everything below it. PATH is the path of the entry
+ * below /etc. */
 static void copy_entry(struct copy *c, int from, int to, const char *name, const char *path,
 		       unsigned depth)
 {

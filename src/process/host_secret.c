@@ -49,8 +49,8 @@ static bool assigns_secret(struct str line, size_t at)
 	while (from < line.n &&
 	       (is_blank(line.p[from]) || is_quote(line.p[from]) || line.p[from] == '>'))
 		from++;
-	/* These characters show that no secret follows. For example, "<password></password>" is empty, and
-	 * "password=$WORD" only names a variable. */
+	/* These characters show that no secret follows. For example, "<password></password>" is
+	 * empty, and "password=$WORD" only names a variable. */
 	return from < line.n && !strchr("<$,;", line.p[from]);
 }
 

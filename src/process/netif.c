@@ -94,7 +94,8 @@ static long open_packet(bool trains)
 	return fd;
 }
 
-/* Makes the tap device eth0 in the network namespace in which TUN (/dev/net/tun) was opened. Returns 0 or -errno. */
+/* Makes the tap device eth0 in the network namespace in which TUN (/dev/net/tun) was opened.
+ * Returns 0 or -errno. */
 static long make_tap(int tun, bool trains)
 {
 	struct ifreq ifr = { .ifr_flags =

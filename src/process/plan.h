@@ -44,8 +44,8 @@ enum step_op {
 	STEP_DEVICE, /* opens `path` as descriptor `fd`; STEP_FUSE sends it to the socket `mode` */
 	STEP_FUSE,   /* mounts a fuse file system on `path` with `data` and `flags`; closes `fd` */
 	STEP_ROOT,   /* `path` becomes the root, below which all targets are resolved */
-	/* makes the directory `path` in the root if it is missing; `text` is its last component, and
-	 * `flags` are WAY_* */
+	/* makes the directory `path` in the root if it is missing; `text` is its last component,
+	 * and `flags` are WAY_* */
 	STEP_DIR,
 	STEP_FILE, /* like STEP_DIR, but makes an empty file */
 	/* `path` in the root becomes the target. The step fails if the target is the root, or if a
@@ -54,8 +54,8 @@ enum step_op {
 	 * and no link in that part is followed. */
 	STEP_PLACE,
 	STEP_TARGET, /* `path` in the root becomes the target */
-	/* mounts a file system of type `text` on the target, with `data` and `flags`; then `path` becomes
-	 * the target */
+	/* mounts a file system of type `text` on the target, with `data` and `flags`; then `path`
+	 * becomes the target */
 	STEP_MOUNT,
 	/* mounts an empty read-only directory over `text` in the directory `path` of the root, if
 	 * the child can reach that directory */
@@ -65,8 +65,8 @@ enum step_op {
 	STEP_LINK,   /* makes the symbolic link `path` in the target, which leads to `text` */
 	STEP_SUBDIR, /* makes the directory `path` in the target, with `mode` */
 	STEP_WRITE, /* makes the file `path` in the target, with the content `text` and with `mode` */
-	/* opens `tree` as a clone of `path` in the target; if `flags` is AT_RECURSIVE, with the mounts
-	 * below `path` */
+	/* opens `tree` as a clone of `path` in the target; if `flags` is AT_RECURSIVE, with the
+	 * mounts below `path` */
 	STEP_SOURCE,
 	STEP_ATTR, /* sets the mount attributes `flags` on the target */
 	STEP_OWNER, /* gives `uid`, `gid` and `mode` to the directory `path` in the root, if it exists */
@@ -78,10 +78,11 @@ enum step_op {
 	STEP_GROUPS,   /* drops all supplementary groups */
 	STEP_IDS,      /* takes the ids `uid` and `gid` of the new user namespace */
 	STEP_KEEP,     /* `fd` or `tree` gets the descriptor number `mode` and survives the exec */
-	/* from now on the child dies with its parent, has only the capabilities `flags`, and is under the
-	 * seccomp filter `filter` */
+	/* from now on the child dies with its parent, has only the capabilities `flags`, and is
+	 * under the seccomp filter `filter` */
 	STEP_CONFINE,
-	/* executes `fd` with `argv` and `envp`; if `argv` is NULL, the only argument is the name of pid 1 */
+	/* executes `fd` with `argv` and `envp`; if `argv` is NULL, the only argument is the name of
+	 * pid 1 */
 	STEP_EXEC,
 	STEP_OP_COUNT
 };

@@ -78,8 +78,8 @@ void process_started(struct process_instance *i);
  * asked for. The caller owns it. */
 MUST_USE int process_take_link(struct process_instance *i, int *ret_link, struct err *e);
 void process_kill(struct process_instance *i);
-/* Kills and reaps pid 1, removes the control groups and frees everything. fuse-overlayfs gets time to write what it
- * still has. */
+/* Kills and reaps pid 1, removes the control groups and frees everything. fuse-overlayfs gets time
+ * to write what it still has. */
 void process_done(struct process_instance *i);
 
 /* Opens the program of pid 1 in such a way that no process in the sandbox can ever write to it.

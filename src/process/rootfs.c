@@ -217,7 +217,8 @@ static void add_owner(struct builder *b, const struct rootfs_owner *d)
 	s->gid = ids_outer_gid(b->r->ids, d->gid);
 }
 
-/* Writes the options of a file system in memory. They also limit the number of files, because empty files take memory. */
+/* Writes the options of a file system in memory. They also limit the number of files, because empty
+ * files take memory. */
 static void memory_options(char out[64], unsigned mode, uint64_t mib)
 {
 	snprintf(out, 64, "mode=%o,size=%llum,nr_inodes=%llu", mode, (unsigned long long)mib,

@@ -106,5 +106,6 @@ MUST_USE int rootfs_plan(const struct rootfs *r, int device, int group, struct p
 MUST_USE int rootfs_plan_fuse_overlay(const struct rootfs *r, bool writes, struct plan *p,
 				      struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps,
 				      struct err *e);
-/* Writes the options of fuse-overlayfs, with the names that rootfs_plan_fuse_overlay() gives the layers. */
+/* Writes the options of fuse-overlayfs, with the names that rootfs_plan_fuse_overlay() gives the
+ * layers. */
 void rootfs_fuse_overlay_options(const struct rootfs *r, bool writes, struct buf *out);

@@ -19,7 +19,8 @@ struct regex;
 
 #define REGEX_LINES 1u /* `^` and `$` match at every line */
 
-/* Compiles TEXT, which must live as long as the expression. Fails with ERR_INVALID and the reason. */
+/* Compiles TEXT, which must live as long as the expression. Fails with ERR_INVALID and the
+ * reason. */
 MUST_USE int regex_new(const char *text, unsigned flags, struct regex **ret, struct err *e);
 void regex_free(struct regex *r);
 /* If the expression is plain text, returns this text. The lines that match are then the

@@ -18,5 +18,6 @@ struct stream_file {
 	char path[PATH_MAX_BYTES + 1]; /* may be "" */
 };
 
-/* Reads the line of the next file. Returns 1, 0 at the end of the stream, or -EINVAL if the line is malformed. */
+/* Reads the line of the next file. Returns 1, 0 at the end of the stream, or -EINVAL if the line is
+ * malformed. */
 MUST_USE int stream_next(FILE *in, struct stream_file *ret);

@@ -40,7 +40,8 @@ void admission_done(struct admission *a)
 	*a = (struct admission){ 0 };
 }
 
-/* --- policy ------------------------------------------------------------------------------------- */
+/* --- policy
+ * ------------------------------------------------------------------------------------- */
 
 /* Reads an integer from 0 to MAX and returns it. MAX must be 0 or 1, because the error messages are
  * made for these two values only. */
@@ -141,7 +142,8 @@ int admission_check_config(const struct admission *a, struct fault *f)
 			 a->error);
 }
 
-/* --- models ------------------------------------------------------------------------------------- */
+/* --- models
+ * ------------------------------------------------------------------------------------- */
 
 /* Reads an integer. Refuses a boolean, a text and 2.0. */
 static int64_t read_number(struct model *m, const char *field, int64_t min)
@@ -231,7 +233,8 @@ void admission_grant_done(struct admission_grant *g)
 	*g = (struct admission_grant){ 0 };
 }
 
-/* --- grants ------------------------------------------------------------------------------------- */
+/* --- grants
+ * ------------------------------------------------------------------------------------- */
 
 static int refuse(struct fault *f, const char *text)
 {
@@ -250,8 +253,8 @@ static struct admission_record *find(const struct admission *a, const unsigned c
 	return at == WORKSPACE_UNKNOWN ? NULL : &a->record[at];
 }
 
-/* Returns the record of a Workspace. Adds a record for a new Workspace. Returns NULL with a fault in F if the table is
- * full. */
+/* Returns the record of a Workspace. Adds a record for a new Workspace. Returns NULL with a fault
+ * in F if the table is full. */
 static struct admission_record *find_or_add(struct admission *a, const struct tenant *t,
 					    struct fault *f)
 {
@@ -421,7 +424,8 @@ uint64_t admission_next_expiry(const struct admission *a)
 	return next;
 }
 
-/* --- what a grant allows ------------------------------------------------------------------------ */
+/* --- what a grant allows
+ * ------------------------------------------------------------------------ */
 
 int admission_require(struct admission *a, const struct tenant *t, enum admission_use use,
 		      uint64_t now_ns, bool *ret_expired, struct fault *f)
@@ -473,7 +477,8 @@ static void replace(char **text, const char *by)
 	*text = by ? xstrdup(by) : NULL;
 }
 
-/* Compares the normal form of the workdir, so that a ".." in it does not lead out of the workspace. */
+/* Compares the normal form of the workdir, so that a ".." in it does not lead out of the
+ * workspace. */
 static bool workdir_is_inside(const struct box_spec *s)
 {
 	AUTO_BUF normal = BUF_INIT(strlen(s->workdir) + 1);

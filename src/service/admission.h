@@ -1,10 +1,10 @@
 /*
- * Admission of Workspaces. In the mode "grant enforced" a Workspace may use sandboxes only while it has a grant,
- * and all sandboxes have the form that the policy prescribes.
+ * Admission of Workspaces. In the mode "grant enforced" a Workspace may use sandboxes only while it
+ * has a grant, and all sandboxes have the form that the policy prescribes.
  *
- * No function of this file reads a clock or ends a session: the calling code passes the time and ends the sessions.
- * Once the mode is on, only a restart of the server turns it off. A configuration that cannot be understood turns
- * the mode on.
+ * No function of this file reads a clock or ends a session: the calling code passes the time and
+ * ends the sessions. Once the mode is on, only a restart of the server turns it off. A
+ * configuration that cannot be understood turns the mode on.
  */
 #pragma once
 
@@ -54,8 +54,8 @@ struct admission {
 
 void admission_init(struct admission *a, size_t max);
 void admission_done(struct admission *a);
-/* Applies the section `admission` of a configuration. NULL and JSON null mean that the configuration has no such
- * section. */
+/* Applies the section `admission` of a configuration. NULL and JSON null mean that the
+ * configuration has no such section. */
 void admission_configure(struct admission *a, const struct json_value *section);
 /* Returns 0. If the configuration is wrong, returns -1 with a FAULT_READINESS in *F. */
 MUST_USE int admission_check_config(const struct admission *a, struct fault *f);
@@ -63,10 +63,11 @@ MUST_USE int admission_check_config(const struct admission *a, struct fault *f);
 /* Returns 0 if grants are enforced, otherwise -1 with a FAULT_ADMISSION in *F. */
 MUST_USE int admission_check_enabled(const struct admission *a, struct fault *f);
 
-/* --- grants ------------------------------------------------------------------------------------- */
+/* --- grants
+ * ------------------------------------------------------------------------------------- */
 
-/* A SandboxAdmissionGrant or a SandboxAdmissionRevocation of the Box protocol. A revocation has only the members
- * `instance`, `workspace` and `revision`. */
+/* A SandboxAdmissionGrant or a SandboxAdmissionRevocation of the Box protocol. A revocation has
+ * only the members `instance`, `workspace` and `revision`. */
 struct admission_grant {
 	char *instance, *workspace; /* owned */
 	uint64_t generation, revision, expires_ns;
@@ -90,21 +91,22 @@ enum admission_effect {
 /* Installs a grant. FENCED is the highest generation of the Workspace that the fence (service/fence.h) has seen, or
  * 0. After a success the calling code passes the grant's generation to fence_observe(). *RET_RECORD
  * is the record with the grant that is valid now. The calling code passes it to admission_encode_receipt(),
- * which writes the answer to the peer. The pointer is valid until the next call. Returns 0, or -1 with a fault in *F. */
+ * which writes the answer to the peer. The pointer is valid until the next call. Returns 0, or -1 with a fault in
+ * *F. */
 MUST_USE int admission_install(struct admission *a, const struct admission_grant *g,
 			       struct str trusted, uint64_t fenced, uint64_t now_ns,
 			       enum admission_effect *ret_effect,
 			       const struct admission_record **ret_record, struct fault *f);
-/* Revokes the grant of a Workspace. Returns 0, or -1 with a fault in F. On success the caller ends all sessions of the
- * Workspace. */
+/* Revokes the grant of a Workspace. Returns 0, or -1 with a fault in F. On success the caller ends
+ * all sessions of the Workspace. */
 MUST_USE int admission_revoke(struct admission *a, const struct admission_grant *g,
 			      struct str trusted, struct fault *f);
 /* These two write the members of the receipts for a grant and for a revocation. */
 void admission_encode_receipt(const struct admission_grant *g, const struct admission_record *r,
 			      struct json_writer *w);
 void admission_encode_revoked(const struct admission_grant *g, struct json_writer *w);
-/* Removes grants that have expired. Calls the function EXPIRED with the key of each Workspace that lost its grant.
- * EXPIRED must end the sessions of this Workspace. */
+/* Removes grants that have expired. Calls the function EXPIRED with the key of each Workspace that
+ * lost its grant. EXPIRED must end the sessions of this Workspace. */
 void admission_expire(struct admission *a, uint64_t now_ns,
 		      void (*expired)(void *arg, const unsigned char key[TENANT_KEY_BYTES]),
 		      void *arg);
@@ -112,23 +114,26 @@ void admission_expire(struct admission *a, uint64_t now_ns,
 /* Returns the real time at which the next grant expires, or 0 if there is no grant. */
 uint64_t admission_next_expiry(const struct admission *a);
 
-/* --- what a grant allows ------------------------------------------------------------------------ */
+/* --- what a grant allows
+ * ------------------------------------------------------------------------ */
 
 enum admission_use { ADMISSION_SESSIONS, ADMISSION_PROCESSES, ADMISSION_RELAY };
 
-/* Checks that this tenant may use sandboxes now. The calling code must check readiness first. Returns 0, or -1 with
- * a FAULT_ADMISSION in *F. If the grant has expired, removes the grant and sets *RET_EXPIRED to true. The calling
- * code then ends the Workspace's sessions. */
+/* Checks that this tenant may use sandboxes now. The calling code must check readiness first.
+ * Returns 0, or -1 with a FAULT_ADMISSION in *F. If the grant has expired, removes the grant and
+ * sets *RET_EXPIRED to true. The calling code then ends the Workspace's sessions. */
 MUST_USE int admission_require(struct admission *a, const struct tenant *t, enum admission_use use,
 			       uint64_t now_ns, bool *ret_expired, struct fault *f);
-/* Checks that a Workspace with LIVE sessions may have one more. Returns 0, or -1 with a FAULT_ADMISSION in *F. */
+/* Checks that a Workspace with LIVE sessions may have one more. Returns 0, or -1 with a
+ * FAULT_ADMISSION in *F. */
 MUST_USE int admission_check_sessions(const struct admission *a, const struct tenant *t,
 				      size_t live, struct fault *f);
 /* Checks that SESSION_ID, the session of an action, is ADMISSION_SESSION. Returns 0, or -1 with a
  * FAULT_ADMISSION in F. */
 MUST_USE int admission_check_session_id(struct str session_id, struct fault *f);
-/* Changes a spec so that it has the prescribed form. HOST_PATH is the Workspace's own directory. SKILL_ROOT is the
- * directory of the skill package that the spec names, or NULL if it names none. Returns 0. If the spec is refused,
- * returns -1 with a FAULT_ADMISSION in *F, and the calling code must not use the spec. */
+/* Changes a spec so that it has the prescribed form. HOST_PATH is the Workspace's own directory.
+ * SKILL_ROOT is the directory of the skill package that the spec names, or NULL if it names none.
+ * Returns 0. If the spec is refused, returns -1 with a FAULT_ADMISSION in *F, and the calling code
+ * must not use the spec. */
 MUST_USE int admission_rewrite(const struct admission *a, struct box_spec *s, const char *host_path,
 			       const char *skill_root, struct fault *f);

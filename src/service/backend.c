@@ -59,8 +59,8 @@ static void set_state(struct backend *b, enum backend_state state, const char *w
 	b->state = state;
 }
 
-/* By default our engine is used, even if Docker is installed too, because people who install this server want our
- * engine. */
+/* By default our engine is used, even if Docker is installed too, because people who install this
+ * server want our engine. */
 enum backend_name backend_parse(const char *wanted)
 {
 	if (strcmp(wanted, "cordon") == 0)
@@ -129,8 +129,8 @@ static void on_probed(void *arg, const struct fault *fault, struct buf *data)
 		return;
 	}
 	if (b->outdated) {
-		/* The newly selected backend is BACKEND_NONE. It always fails, so it needs no probe.
-		 * backend_select() has already set the state and b->why. */
+		/* The newly selected backend is BACKEND_NONE. It always fails, so it needs no
+		 * probe. backend_select() has already set the state and b->why. */
 		tell_all(b);
 		return;
 	}

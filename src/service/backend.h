@@ -28,8 +28,8 @@ typedef void backend_told_fn(void *arg, bool available, const char *why);
 
 struct backend *backend_new(struct loop *loop, struct sessions *sessions);
 void backend_free(struct backend *b);
-/* Selects the backend that the configuration names in `box.backend`, and forgets the result of the last probe.
- * Calls of backend_ask() that still wait get the result of a new probe. */
+/* Selects the backend that the configuration names in `box.backend`, and forgets the result of the
+ * last probe. Calls of backend_ask() that still wait get the result of a new probe. */
 void backend_select(struct backend *b, const char *wanted);
 const char *backend_public_name(const struct backend *b); /* the name for peers, or NULL */
 void backend_ask(struct backend *b, backend_told_fn *fn, void *arg);

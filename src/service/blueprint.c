@@ -113,8 +113,8 @@ static int set_network(struct spec *s, const struct blueprint *p, const struct b
 	return r;
 }
 
-/* The backend `nsjail` always uses the image `host`. For the backend `cordon`, the configuration says which image
- * replaces the default image. */
+/* The backend `nsjail` always uses the image `host`. For the backend `cordon`, the configuration
+ * says which image replaces the default image. */
 static int set_image(struct spec *s, const struct blueprint *p, const struct box_spec *b,
 		     struct fault *f)
 {
@@ -124,8 +124,8 @@ static int set_image(struct spec *s, const struct blueprint *p, const struct box
 							     : b->image;
 	struct err e;
 
-	/* refuse a path before it is parsed: parse_image() would call getcwd(), and the server's seccomp filter
-	 * forbids this call */
+	/* refuse a path before it is parsed: parse_image() would call getcwd(), and the server's
+	 * seccomp filter forbids this call */
 	if (image_is_local(word))
 		return fault_about(f, FAULT_VALIDATION, "image ", str_of(word),
 				   " is no image of a registry");
@@ -161,7 +161,8 @@ void blueprint_limits(const struct box_spec *b, struct limits_message *ret)
 	ret->pids = b->pids_limit < SPEC_PIDS_MAX ? (uint64_t)b->pids_limit : SPEC_PIDS_MAX;
 }
 
-/* Limits of a BoxSpec are soft: a limit that this machine cannot enforce is no error, and box_status shows it. */
+/* Limits of a BoxSpec are soft: a limit that this machine cannot enforce is no error, and
+ * box_status shows it. */
 static void set_limits(struct spec *s, const struct box_spec *b)
 {
 	struct limits_message m;

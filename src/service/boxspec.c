@@ -28,8 +28,8 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Recognizes "C:\x", "C:/x" and "\\server\share". LangBot accepts them as absolute paths, but they never exist on
- * this machine. */
+/* Recognizes "C:\x", "C:/x" and "\\server\share". LangBot accepts them as absolute paths, but they
+ * never exist on this machine. */
 static bool is_windows_path(const char *p)
 {
 	return (is_letter(p[0]) && p[1] == ':' && (p[2] == '\\' || p[2] == '/')) ||
@@ -75,7 +75,8 @@ void box_path_normal(const char *path, struct buf *out)
 
 /* --- decoding --------------------------------------------------------------------------------- */
 
-/* If the workdir is missing, null or "", and a mount_path is given, the workdir is the mount_path. */
+/* If the workdir is missing, null or "", and a mount_path is given, the workdir is the
+ * mount_path. */
 static char *read_workdir(struct model *m)
 {
 	const struct json_value *v = model_get(m, "workdir"), *mount = model_get(m, "mount_path");

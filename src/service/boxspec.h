@@ -1,9 +1,9 @@
 /*
- * A BoxSpec is a peer's request for a session and for a command in it. This file has the defaults and the rules of
- * the fields of a BoxSpec.
+ * A BoxSpec is a peer's request for a session and for a command in it. This file has the defaults
+ * and the rules of the fields of a BoxSpec.
  *
- * A spec owns its texts. A session keeps the spec with which it was created. A later spec for the same session must
- * have the same values in every field that box_spec_compare() compares.
+ * A spec owns its texts. A session keeps the spec with which it was created. A later spec for the
+ * same session must have the same values in every field that box_spec_compare() compares.
  */
 #pragma once
 
@@ -71,13 +71,14 @@ void box_spec_encode(const struct box_spec *s, struct json_writer *w);
 /* Returns how many bytes of memory the texts of the spec take. */
 size_t box_spec_held_bytes(const struct box_spec *s);
 
-/* Checks that the spec has a command that is not too long. Returns 0, or -1 with a FAULT_VALIDATION in F. */
+/* Checks that the spec has a command that is not too long. Returns 0, or -1 with a FAULT_VALIDATION
+ * in F. */
 MUST_USE int box_spec_check_command(const struct box_spec *s, struct fault *f);
 /* Checks that no two mounts have the same target. Returns 0, or -1 with a FAULT_VALIDATION in F. */
 MUST_USE int box_spec_check_targets(const struct box_spec *s, struct fault *f);
-/* Compares two specs of the session SHOWN_ID: the session was created with *HAS, and *WANTS is a new spec. Returns
- * 0 if they agree. Otherwise returns -1, and the FAULT_SESSION_CONFLICT in *F names the first field in which they
- * differ. */
+/* Compares two specs of the session SHOWN_ID: the session was created with *HAS, and *WANTS is a
+ * new spec. Returns 0 if they agree. Otherwise returns -1, and the FAULT_SESSION_CONFLICT in *F
+ * names the first field in which they differ. */
 MUST_USE int box_spec_compare(const struct box_spec *has, const struct box_spec *wants,
 			      struct str shown_id, struct fault *f);
 /* Sets the same fault as box_spec_compare(). The calling code uses this function if FIELD is a

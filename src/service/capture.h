@@ -28,9 +28,9 @@ struct capture {
 void capture_init(struct capture *c, struct ceiling *ceiling, size_t limit);
 void capture_done(struct capture *c);
 void capture_add(struct capture *c, const void *p, size_t n);
-/* Appends the text: trimmed UTF-8, with U+FFFD for bytes that are not UTF-8, and with a notice if bytes were
- * dropped. JSON_MAX limits the bytes of the text as a JSON string, because some peers take only short messages. 0
- * means no limit. */
+/* Appends the text: trimmed UTF-8, with U+FFFD for bytes that are not UTF-8, and with a notice if
+ * bytes were dropped. JSON_MAX limits the bytes of the text as a JSON string, because some peers
+ * take only short messages. 0 means no limit. */
 void capture_render(const struct capture *c, size_t json_max, struct buf *out);
 /* Returns how many bytes capture_render() may append. */
 size_t capture_render_max(const struct capture *c);

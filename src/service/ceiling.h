@@ -25,7 +25,8 @@ struct ceiling {
 };
 
 size_t ceiling_left(const struct ceiling *c);
-/* Takes N bytes. If fewer bytes are left and `relieve` does not help, takes nothing and returns false. */
+/* Takes N bytes. If fewer bytes are left and `relieve` does not help, takes nothing and returns
+ * false. */
 bool ceiling_take(struct ceiling *c, size_t n);
 /* Works like ceiling_take(), for code that can go on without these bytes. Also returns false if N
  * is more than an eighth of what is left. */

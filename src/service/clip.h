@@ -1,6 +1,6 @@
 /*
- * Shortens a long text for a model: the beginning and the end stay, and a notice between them says how many
- * characters are missing. The result never has more characters than the limit.
+ * Shortens a long text for a model: the beginning and the end stay, and a notice between them says
+ * how many characters are missing. The result never has more characters than the limit.
  */
 #pragma once
 

@@ -5,7 +5,8 @@
 #include "client/workspace.h"
 
 #define KEY "box.local.default_workspace"
-/* The list of all roots is shorter than this, because a configuration file is at most 1 MiB long. */
+/* The list of all roots is shorter than this, because a configuration file is at most 1 MiB
+ * long. */
 #define ROOTS_TEXT_MAX_BYTES (1u << 20)
 
 static int explain(const struct service_config *c, const struct err *why, struct fault *f)

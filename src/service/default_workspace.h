@@ -1,4 +1,5 @@
-/* The default workspace: the host directory that a sandbox has at /workspace if the request gives no host directory. */
+/* The default workspace: the host directory that a sandbox has at /workspace if the request gives
+ * no host directory. */
 #pragma once
 
 #include "service/service_config.h"

@@ -60,8 +60,8 @@ void enforcement_write_missing(const struct enforcement_words *e, struct json_wr
 		json_str(w, "cpus");
 	if (e->known && !by_group(e->memory))
 		json_str(w, "memory_mb");
-	/* the size of a host directory cannot be limited, so the server stores this quota but does not enforce
-	 * it */
+	/* the size of a host directory cannot be limited, so the server stores this quota but does
+	 * not enforce it */
 	json_str(w, "workspace_quota_mb");
 	json_end_array(w);
 }

@@ -1,8 +1,8 @@
 /*
- * Finds out whether a server can do what it promises (service/readiness.h). In standard mode the examiner asks the
- * backend. If grants are enforced, the examiner also looks at the default workspace and runs a temporary sandbox.
- * This sandbox writes a marker file through a bind mount and prints its namespaces. The result is kept for as many
- * seconds as the policy says.
+ * Finds out whether a server can do what it promises (service/readiness.h). In standard mode the
+ * examiner asks the backend. If grants are enforced, the examiner also looks at the default
+ * workspace and runs a temporary sandbox. This sandbox writes a marker file through a bind mount
+ * and prints its namespaces. The result is kept for as many seconds as the policy says.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
-/* Runs a command in a session, captures its output up to a limit, and answers with a BoxExecutionResult. */
+/* Runs a command in a session, captures its output up to a limit, and answers with a
+ * BoxExecutionResult. */
 #include <signal.h>
 
 #include "base/cleanup.h"

@@ -57,8 +57,8 @@ void fault_done(struct fault *f);
 int fault_set(struct fault *f, enum fault_class class, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Marks the fault in *F as one after which the caller can try again. Returns -1. */
 int fault_set_again(struct fault *f);
-/* Replaces the fault in *F. Its text is BEFORE, then SUBJECT (a part of what a peer sent), then BEHIND. BEFORE and
- * BEHIND may be "". Returns -1. */
+/* Replaces the fault in *F. Its text is BEFORE, then SUBJECT (a part of what a peer sent), then
+ * BEHIND. BEFORE and BEHIND may be "". Returns -1. */
 int fault_about(struct fault *f, enum fault_class class, const char *before, struct str subject,
 		const char *behind);
 /* Makes a fault from MESSAGE, the error message of a runtime. The fault's class is the first class
@@ -68,8 +68,8 @@ int fault_from_message(struct fault *f, struct str message);
 /* Moves the fault in *FROM to *TO. *FROM is empty afterwards. */
 void fault_move(struct fault *to, struct fault *from);
 
-/* Returns the name of a class, for example "BoxValidationError". For FAULT_BARE the name is "". In an answer with
- * status 400, the relay sends the name as `code`. */
+/* Returns the name of a class, for example "BoxValidationError". For FAULT_BARE the name is "". In
+ * an answer with status 400, the relay sends the name as `code`. */
 const char *fault_class_name(enum fault_class class);
 /* Appends the whole message to OUT: the class and the text. */
 void fault_print(const struct fault *f, struct buf *out);

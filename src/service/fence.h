@@ -1,9 +1,10 @@
 /*
  * The generation fence stores the highest generation of each Workspace that the server has seen.
  *
- * A request of a lower generation is stale: another server has the Workspace now, or the Workspace was restarted. A
- * request of a higher generation advances the fence. The server then ends the actions and sessions of lower
- * generations. The fence never forgets a Workspace, so the number of Workspaces must have a limit.
+ * A request of a lower generation is stale: another server has the Workspace now, or the Workspace
+ * was restarted. A request of a higher generation advances the fence. The server then ends the
+ * actions and sessions of lower generations. The fence never forgets a Workspace, so the number of
+ * Workspaces must have a limit.
  */
 #pragma once
 
@@ -31,7 +32,8 @@ enum fence_verdict {
 
 void fence_init(struct fence *f, size_t max);
 void fence_done(struct fence *f);
-/* Must be called when a request begins. Returns FENCE_ADVANCED also for a Workspace that was never seen. */
+/* Must be called when a request begins. Returns FENCE_ADVANCED also for a Workspace that was never
+ * seen. */
 MUST_USE enum fence_verdict fence_observe(struct fence *f, const struct tenant *t);
 /* Returns the highest generation of T's Workspace, or 0 if the Workspace was never seen. */
 uint64_t fence_generation(const struct fence *f, const struct tenant *t);

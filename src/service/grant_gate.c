@@ -57,7 +57,8 @@ static void cut(struct grant_gate *g, const struct tenant *t, const char *text)
 	g->parts.cut(g->parts.arg, t, &f);
 }
 
-/* Ends the actions and sessions of a Workspace that has lost its grant. The actions fail with TEXT. */
+/* Ends the actions and sessions of a Workspace that has lost its grant. The actions fail with
+ * TEXT. */
 static void end_workspace(struct grant_gate *g, struct tenant *t, const char *text,
 			  const struct reply *r)
 {

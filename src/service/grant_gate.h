@@ -20,11 +20,11 @@ struct grant_gate_parts {
 	struct workplace *workplace;
 	struct examiner *examiner;
 	struct fence *fence;
-	/* Ends the running sandbox actions of the tenant's Workspace with the fault *WHY. If T is NULL, ends the
-	 * actions of all Workspaces. */
+	/* Ends the running sandbox actions of the tenant's Workspace with the fault *WHY. If T is
+	 * NULL, ends the actions of all Workspaces. */
 	void (*cut)(void *arg, const struct tenant *t, const struct fault *why);
-	/* Called when a grant has a higher generation than before. Must end the running actions of lower
-	 * generations. */
+	/* Called when a grant has a higher generation than before. Must end the running actions of
+	 * lower generations. */
 	void (*advanced)(void *arg, const struct tenant *newer);
 	void *arg;
 };
@@ -37,8 +37,8 @@ typedef void grant_gate_told_fn(void *arg, const struct fault *fault);
 struct grant_gate *grant_gate_new(struct admission *a, const struct grant_gate_parts *parts);
 void grant_gate_free(struct grant_gate *g);
 bool grant_gate_is_on(const struct grant_gate *g);
-/* Applies the section `admission` of a configuration. If this turns the gate on, all sessions end, because no
- * Workspace has a grant yet. */
+/* Applies the section `admission` of a configuration. If this turns the gate on, all sessions end,
+ * because no Workspace has a grant yet. */
 void grant_gate_configure(struct grant_gate *g, const struct json_value *section);
 
 /* A peer sends an action with DATA to install or to revoke a grant. These functions carry out the

@@ -17,11 +17,11 @@ struct box_limits {
 	int64_t completed_process_retention_sec;
 };
 
-/* Reads the section V, which is NULL if the configuration has no such section. Missing limits get their defaults.
- * Returns 0, or -1 with a FAULT_VALUE in F. */
+/* Reads the section V, which is NULL if the configuration has no such section. Missing limits get
+ * their defaults. Returns 0, or -1 with a FAULT_VALUE in F. */
 MUST_USE int box_limits_decode(const struct json_value *v, struct box_limits *ret, struct fault *f);
-/* Lowers max_sessions to the number of sessions that a server can serve if it may open DESCRIPTORS files. Returns
- * true if max_sessions was lowered. */
+/* Lowers max_sessions to the number of sessions that a server can serve if it may open DESCRIPTORS
+ * files. Returns true if max_sessions was lowered. */
 bool box_limits_fit(struct box_limits *l, uint64_t descriptors);
 /* Writes the object that the action `box_status` shows. */
 void box_limits_encode(const struct box_limits *l, struct json_writer *w);

@@ -121,8 +121,9 @@ enum found {
 	FOUND_BUSY,    /* another call holds the lock */
 };
 
-/* Locks the directory of the record *R, and moves its descriptor from r->dir to u->lock. Returns FOUND_READY, FOUND_BUSY if
- * another call holds the lock, or FOUND_UNREADY if the name belongs to another sandbox by now. */
+/* Locks the directory of the record *R, and moves its descriptor from r->dir to u->lock. Returns
+ * FOUND_READY, FOUND_BUSY if another call holds the lock, or FOUND_UNREADY if the name belongs to
+ * another sandbox by now. */
 static enum found lock(struct use *u, struct record *r)
 {
 	AUTO_FD now = -1;
@@ -478,8 +479,8 @@ static int not_found(const char *session_id, struct fault *f)
 			   " not found");
 }
 
-/* Returns true if the sandbox of R is the session SESSION_ID. A sandbox with the same name may be another session, whose
- * id has the same digest, or a sandbox that the user has made. */
+/* Returns true if the sandbox of R is the session SESSION_ID. A sandbox with the same name may be
+ * another session, whose id has the same digest, or a sandbox that the user has made. */
 static bool is_this_session(const struct record *r, const char *session_id)
 {
 	struct box_spec spec = { 0 };

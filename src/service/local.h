@@ -6,8 +6,9 @@
  * sandbox. Labels of the sandbox hold the spec and the name of the backend. The sandbox ends by
  * itself after an idle time. The functions block, so they are for programs that make one call.
  *
- * The commands of a session run one at a time, because a call holds a lock on the directory of the sandbox's
- * record. The kernel releases the lock when the process of the call ends, however it ends.
+ * The commands of a session run one at a time, because a call holds a lock on the directory of the
+ * sandbox's record. The kernel releases the lock when the process of the call ends, however it
+ * ends.
  */
 #pragma once
 
@@ -27,8 +28,8 @@ struct local_rules {
 	size_t n_roots;
 };
 
-/* Runs the command of the spec *B in the session of *B, and makes the session if it is missing. Never starts the
- * command a second time, even if an answer is lost. */
+/* Runs the command of the spec *B in the session of *B, and makes the session if it is missing.
+ * Never starts the command a second time, even if an answer is lost. */
 MUST_USE int local_exec(const struct local_rules *rules, const struct box_spec *b,
 			struct outcome *ret, struct fault *f);
 /* Ends a session. Fails with FAULT_SESSION_NOT_FOUND if there is no such session. */

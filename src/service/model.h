@@ -1,11 +1,11 @@
 /*
- * Reads the members of a JSON object. In the Box protocol such an object is called a model, and its members are called
- * fields. Each field has a default and a rule, and values are converted as Python does it (service/python.h). The text
- * of a fault says which field broke which rule.
+ * Reads the members of a JSON object. In the Box protocol such an object is called a model, and its
+ * members are called fields. Each field has a default and a rule, and values are converted as
+ * Python does it (service/python.h). The text of a fault says which field broke which rule.
  *
- * A struct model remembers the first failure. This failure fills the fault, and every later read returns the
- * default of its field. So a decoder can read all its fields and check for a failure once, at the end. Texts are
- * copies that the decoder owns. No text contains a NUL.
+ * A struct model remembers the first failure. This failure fills the fault, and every later read
+ * returns the default of its field. So a decoder can read all its fields and check for a failure
+ * once, at the end. Texts are copies that the decoder owns. No text contains a NUL.
  */
 #pragma once
 
@@ -52,8 +52,9 @@ void model_fail(struct model *m, const char *field, const char *rule);
 /* Returns the member, or NULL if it is absent or the model has failed. */
 const struct json_value *model_get(const struct model *m, const char *field);
 
-/* Returns a copy of the text. If TRIM is true, the copy is trimmed. If the member is absent, returns a copy of
- * FALLBACK. FALLBACK is NULL for a required field: then an absent member is a failure, and the result is "". */
+/* Returns a copy of the text. If TRIM is true, the copy is trimmed. If the member is absent,
+ * returns a copy of FALLBACK. FALLBACK is NULL for a required field: then an absent member is a
+ * failure, and the result is "". */
 char *model_text(struct model *m, const char *field, const char *fallback, bool trim);
 /* Works like model_text() for an optional field. Returns NULL if the member is null or absent. */
 char *model_text_or_null(struct model *m, const char *field, bool trim);

@@ -23,8 +23,8 @@
 /* for one line, the bytes of one call of on_output(), and the rest of the pipe */
 #define HELD_MAX_BYTES (PROCESS_LINE_MAX_BYTES + (2u << 20))
 #define INPUT_MAX_BYTES (PROCESS_LINE_MAX_BYTES + 1) /* for one message and its newline */
-/* The log gets only this much of the stderr of each process, so that a process that prints very much cannot fill
- * the disk. */
+/* The log gets only this much of the stderr of each process, so that a process that prints very
+ * much cannot fill the disk. */
 #define EXCERPTS_PER_SECOND 4u
 #define EXCERPT_BYTES 512u
 
@@ -133,8 +133,9 @@ static void give_line(struct process *p, size_t end, size_t next)
 		a->blocked = true;
 }
 
-/* Skips a line beyond the limit and ends the attachment. The next attachment starts after that line. END is the
- * offset after the bytes of the line that we have. OPEN is true if more bytes of the line follow. */
+/* Skips a line beyond the limit and ends the attachment. The next attachment starts after that
+ * line. END is the offset after the bytes of the line that we have. OPEN is true if more bytes of
+ * the line follow. */
 static void refuse_line(struct process *p, size_t end, bool open)
 {
 	bool told = p->skipping;
@@ -145,8 +146,8 @@ static void refuse_line(struct process *p, size_t end, bool open)
 		end_attachment(p->attached, 1009);
 }
 
-/* Gives the complete lines to the attachment, and then asks the job for more output if the attachment wants it. The
- * callbacks may call any function except process_free(). */
+/* Gives the complete lines to the attachment, and then asks the job for more output if the
+ * attachment wants it. The callbacks may call any function except process_free(). */
 static void pump(struct process *p)
 {
 	while (p->attached && !p->attached->blocked) {

@@ -1,10 +1,11 @@
 /*
- * A managed process: a command of a session that runs until it is stopped, for instance an MCP server. Peers reach
- * its input and output through attachments. Only the first attachment gets output and may send input. The other
- * attachments wait for their turn.
+ * A managed process: a command of a session that runs until it is stopped, for instance an MCP
+ * server. Peers reach its input and output through attachments. Only the first attachment gets
+ * output and may send input. The other attachments wait for their turn.
  *
- * While no peer is attached, the output is not read, so the process blocks when its pipe is full. When the process has
- * ended, the rest of the pipe is kept for the next attachment. The last part of stderr is always kept.
+ * While no peer is attached, the output is not read, so the process blocks when its pipe is full.
+ * When the process has ended, the rest of the pipe is kept for the next attachment. The last part
+ * of stderr is always kept.
  */
 #pragma once
 
@@ -26,7 +27,8 @@ struct process;
 /* Callbacks to the session of a process. */
 struct process_owner {
 	void (*used)(void *arg); /* bytes went through an attachment */
-	/* Called with output of the process, borrowed for the call. NUMBER is the number that pid 1 gave the process. */
+	/* Called with output of the process, borrowed for the call. NUMBER is the number that pid 1
+	 * gave the process. */
 	void (*printed)(void *arg, uint64_t number, enum job_output which, const char *p, size_t n);
 	void (*ended)(void *arg, struct process *p); /* P ended by itself, or was stopped */
 	void *arg;
@@ -69,8 +71,8 @@ int64_t process_memory_mb(const struct process *p);
 bool process_is_running(const struct process *p);
 /* Returns the monotonic time at which the process ended, or 0 while it runs. */
 uint64_t process_ended_ns(const struct process *p);
-/* Closes the input. Sends SIGTERM to the process and to everything that it started, and sends SIGKILL after
- * PROCESS_STOP_MS. Calls `ended` when the process is gone. */
+/* Closes the input. Sends SIGTERM to the process and to everything that it started, and sends
+ * SIGKILL after PROCESS_STOP_MS. Calls `ended` when the process is gone. */
 void process_stop(struct process *p);
 /* Writes a BoxManagedProcessInfo. SESSION_ID is the session's id as the peer knows it. */
 void process_write_info(const struct process *p, const char *session_id, struct json_writer *w);
@@ -81,7 +83,7 @@ void process_detach(struct attachment *a);
 /* After `line` has returned false, lets `line` be called again. Call this when the attachment can
  * take more lines. */
 void attachment_resume(struct attachment *a);
-/* Sends N bytes and a newline to the process. If this returns false, the message is queued, and the calling code
- * must wait for `room` before it sends another message. Messages of an attachment that waits for its turn are
- * dropped. */
+/* Sends N bytes and a newline to the process. If this returns false, the message is queued, and the
+ * calling code must wait for `room` before it sends another message. Messages of an attachment that
+ * waits for its turn are dropped. */
 bool attachment_say(struct attachment *a, const char *p, size_t n);

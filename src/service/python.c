@@ -124,7 +124,8 @@ bool python_is_name(struct str s)
 
 #define NUMBER_TEXT_MAX_BYTES 512u /* longer texts are refused */
 
-/* A number in a text: [sign] whole [. fraction] [e exponent]. Digits may have single underscores between them. */
+/* A number in a text: [sign] whole [. fraction] [e exponent]. Digits may have single underscores
+ * between them. */
 struct number_text {
 	struct str rest; /* what is not read yet */
 	/* the digits after the point as they stand in the text, with underscores */

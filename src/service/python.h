@@ -1,6 +1,7 @@
 /*
- * Functions that do the same as functions of Python. The peers of the Box protocol are written in Python, so we
- * must trim, count, convert and print values as Python does. All texts are UTF-8 that base/json.h has checked.
+ * Functions that do the same as functions of Python. The peers of the Box protocol are written in
+ * Python, so we must trim, count, convert and print values as Python does. All texts are UTF-8 that
+ * base/json.h has checked.
  */
 #pragma once
 
@@ -30,8 +31,8 @@ struct str python_first(struct str s, size_t n);
 /* Returns true if S consists of letters, digits, '-' and '_', or is empty. */
 bool python_is_name(struct str s);
 
-/* These functions convert a JSON value as the fields of a Python model do. They return 0, or -EINVAL for null, NaN,
- * an infinity, an integer that is too large or a value of a wrong type. */
+/* These functions convert a JSON value as the fields of a Python model do. They return 0, or
+ * -EINVAL for null, NaN, an infinity, an integer that is too large or a value of a wrong type. */
 MUST_USE int python_int(const struct json_value *v, int64_t *ret);
 MUST_USE int python_float(const struct json_value *v, double *ret);
 MUST_USE int python_bool(const struct json_value *v, bool *ret);

@@ -1,6 +1,7 @@
 /*
- * A query is a person's question that a model answers. Only the fields that the service needs are read, and all of
- * them are optional: {query_id, launcher_type, launcher_id, sender_id, variables{}, pipeline_config{}}.
+ * A query is a person's question that a model answers. Only the fields that the service needs are
+ * read, and all of them are optional: {query_id, launcher_type, launcher_id, sender_id,
+ * variables{}, pipeline_config{}}.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * The checks that show whether a server can do what it promises. The result is used by /readyz, by the action
- * `box_health` and by the admission of sandboxes. In standard mode only READY_BACKEND_AVAILABLE must pass. If
- * grants are enforced, all checks must pass.
+ * The checks that show whether a server can do what it promises. The result is used by /readyz, by
+ * the action `box_health` and by the admission of sandboxes. In standard mode only
+ * READY_BACKEND_AVAILABLE must pass. If grants are enforced, all checks must pass.
  */
 #pragma once
 

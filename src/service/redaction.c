@@ -1,7 +1,8 @@
 /*
- * The text is scanned from left to right. At each place the finders look for a secret, one after the other. The
- * first finder that recognizes a secret appends the replacement, and returns how many bytes it replaced. Finders
- * that look for words begin only where a word begins, so that each finder reads a long word only once.
+ * The text is scanned from left to right. At each place the finders look for a secret, one after
+ * the other. The first finder that recognizes a secret appends the replacement, and returns how
+ * many bytes it replaced. Finders that look for words begin only where a word begins, so that each
+ * finder reads a long word only once.
  */
 #include "service/redaction.h"
 
@@ -24,7 +25,8 @@ struct scan {
 
 typedef size_t finder_fn(const struct scan *s, size_t at);
 
-/* --- words ------------------------------------------------------------------------------------- */
+/* --- words
+ * ------------------------------------------------------------------------------------- */
 
 static bool is_digit(char c)
 {
@@ -142,7 +144,8 @@ static bool names_secret(struct str name)
 	       (n >= 4 && strcmp(plain + n - 4, "auth") == 0);
 }
 
-/* --- finders ----------------------------------------------------------------------------------- */
+/* --- finders
+ * ----------------------------------------------------------------------------------- */
 
 /* A private key in PEM. If its end was cut off, the rest of the text is hidden. */
 static size_t find_private_key(const struct scan *s, size_t at)
@@ -418,7 +421,8 @@ static size_t find_telephone(const struct scan *s, size_t at)
 	return 1 + digits;
 }
 
-/* --- the scan ---------------------------------------------------------------------------------- */
+/* --- the scan
+ * ---------------------------------------------------------------------------------- */
 
 /* Returns true if the whole text is `name=value&name=value…`. */
 static bool is_form(struct str text)

@@ -1,10 +1,10 @@
 /*
- * Hides secrets in a text before the text is stored, for example in the list of errors. Secrets are API keys,
- * tokens, passwords, private keys, and the ids and numbers of people.
+ * Hides secrets in a text before the text is stored, for example in the list of errors. Secrets are
+ * API keys, tokens, passwords, private keys, and the ids and numbers of people.
  *
- * A secret of fewer than 18 characters becomes `***`. A longer secret keeps its first 6 and its last 4 characters,
- * so that a person can tell which secret it was. The text is not trusted. A word that only looks like a secret is
- * hidden too.
+ * A secret of fewer than 18 characters becomes `***`. A longer secret keeps its first 6 and its
+ * last 4 characters, so that a person can tell which secret it was. The text is not trusted. A word
+ * that only looks like a secret is hidden too.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
  * Turns a call, from a model or from a trusted program, into the BoxSpec that a runtime gets.
  *
- * A model's call has only a command, a directory, a time limit and environment variables. The service chooses the
- * session, the mounts and the limits. A trusted program passes a BoxSpec. The configuration and the profile add the
- * fields that this BoxSpec leaves out.
+ * A model's call has only a command, a directory, a time limit and environment variables. The
+ * service chooses the session, the mounts and the limits. A trusted program passes a BoxSpec. The
+ * configuration and the profile add the fields that this BoxSpec leaves out.
  */
 #pragma once
 

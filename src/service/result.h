@@ -1,6 +1,7 @@
 /*
- * Writes as JSON what a Box peer learns about sessions, executions and processes. All pointers in these structs are
- * borrowed, for the time of the call. Session ids are the ids that the peer knows.
+ * Writes as JSON what a Box peer learns about sessions, executions and processes. All pointers in
+ * these structs are borrowed, for the time of the call. Session ids are the ids that the peer
+ * knows.
  */
 #pragma once
 
@@ -18,7 +19,8 @@ struct session_info {
 	const struct box_spec *spec;       /* the spec with which the session was created */
 	uint64_t created_ns, last_used_ns; /* real time */
 };
-/* Writes the members of a BoxSessionInfo. The calling code begins and ends the JSON object, and may add members. */
+/* Writes the members of a BoxSessionInfo. The calling code begins and ends the JSON object, and may
+ * add members. */
 void session_info_members(const struct session_info *s, struct json_writer *w);
 
 struct execution {

@@ -104,7 +104,8 @@ static char *absolute(const struct runtime *r, const char *path)
 	return path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", r->directory, path);
 }
 
-/* Returns a path of the section `local`. A relative path begins at ABOVE. FALLBACK replaces a missing path. */
+/* Returns a path of the section `local`. A relative path begins at ABOVE. FALLBACK replaces a
+ * missing path. */
 static char *local_path(const struct runtime *r, const struct box_config *c, const char *key,
 			const char *fallback, const char *above)
 {
@@ -166,8 +167,8 @@ static void select_backend(struct runtime *r)
 		backend_select(r->backend, name);
 }
 
-/* Lowers max_sessions to the number that the limit of open files allows. Peers send their configuration with each
- * connection, so the same value is logged only once. */
+/* Lowers max_sessions to the number that the limit of open files allows. Peers send their
+ * configuration with each connection, so the same value is logged only once. */
 static void fit_limits(struct runtime *r)
 {
 	struct box_limits *l = &r->config.limits;

@@ -1,6 +1,7 @@
 /*
- * A Box runtime has the sessions, the skills and the backend that the configuration describes. It does not depend
- * on the transport. A function that takes time answers later: it calls its reply exactly once.
+ * A Box runtime has the sessions, the skills and the backend that the configuration describes. It
+ * does not depend on the transport. A function that takes time answers later: it calls its reply
+ * exactly once.
  */
 #pragma once
 
@@ -46,8 +47,8 @@ const struct box_limits *runtime_limits(const struct runtime *r);
 void runtime_configure(struct runtime *r, const struct json_value *config,
 		       const struct reply *reply);
 void runtime_backend_info(struct runtime *r, const struct reply *reply);
-/* In standard mode, answers like runtime_backend_info(). If grants are enforced, answers with the readiness or a
- * failure. */
+/* In standard mode, answers like runtime_backend_info(). If grants are enforced, answers with the
+ * readiness or a failure. */
 void runtime_health(struct runtime *r, const struct reply *reply);
 /* Reads a marker that the peer has written to the default workspace. */
 void runtime_verify_volume(struct runtime *r, const struct json_value *data,

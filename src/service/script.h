@@ -1,7 +1,7 @@
 /*
- * For each command and each managed process, a login shell in the sandbox runs a script. The script makes the
- * working directory if it is missing, enters it and runs the peer's command. Paths and arguments are quoted. The
- * command of a BoxSpec is not quoted, because it is shell text.
+ * For each command and each managed process, a login shell in the sandbox runs a script. The script
+ * makes the working directory if it is missing, enters it and runs the peer's command. Paths and
+ * arguments are quoted. The command of a BoxSpec is not quoted, because it is shell text.
  */
 #pragma once
 

@@ -77,7 +77,8 @@ static void read_roots(struct service_config *c, const struct box_config *box)
 	}
 }
 
-/* --- the runtime ------------------------------------------------------------------------------- */
+/* --- the runtime
+ * ------------------------------------------------------------------------------- */
 
 #define LANGBOT_HOST_IN_DOCKER "ws://langbot_box:5410"
 #define LANGBOT_HOST_STANDALONE "ws://127.0.0.1:5410"
@@ -197,7 +198,8 @@ static int read_runtime(const struct json_value *box, const struct json_value *s
 	return 0;
 }
 
-/* --- the rest ---------------------------------------------------------------------------------- */
+/* --- the rest
+ * ---------------------------------------------------------------------------------- */
 
 static void read_places(struct service_config *c, const struct box_config *box)
 {

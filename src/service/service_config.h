@@ -1,8 +1,9 @@
 /*
- * The configuration of the Box service: the sections `box`, `system` and `service` of LangBot's configuration file.
+ * The configuration of the Box service: the sections `box`, `system` and `service` of LangBot's
+ * configuration file.
  *
- * All settings are optional. Without a configuration, calls get the profile `default` and no directory of this
- * machine.
+ * All settings are optional. Without a configuration, calls get the profile `default` and no
+ * directory of this machine.
  */
 #pragma once
 
@@ -63,8 +64,8 @@ struct service_config {
 	int64_t output_limit_chars;
 };
 
-/* Reads a configuration. V is an object or NULL and must live as long as *RET. STANDALONE is true if LangBot's option
- * --standalone-box was given. Fails with a FAULT_VALIDATION. */
+/* Reads a configuration. V is an object or NULL and must live as long as *RET. STANDALONE is true
+ * if LangBot's option --standalone-box was given. Fails with a FAULT_VALIDATION. */
 MUST_USE int service_config_read(const struct json_value *v, bool standalone,
 				 struct service_config *ret, struct fault *f);
 void service_config_done(struct service_config *c);

@@ -39,8 +39,8 @@ static void on_limits(void *arg, const struct err *why)
 			 why->msg);
 }
 
-/* Each running process adds its own allowance to the limits of the session, so that processes do not take memory from
- * each other. */
+/* Each running process adds its own allowance to the limits of the session, so that processes do
+ * not take memory from each other. */
 static void session_allow(struct session *n)
 {
 	struct limits_message m;
@@ -106,7 +106,8 @@ static void on_overdue(void *arg)
 	session_gone(n);
 }
 
-/* Ends the sandbox. session_gone() is called from the loop, so callers may still use the session. */
+/* Ends the sandbox. session_gone() is called from the loop, so callers may still use the
+ * session. */
 static void let_go(struct session *n)
 {
 	line_free(n->line);
@@ -159,7 +160,8 @@ static void on_process_ended(void *arg, struct process *p)
 	}
 }
 
-/* Called when the sandbox ended by itself: its memory ran out, it was removed, or its supervisor was killed. */
+/* Called when the sandbox ended by itself: its memory ran out, it was removed, or its supervisor
+ * was killed. */
 static void on_line_gone(void *arg, const struct err *why)
 {
 	struct session *n = arg;

@@ -76,7 +76,8 @@ struct slot {
 	struct session *session;
 	struct work *queue;
 	loop_id soon;
-	/* this is a trial (sessions_try()): peers do not see it, and it does not count for limits */
+	/* this is a trial (sessions_try()): peers do not see it, and it does not count for
+	 * limits */
 	bool hidden;
 };
 

@@ -1,10 +1,10 @@
 /*
- * Makes session ids from templates such as `{launcher_type}_{launcher_id}`, by the rules of Python's
- * str.format_map().
+ * Makes session ids from templates such as `{launcher_type}_{launcher_id}`, by the rules of
+ * Python's str.format_map().
  *
- * A name in braces is replaced by the variable of that name. `{{` and `}}` are literal braces. All other features
- * of Python's format strings are refused: conversions, format specifications, attributes, indexes and positional
- * fields.
+ * A name in braces is replaced by the variable of that name. `{{` and `}}` are literal braces. All
+ * other features of Python's format strings are refused: conversions, format specifications,
+ * attributes, indexes and positional fields.
  */
 #pragma once
 

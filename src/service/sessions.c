@@ -18,8 +18,8 @@ static bool same_tenant(const struct tenant *a, const struct tenant *b)
 	return a->legacy == b->legacy && (a->legacy || strcmp(a->placement, b->placement) == 0);
 }
 
-/* The hash is FNV-1a. A peer can choose ids that are all in one bucket. This does little harm, because there are at
- * most a few thousand ids (max_sessions in service/limits.h). */
+/* The hash is FNV-1a. A peer can choose ids that are all in one bucket. This does little harm,
+ * because there are at most a few thousand ids (max_sessions in service/limits.h). */
 static struct slot **bucket_of(struct sessions *all, const struct tenant *t, const char *id)
 {
 	uint32_t hash = 2166136261u;

@@ -4,8 +4,9 @@
  * transport: the calling code passes plain structs and a reply, and the reply is called exactly
  * once.
  *
- * All work on one session id is done in the order in which it came. Work is to create or delete a session, to run a
- * command, and to start or stop a process. Work on one id never waits for work on another id.
+ * All work on one session id is done in the order in which it came. Work is to create or delete a
+ * session, to run a command, and to start or stop a process. Work on one id never waits for work on
+ * another id.
  *
  * A session holds the leash (wire/leash.h) of its sandbox. When the server dies, however it dies,
  * the kernel closes the leash and the sandbox ends. If a sandbox ends by itself, the connection to
@@ -43,12 +44,12 @@ struct reply {
 /* How sandboxes are made, according to the configuration. */
 struct session_engine {
 	const char *(*backend_name)(void *arg); /* the name that peers see */
-	/* Fills *S from a BoxSpec. SANDBOX is the sandbox's name. SHOWN is the session's id as peers know it, which
-	 * becomes a label. */
+	/* Fills *S from a BoxSpec. SANDBOX is the sandbox's name. SHOWN is the session's id as
+	 * peers know it, which becomes a label. */
 	int (*plan)(void *arg, const struct box_spec *b, const char *sandbox, const char *shown,
 		    struct spec *s, struct fault *f);
-	/* The configuration may name directories in which the host paths of mounts must be. Adds these directories
-	 * to *Q. Their names are borrowed. */
+	/* The configuration may name directories in which the host paths of mounts must be. Adds
+	 * these directories to *Q. Their names are borrowed. */
 	void (*list_roots)(void *arg, struct hand_request *q);
 	/* Called when a sandbox was made. HELD says how its limits are enforced (wire/leash.h). */
 	void (*made)(void *arg, const char *held);
@@ -85,8 +86,8 @@ struct work *sessions_start_process(struct sessions *all, const struct tenant *t
 				    const struct reply *r); /* takes ownership of *P */
 struct work *sessions_stop_process(struct sessions *all, const struct tenant *t, const char *id,
 				   const char *process_id, const struct reply *r);
-/* Cancels work. The reply of this work is then never called. If its command runs, the command is interrupted, but
- * the session stays. */
+/* Cancels work. The reply of this work is then never called. If its command runs, the command is
+ * interrupted, but the session stays. */
 void work_cancel(struct work *w);
 
 /* Ends every session for which MATCHES returns true, then calls the reply *R. */
@@ -102,8 +103,8 @@ struct session_trial {
 	const char *host_path;
 	unsigned seconds;
 };
-/* Makes the sandbox, runs the command and ends the sandbox. Fails if the command fails. The data of the reply is the
- * output of the command, not JSON. */
+/* Makes the sandbox, runs the command and ends the sandbox. Fails if the command fails. The data of
+ * the reply is the output of the command, not JSON. */
 void sessions_try(struct sessions *all, const struct session_trial *t, const struct reply *r);
 /* After a call with REFUSE true, no sandbox is made until a call with REFUSE false. */
 void sessions_refuse(struct sessions *all, bool refuse);
@@ -115,7 +116,8 @@ MUST_USE int sessions_write(struct sessions *all, const struct tenant *t, const 
 			    struct json_writer *w, struct fault *f);
 /* Writes the infos of all sessions of a tenant, as items of an array. */
 void sessions_write_all(struct sessions *all, const struct tenant *t, struct json_writer *w);
-/* Returns the number of sessions that the filter matches, including sessions that are being made or ended. */
+/* Returns the number of sessions that the filter matches, including sessions that are being made or
+ * ended. */
 unsigned sessions_count_if(struct sessions *all, session_filter *matches, void *arg);
 MUST_USE int sessions_write_process(struct sessions *all, const struct tenant *t, const char *id,
 				    const char *process_id, struct json_writer *w, struct fault *f);

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "service/fault.h"
 
-/* Sets *RET to an object with the array `skills`, like the answer to the action `box_list_skills`. A confined
- * worker (cordon-skills) reads the skill packages. If ROOT is NULL or does not exist, the array is empty. */
+/* Sets *RET to an object with the array `skills`, like the answer to the action `box_list_skills`.
+ * A confined worker (cordon-skills) reads the skill packages. If ROOT is NULL or does not exist,
+ * the array is empty. */
 MUST_USE int skill_list(const char *root, struct json_doc **ret, struct fault *f);

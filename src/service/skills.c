@@ -113,7 +113,8 @@ static void drop_worker(struct skills *s)
 	s->busy = false;
 }
 
-/* Drops the worker, and fails the request that the worker was doing or that waited for the worker. */
+/* Drops the worker, and fails the request that the worker was doing or that waited for the
+ * worker. */
 static void lose(struct skills *s, const char *text)
 {
 	struct request *r = s->busy || !s->ready ? s->first : NULL;
@@ -418,7 +419,8 @@ static void encode(struct buf *b, const char *op, const struct tenant *t,
 	skills_message_end(b);
 }
 
-/* Returns the directory that the request may import, as the peer wrote it. Only the legacy tenant may import. */
+/* Returns the directory that the request may import, as the peer wrote it. Only the legacy tenant
+ * may import. */
 static char *find_source(const char *op, const struct tenant *t, const struct json_value *data)
 {
 	const struct json_value *v = NULL;
@@ -433,8 +435,8 @@ static char *find_source(const char *op, const struct tenant *t, const struct js
 	return xstrndup(v->string.p, v->string.n);
 }
 
-/* Returns the fault class of failures: FAULT_BOX for the operations `list` and `get`, and FAULT_VALIDATION for all
- * others. */
+/* Returns the fault class of failures: FAULT_BOX for the operations `list` and `get`, and
+ * FAULT_VALIDATION for all others. */
 static enum fault_class failure_class(const char *op)
 {
 	return strcmp(op, "list") == 0 || strcmp(op, "get") == 0 ? FAULT_BOX : FAULT_VALIDATION;

@@ -1,15 +1,18 @@
 /*
- * Operations on skills. One worker (the program cordon-skills) does all operations of the server, one at a time.
- * The server is confined and cannot start programs, so it asks its parent for a worker, through a channel.
+ * Operations on skills. One worker (the program cordon-skills) does all operations of the server,
+ * one at a time. The server is confined and cannot start programs, so it asks its parent for a
+ * worker, through a channel.
  *
- * Every operation has a deadline, counted from the call of skills_ask(). At its deadline, an operation that is
- * still queued fails. If the worker is doing the operation at that time, the worker is killed. If a worker ends,
- * its current operation fails, and the next operation gets a new worker.
+ * Every operation has a deadline, counted from the call of skills_ask(). At its deadline, an
+ * operation that is still queued fails. If the worker is doing the operation at that time, the
+ * worker is killed. If a worker ends, its current operation fails, and the next operation gets a
+ * new worker.
  *
- * The channel is a unix socket that carries packets. The server asks for a worker with a packet that holds the
- * skills root and, for a worker that imports a skill, also the source. Each of the two is a path and a NUL. The
- * parent answers each packet with one packet. The answer is SKILLS_WORKER with two descriptors (the socket and the
- * pidfd of the worker), or a text that says why there is no worker.
+ * The channel is a unix socket that carries packets. The server asks for a worker with a packet
+ * that holds the skills root and, for a worker that imports a skill, also the source. Each of the
+ * two is a path and a NUL. The parent answers each packet with one packet. The answer is
+ * SKILLS_WORKER with two descriptors (the socket and the pidfd of the worker), or a text that says
+ * why there is no worker.
  */
 #pragma once
 

@@ -1,9 +1,10 @@
 /*
- * A way is a connection to the runtime that makes the service's sandboxes. The service calls the runtime through a
- * table of functions. The runtime is in our own process (way_open_local()), or it is a Box server (endpoint/way.h).
- * The functions block until the answer is there.
+ * A way is a connection to the runtime that makes the service's sandboxes. The service calls the
+ * runtime through a table of functions. The runtime is in our own process (way_open_local()), or it
+ * is a Box server (endpoint/way.h). The functions block until the answer is there.
  *
- * A command is sent at most once. When an answer is lost, the call fails, although the command may have run.
+ * A command is sent at most once. When an answer is lost, the call fails, although the command may
+ * have run.
  */
 #pragma once
 

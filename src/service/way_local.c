@@ -50,7 +50,8 @@ static int end_all(struct way *w, size_t *ret_n, struct fault *f)
 	return local_end_all(ret_n, f);
 }
 
-/* --- status ------------------------------------------------------------------------------------ */
+/* --- status
+ * ------------------------------------------------------------------------------------ */
 
 static int parse(const struct buf *text, struct json_doc **ret, struct fault *f)
 {

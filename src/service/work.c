@@ -1,7 +1,8 @@
 /*
- * The queue of one slot. slot_continue() calls the function of the first work, such as run_exec(). The function
- * tests in order what the work needs. If something is missing, the function begins the step that provides it, and
- * returns. When this step has ended, slot_continue() is called, and the function starts from its beginning again.
+ * The queue of one slot. slot_continue() calls the function of the first work, such as run_exec().
+ * The function tests in order what the work needs. If something is missing, the function begins the
+ * step that provides it, and returns. When this step has ended, slot_continue() is called, and the
+ * function starts from its beginning again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +44,8 @@ static void on_soon(void *arg)
 	run(s);
 }
 
-/* Runs the first work of the queue from the loop, so that a reply never comes before the function that queued the work
- * has returned. */
+/* Runs the first work of the queue from the loop, so that a reply never comes before the function
+ * that queued the work has returned. */
 void slot_continue(struct slot *s)
 {
 	if (!s->soon)
@@ -128,8 +129,8 @@ void work_cancel(struct work *w)
 
 /* --- a sandbox for the work ------------------------------------------------------------------ */
 
-/* If a path that the peer named is missing or not allowed, sets the fault with the text that the Box protocol
- * prescribes, and returns true. */
+/* If a path that the peer named is missing or not allowed, sets the fault with the text that the
+ * Box protocol prescribes, and returns true. */
 static bool blame_mount(struct work *w, uint64_t mount, enum err_code code)
 {
 	bool extra;
@@ -265,7 +266,8 @@ static void close_session(struct work *w)
 	session_close(w->slot->session);
 }
 
-/* Returns true if the session exists. Otherwise begins a step that makes the session, or finishes the work. */
+/* Returns true if the session exists. Otherwise begins a step that makes the session, or finishes
+ * the work. */
 static bool have_session(struct work *w)
 {
 	struct session *n = w->slot->session;

@@ -1,7 +1,7 @@
 /*
- * The default workspace of a server: a directory of the host that the configuration names. The server has no access
- * to files, so a hand finds the directory and makes it if it is missing. The hand returns a canonical path. Code
- * that opens this path later follows no link in it.
+ * The default workspace of a server: a directory of the host that the configuration names. The
+ * server has no access to files, so a hand finds the directory and makes it if it is missing. The
+ * hand returns a canonical path. Code that opens this path later follows no link in it.
  */
 #pragma once
 
@@ -27,8 +27,8 @@ struct workplace {
 	unsigned serial;
 };
 
-/* workplace_find() calls this function with its result. FAULT is NULL if the directory exists, or if no workspace
- * is configured. */
+/* workplace_find() calls this function with its result. FAULT is NULL if the directory exists, or
+ * if no workspace is configured. */
 typedef void workplace_told_fn(void *arg, const struct fault *fault);
 /* workplace_read_marker() calls this function with its result. FAULT is NULL on success. DIGEST is
  * the SHA-256 of the marker in hex. */
@@ -40,11 +40,12 @@ void workplace_done(struct workplace *w);
 /* Sets the path of the workspace. Takes ownership of PATH, which may be NULL. Forgets the directory
  * that was found before. */
 void workplace_configure(struct workplace *w, char *path);
-/* Finds the directory. If MAKE is true and a missing directory is below a root, makes it. Calls FN once, perhaps
- * before workplace_find() returns. */
+/* Finds the directory. If MAKE is true and a missing directory is below a root, makes it. Calls FN
+ * once, perhaps before workplace_find() returns. */
 void workplace_find(struct workplace *w, bool make, workplace_told_fn *fn, void *arg);
-/* Reads the marker NAME in the directory that was found. A marker is a small file with a random name. A trial sandbox
- * (service/examiner.c) or the peer writes it, to prove that it writes to the same directory that we read. If ERASE is
- * true, removes the marker. All faults are FAULT_READINESS. */
+/* Reads the marker NAME in the directory that was found. A marker is a small file with a random
+ * name. A trial sandbox (service/examiner.c) or the peer writes it, to prove that it writes to the
+ * same directory that we read. If ERASE is true, removes the marker. All faults are
+ * FAULT_READINESS. */
 void workplace_read_marker(struct workplace *w, const char *name, bool erase,
 			   workplace_marker_fn *fn, void *arg);

@@ -1,6 +1,6 @@
 /*
- * A hash table with open addressing. Keys are parts of SHA-256 sums, so their first bytes already are a hash. The table
- * is at most half full and never loses an entry.
+ * A hash table with open addressing. Keys are parts of SHA-256 sums, so their first bytes already
+ * are a hash. The table is at most half full and never loses an entry.
  */
 #include "service/workspace_list.h"
 

@@ -39,7 +39,8 @@ static int enter(int *dir, struct str part, bool follow)
 	return 0;
 }
 
-/* Goes down the path *REST as far as it exists. *REST becomes the part that is missing. Returns 0 or -errno. */
+/* Goes down the path *REST as far as it exists. *REST becomes the part that is missing. Returns 0
+ * or -errno. */
 static int descend(int *dir, struct str *rest)
 {
 	while (rest->p) {
@@ -53,7 +54,8 @@ static int descend(int *dir, struct str *rest)
 	return 0;
 }
 
-/* Makes the directories of REST. Follows no link that another process puts in the place of one of them. */
+/* Makes the directories of REST. Follows no link that another process puts in the place of one of
+ * them. */
 static int make(int *dir, struct str rest)
 {
 	while (rest.p) {

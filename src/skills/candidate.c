@@ -103,7 +103,8 @@ static struct paths dirs_in(const struct zip *z, const char *dir)
 	return p;
 }
 
-/* Returns the top directory that holds all entries, or "" if there is none. The path is allocated. */
+/* Returns the top directory that holds all entries, or "" if there is none. The path is
+ * allocated. */
 static char *find_base(const struct zip *z)
 {
 	struct paths top = dirs_in(z, "");

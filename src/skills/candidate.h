@@ -32,6 +32,6 @@ struct upload_names {
 MUST_USE int candidates_find(const struct zip *z, const struct upload_names *names,
 			     struct candidates *ret, struct why *y);
 void candidates_done(struct candidates *c);
-/* Turns a path from a peer into the form that paths in an archive have: trimmed, with `/` instead of `\`, without a
- * slash at either end. The result is allocated. */
+/* Turns a path from a peer into the form that paths in an archive have: trimmed, with `/` instead
+ * of `\`, without a slash at either end. The result is allocated. */
 char *candidate_path(struct str raw);

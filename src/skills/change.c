@@ -80,7 +80,8 @@ static int check_line(const char *key, const struct text *t, struct why *y)
 	return memchr(t->p, 0, t->n) ? why_set(y, "%s must not contain NUL characters", key) : 0;
 }
 
-/* Writes the entry file of the package FD from the request and from the imported skill K, which may be NULL. */
+/* Writes the entry file of the package FD from the request and from the imported skill K, which may
+ * be NULL. */
 static int write_entry(const struct creation *c, int fd, const struct skill *k, struct why *y)
 {
 	const struct str none = { NULL, 0 };

@@ -78,8 +78,8 @@ int skills_confine(const struct places *p, struct err *e)
 	umask(0); /* new files get exactly the mode that we pass */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_sys(e, errno, "hide from tracers");
-	/* confine_capabilities() also sets no_new_privs, which Landlock needs. The filter comes last, because it
-	 * forbids the other steps. */
+	/* confine_capabilities() also sets no_new_privs, which Landlock needs. The filter comes
+	 * last, because it forbids the other steps. */
 	if (limit_resources(p, e) < 0 || leave_host_root(p, e) < 0 ||
 	    confine_capabilities(keep, e) < 0 || limit_files(p, e) < 0)
 		return -1;

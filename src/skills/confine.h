@@ -1,6 +1,6 @@
 /*
- * The restrictions of the worker. The worker restricts itself after it has opened its directories and before it
- * reads a request:
+ * The restrictions of the worker. The worker restricts itself after it has opened its directories
+ * and before it reads a request:
  *
  *   root         a worker that runs as root changes its root directory to the skills root; it
  *                cannot leave the skills root or the source by `..`
@@ -18,8 +18,8 @@
 #include "base/err.h"
 #include "skills/store.h"
 
-/* This memory is enough for a parsed request of 17 MiB, a listing of 16 MiB and a reply of 32 MiB. While a buffer
- * grows, it needs twice its size. */
+/* This memory is enough for a parsed request of 17 MiB, a listing of 16 MiB and a reply of 32 MiB.
+ * While a buffer grows, it needs twice its size. */
 #define SKILLS_MEMORY_MAX_BYTES (384ull << 20)
 #define SKILLS_OPEN_FILES_MAX 32u
 /* a copy of a tree that is 256 directories deep holds two descriptors for each level */

@@ -1,7 +1,7 @@
 /*
- * Directories wait in a queue with their paths and are opened when their turn comes, so few descriptors are
- * open at a time. A path is opened from DIR without following links. If a directory in the queue is replaced by a
- * link, the search leaves it out.
+ * Directories wait in a queue with their paths and are opened when their turn comes, so few
+ * descriptors are open at a time. A path is opened from DIR without following links. If a directory
+ * in the queue is replaced by a link, the search leaves it out.
  */
 #include "skills/discover.h"
 

@@ -1,5 +1,5 @@
-/* Finds packages in a tree. The search is breadth first, in the order of names. It never looks below a package and
- * never follows a link. */
+/* Finds packages in a tree. The search is breadth first, in the order of names. It never looks
+ * below a package and never follows a link. */
 #pragma once
 
 #include "skills/package.h"
@@ -21,7 +21,7 @@ struct discovery {
 #define AUTO_DISCOVERY __attribute__((cleanup(discovery_done))) struct discovery
 
 void discovery_done(struct discovery *d);
-/* Searches DIR and DEPTH levels of directories below it. Leaves out directories that cannot be read. Also leaves
- * out the entries right in DIR for which SKIP returns true. SKIP may be NULL. */
+/* Searches DIR and DEPTH levels of directories below it. Leaves out directories that cannot be
+ * read. Also leaves out the entries right in DIR for which SKIP returns true. SKIP may be NULL. */
 MUST_USE int discover(int dir, unsigned depth, bool (*skip)(const char *name),
 		      struct discovery *ret, struct why *y);

@@ -1,6 +1,6 @@
 /*
- * Reads fields of a request as leniently as peers expect. If a text is wanted, a number or `true` becomes the text
- * that Python prints for it, and `null`, `false` and the integer 0 become "".
+ * Reads fields of a request as leniently as peers expect. If a text is wanted, a number or `true`
+ * becomes the text that Python prints for it, and `null`, `false` and the integer 0 become "".
  */
 #pragma once
 
@@ -21,7 +21,8 @@ static inline struct str text_str(const struct text *t)
 	return (struct str){ t->p, t->n };
 }
 
-/* Reads the field KEY as a text. A missing field has the value FALLBACK. Fails for arrays and objects. */
+/* Reads the field KEY as a text. A missing field has the value FALLBACK. Fails for arrays and
+ * objects. */
 MUST_USE int field_text(const struct json_value *data, const char *key, const char *fallback,
 			struct text *ret, struct why *y);
 /* Works like field_text(), but if the field is missing, fails with the class WHY_KEY. */

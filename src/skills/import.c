@@ -1,6 +1,7 @@
 /*
- * The two halves of `cordon copy` do the work: tree_walk_fd() reads the source and follows no link, tree_build
- * writes below the store. The stream between them goes through memory, one record at a time.
+ * The two halves of `cordon copy` do the work: tree_walk_fd() reads the source and follows no link,
+ * tree_build writes below the store. The stream between them goes through memory, one record at a
+ * time.
  */
 #include "skills/import.h"
 

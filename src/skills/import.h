@@ -7,6 +7,7 @@
  * scripts */
 #define IMPORT_MAX_BYTES (1ull << 30)
 
-/* Copies the contents of the source (skills/store.h) into the directory NAME of the store. Leaves out devices,
- * sockets, FIFOs and links that lead out of the source. Fails if a file cannot be read. */
+/* Copies the contents of the source (skills/store.h) into the directory NAME of the store. Leaves
+ * out devices, sockets, FIFOs and links that lead out of the source. Fails if a file cannot be
+ * read. */
 MUST_USE int import_tree(const struct store *s, const char *name, struct why *y);

@@ -1,6 +1,6 @@
 /*
- * The operations that a peer may request. Each operation reads the data of the request, and then writes the data of
- * the reply or fails with a reason.
+ * The operations that a peer may request. Each operation reads the data of the request, and then
+ * writes the data of the reply or fails with a reason.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
-/* A package is the directory of one skill. It has an entry file (SKILL.md) and the other files of the skill. */
+/* A package is the directory of one skill. It has an entry file (SKILL.md) and the other files of
+ * the skill. */
 #pragma once
 
 #include <time.h>
@@ -11,7 +12,8 @@
 #define PACKAGE_TEXT_MAX_BYTES \
 	(1u << 20) /* the limit for each entry file and for each file that peers read or write */
 
-/* How many levels a search for packages descends below a directory that a peer names, and below a store. */
+/* How many levels a search for packages descends below a directory that a peer names, and below a
+ * store. */
 #define PACKAGE_DEPTH_SCAN 2u
 #define PACKAGE_DEPTH_STORE 6u
 
@@ -35,8 +37,8 @@ struct skill {
 #define AUTO_SKILL __attribute__((cleanup(skill_done))) struct skill
 
 void skill_done(struct skill *s);
-/* Reads the text of an entry file. PATH is the path of the package. If the text has no name, DIR_NAME becomes the
- * skill's name. The calling code sets python_project and the times. */
+/* Reads the text of an entry file. PATH is the path of the package. If the text has no name,
+ * DIR_NAME becomes the skill's name. The calling code sets python_project and the times. */
 MUST_USE int skill_read(struct str text, const char *entry, const char *path, const char *dir_name,
 			struct skill *ret, struct why *y);
 
@@ -50,8 +52,8 @@ MUST_USE int package_load(int dir, const char *entry, const char *path, const ch
 MUST_USE int package_write(int dir, const char *name, const char *display_name,
 			   const char *description, struct str instructions, struct why *y);
 
-/* Writes the skill *S in the form that peers see. PACKAGE_ROOT is the package's absolute path. SOURCE is its path
- * in an uploaded archive, or NULL. */
+/* Writes the skill *S in the form that peers see. PACKAGE_ROOT is the package's absolute path.
+ * SOURCE is its path in an uploaded archive, or NULL. */
 void skill_write_json(const struct skill *s, const char *package_root, const char *source,
 		      struct json_writer *w);
 /* Returns roughly how many bytes skill_write_json() writes. These bytes count for the limit of a

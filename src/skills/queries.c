@@ -100,8 +100,8 @@ static int several(const struct discovery *d, const char *named, const char *pat
 	return -1;
 }
 
-/* Reports the package in the directory FD, which must hold exactly one package. PATH is the directory's absolute
- * path. SHOWN is the directory's name in messages. */
+/* Reports the package in the directory FD, which must hold exactly one package. PATH is the
+ * directory's absolute path. SHOWN is the directory's name in messages. */
 static int scan_dir(int fd, const char *path, const char *shown, struct json_writer *w,
 		    struct why *y)
 {

@@ -1,5 +1,5 @@
-/* Reads requests (wire/skills.h) from a socket and answers them one at a time. The process at the other end of the
- * socket is the worker's owner. */
+/* Reads requests (wire/skills.h) from a socket and answers them one at a time. The process at the
+ * other end of the socket is the worker's owner. */
 #pragma once
 
 #include "base/err.h"
@@ -7,5 +7,6 @@
 
 /* Tells the owner that the worker is ready or, if E is not NULL, why it failed to start. */
 MUST_USE int serve_hello(int sock, const struct places *p, const struct err *e);
-/* Serves until the owner closes the socket, then returns 0. Returns -1 if the owner breaks the protocol. */
+/* Serves until the owner closes the socket, then returns 0. Returns -1 if the owner breaks the
+ * protocol. */
 MUST_USE int serve(int sock, const struct places *p, struct err *e);

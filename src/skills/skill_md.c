@@ -25,7 +25,8 @@ static bool is_fence(struct str line)
 	return str_eq(unicode_trim(line), FENCE);
 }
 
-/* Finds the YAML in TEXT and the instructions after it. Returns false if TEXT has no front matter. */
+/* Finds the YAML in TEXT and the instructions after it. Returns false if TEXT has no front
+ * matter. */
 static bool split(struct str text, struct str *ret_yaml, struct str *ret_rest)
 {
 	struct str rest = text;
@@ -78,7 +79,8 @@ int skill_md_read(struct str text, struct skill_md *ret, struct err *e)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-/* True for characters that YAML allows in a scalar and that no reader takes for the end of a line. */
+/* True for characters that YAML allows in a scalar and that no reader takes for the end of a
+ * line. */
 static bool is_printable(uint32_t c)
 {
 	return (c >= 0x20 && c <= 0x7e) ||
@@ -94,7 +96,8 @@ static bool all_printable(struct str s)
 	return true;
 }
 
-/* True if a reader of YAML 1.1 could read S as a number, a date or a boolean instead of a string. */
+/* True if a reader of YAML 1.1 could read S as a number, a date or a boolean instead of a
+ * string. */
 static bool has_other_meaning(const char *s)
 {
 	static const char *const words[] = { "null", "~",   "true", "false", "yes", "no",

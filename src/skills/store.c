@@ -20,8 +20,9 @@
 #include "skills/bounds.h"
 #include "skills/name.h"
 
-/* A server without configuration keeps skills in this directory. The directory is allowed even if it lies in a refused
- * directory, because the administrator may have started the server in /root, for instance. */
+/* A server without configuration keeps skills in this directory. The directory is allowed even if
+ * it lies in a refused directory, because the administrator may have started the server in /root,
+ * for instance. */
 #define OWN_PLACE "data/box"
 #define TENANTS "tenants"
 #define OURS ".cordon-" /* names with this prefix are no packages */
@@ -185,7 +186,8 @@ char *store_path(const struct store *s, const char *path)
 
 /* --- paths of peers -------------------------------------------------------------------------- */
 
-/* Decides where REST, a path relative to the store, leads. Hidden names and `tenants` are no part of the store. */
+/* Decides where REST, a path relative to the store, leads. Hidden names and `tenants` are no part
+ * of the store. */
 static enum where within(const struct store *s, const char *rest)
 {
 	AUTO_FREE char *top = xstrndup(rest, strcspn(rest, "/"));

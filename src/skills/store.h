@@ -1,14 +1,15 @@
 /*
- * The directories that hold skills. The skills of all tenants are in one directory, the skills root.
+ * The directories that hold skills. The skills of all tenants are in one directory, the skills
+ * root.
  *
  *   ROOT/tenants/NAMESPACE/   the store of one tenant
  *   ROOT/                     the store for peers without tenants; it does not include `tenants`
  *   STORE/.cordon-new-…       a package that is being made
  *   STORE/.cordon-old-…       a package that is being deleted
  *
- * A package is published by one rename and removed by one rename. So a killed worker leaves no half-made package
- * under a visible name. A worker locks the package that it makes. A hidden package that nobody has locked is
- * rubbish, and skills/sweep.h erases it.
+ * A package is published by one rename and removed by one rename. So a killed worker leaves no
+ * half-made package under a visible name. A worker locks the package that it makes. A hidden
+ * package that nobody has locked is rubbish, and skills/sweep.h erases it.
  *
  * When a worker starts, it resolves the path of the skills root once and keeps the directory open.
  * A worker that imports a package also keeps a second directory open, the source. The worker
@@ -34,8 +35,8 @@ struct places {
 	char *source_path, *source_named; /* NULL if there is no source */
 };
 
-/* Opens ROOT and SOURCE. Makes ROOT if it is missing. SOURCE may be NULL. REFUSED are the directories of
- * skills/bounds.h. */
+/* Opens ROOT and SOURCE. Makes ROOT if it is missing. SOURCE may be NULL. REFUSED are the
+ * directories of skills/bounds.h. */
 MUST_USE int places_open(const char *root, const char *source, const char *const *refused,
 			 struct places *ret, struct err *e);
 void places_done(struct places *p);
@@ -52,7 +53,8 @@ struct store {
 
 #define AUTO_STORE __attribute__((cleanup(store_done))) struct store
 
-/* Opens the store of TENANT and makes it if it is missing. NULL means the store for peers without tenants. */
+/* Opens the store of TENANT and makes it if it is missing. NULL means the store for peers without
+ * tenants. */
 MUST_USE int store_open(const struct places *p, const char *tenant, struct store *ret,
 			struct why *y);
 void store_done(struct store *s);
@@ -70,8 +72,9 @@ enum where {
 	WHERE_ELSEWHERE, /* anything else, for instance a part of another store; it is refused */
 };
 
-/* Decides where NAMED, a trimmed path from a peer, leads. *RET_PATH becomes the same path, absolute and normalised.
- * If the path is in the store, *RET_REST points to the part of *RET_PATH that is relative to the store. */
+/* Decides where NAMED, a trimmed path from a peer, leads. *RET_PATH becomes the same path, absolute
+ * and normalised. If the path is in the store, *RET_REST points to the part of *RET_PATH that is
+ * relative to the store. */
 enum where store_locate(const struct store *s, const char *named, char **ret_path,
 			const char **ret_rest);
 
@@ -79,8 +82,9 @@ enum where store_locate(const struct store *s, const char *named, char **ret_pat
 MUST_USE int store_begin(const struct store *s, char **ret_name, int *ret_fd, struct why *y);
 /* Renames the package FROM to TO, which must not exist. Returns 0 or -errno. */
 MUST_USE int store_publish(const struct store *s, const char *from, const char *to);
-/* Removes the package NAME from the store with one rename. The sweep erases its files later. Returns 0 or
- * -errno. */
+/* Removes the package NAME from the store with one rename. The sweep erases its files later.
+ * Returns 0 or -errno. */
 MUST_USE int store_delete(const struct store *s, const char *name);
-/* Erases a part of the rubbish, for less than 0.1 s. Returns false if nothing more can be erased. */
+/* Erases a part of the rubbish, for less than 0.1 s. Returns false if nothing more can be
+ * erased. */
 bool store_sweep(const struct store *s);

@@ -1,9 +1,10 @@
 /*
  * Operations on uploaded archives: preview_zip, install_zip.
  *
- * Both operations read and inflate the whole archive before they answer, so both refuse a broken archive. A preview
- * writes nothing. An installation fills each package under a hidden name and renames the package when it is complete.
- * If one package fails, the packages that were installed before it are deleted.
+ * Both operations read and inflate the whole archive before they answer, so both refuse a broken
+ * archive. A preview writes nothing. An installation fills each package under a hidden name and
+ * renames the package when it is complete. If one package fails, the packages that were installed
+ * before it are deleted.
  */
 #include <errno.h>
 #include <fcntl.h>

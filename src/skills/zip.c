@@ -5,8 +5,8 @@
  * and a locator stand before this end record. Each entry of the directory tells the offset of the
  * entry's own header. That header repeats the name, and the packed bytes follow it.
  *
- * Every number is checked against the length of the archive before it is used. Sums are 64 bits wide and stay far
- * below their maximum, so they cannot overflow.
+ * Every number is checked against the length of the archive before it is used. Sums are 64 bits
+ * wide and stay far below their maximum, so they cannot overflow.
  */
 #include "skills/zip.h"
 

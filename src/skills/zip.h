@@ -7,8 +7,8 @@
  * declared size. The archive is in memory and belongs to the calling code. Entries point to that
  * memory.
  *
- * Entries may be stored or deflated, sizes may have 64 bits, and other bytes may stand before the archive. Archives
- * on several disks, encryption and other compression methods are refused.
+ * Entries may be stored or deflated, sizes may have 64 bits, and other bytes may stand before the
+ * archive. Archives on several disks, encryption and other compression methods are refused.
  */
 #pragma once
 

@@ -50,8 +50,8 @@ void conf_extra_done(struct conf_extra *x)
 
 /* --- expand -------------------------------------------------------------------------------- */
 
-/* P points to a ${NAME}. Appends the value of NAME to OUT. Returns the text after ${NAME}, or NULL with *E
- * filled. */
+/* P points to a ${NAME}. Appends the value of NAME to OUT. Returns the text after ${NAME}, or NULL
+ * with *E filled. */
 static const char *expand_name(const char *p, const char *place, struct buf *out, struct err *e)
 {
 	size_t n = strspn(p + 2, ALPHA "0123456789");
@@ -232,8 +232,8 @@ static char *directory_of(const char *path)
 			     : xstrdup(".");
 }
 
-/* Reads the file PATH and calls INSIDE with its contents. Relative paths in the file start at the directory of the
- * file. */
+/* Reads the file PATH and calls INSIDE with its contents. Relative paths in the file start at the
+ * directory of the file. */
 static int expand_file(struct expander *x, const char *path,
 		       int (*inside)(struct expander *, const struct json_value *))
 {

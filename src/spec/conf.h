@@ -1,14 +1,16 @@
 /*
- * Configuration files: the files of --conf, and the files of --net-conf and similar options, which hold only one
- * part of the configuration.
+ * Configuration files: the files of --conf, and the files of --net-conf and similar options, which
+ * hold only one part of the configuration.
  *
- * Files are read in the order of the command line. Maps of a later file are merged into the maps of earlier files;
- * lists and scalars replace earlier values. Each file is checked when it is read, so that a message names the file.
- * Relative paths in a file start at the directory of the file. ${NAME} is replaced by the value of the environment
- * variable NAME. The merged files are applied to a spec before the flags, because flags override files.
+ * Files are read in the order of the command line. Maps of a later file are merged into the maps of
+ * earlier files; lists and scalars replace earlier values. Each file is checked when it is read, so
+ * that a message names the file. Relative paths in a file start at the directory of the file.
+ * ${NAME} is replaced by the value of the environment variable NAME. The merged files are applied
+ * to a spec before the flags, because flags override files.
  *
- * A project file (cordon.yaml) may have the keys of a --conf file, and also the key `env_file`. In a project file
- * ${NAME} is not replaced, because a project file must not read the variables of the person who uses it.
+ * A project file (cordon.yaml) may have the keys of a --conf file, and also the key `env_file`. In
+ * a project file ${NAME} is not replaced, because a project file must not read the variables of the
+ * person who uses it.
  */
 #pragma once
 
@@ -31,8 +33,8 @@ enum conf_scope {
  * program cordon-yaml does the work, and code in spec/ starts no programs. Errors name the file. */
 struct conf_loader {
 	int (*load)(void *arg, const char *path, struct json_doc **ret, struct err *e);
-	/* `text` appends the contents of the env_file PATH to OUT. `text` may be NULL if no file is a project
-	 * file. */
+	/* `text` appends the contents of the env_file PATH to OUT. `text` may be NULL if no file is
+	 * a project file. */
 	int (*text)(void *arg, const char *path, struct buf *out, struct err *e);
 	void *arg;
 };

@@ -15,7 +15,8 @@ struct conf_target {
 	const char *shell; /* the value of --shell, or NULL */
 };
 
-/* Checks that *V has only keys that a file of the scope SCOPE may have. The message lists the known keys. */
+/* Checks that *V has only keys that a file of the scope SCOPE may have. The message lists the known
+ * keys. */
 MUST_USE int conf_check_keys(const struct json_value *v, enum conf_scope scope, struct err *e);
 /* Applies a document that has the keys of a --conf file, and in which ${NAME} was replaced. */
 MUST_USE int conf_apply_value(const struct json_value *v, const char *shell, struct spec *s,

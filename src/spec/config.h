@@ -50,9 +50,9 @@ struct config {
 	size_t n_registries;
 };
 
-/* Reads the file that the variable MSB_CONFIG_PATH names. Without this variable, reads HOME/config.json, which may
- * be missing. Fails with ERR_INVALID for bad JSON and bad values; the message names the file and the place. Always
- * initialises *RET. */
+/* Reads the file that the variable MSB_CONFIG_PATH names. Without this variable, reads
+ * HOME/config.json, which may be missing. Fails with ERR_INVALID for bad JSON and bad values; the
+ * message names the file and the place. Always initialises *RET. */
 MUST_USE int config_load(const char *home, struct config *ret, struct err *e);
 /* Does the same as config_load() with the parsed document *V. Relative paths are below HOME. */
 MUST_USE int config_read(const struct json_value *v, const char *home, struct config *ret,

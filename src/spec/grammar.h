@@ -15,9 +15,9 @@ MUST_USE int parse_size_mib(const char *flag, const char *s, uint64_t *ret, stru
  * parse_duration_s() rounds up to whole seconds. */
 MUST_USE int parse_duration_s(const char *flag, const char *s, uint64_t *ret, struct err *e);
 MUST_USE int parse_duration_ms(const char *flag, const char *s, uint64_t *ret, struct err *e);
-/* Parses `host`, a path with or without ",cow", or a reference. Makes relative paths absolute. Frees and replaces
- * the members kind, reference and digest of *RET, so *RET must be zeroed or hold an earlier result. The member
- * root_disk stays. */
+/* Parses `host`, a path with or without ",cow", or a reference. Makes relative paths absolute.
+ * Frees and replaces the members kind, reference and digest of *RET, so *RET must be zeroed or hold
+ * an earlier result. The member root_disk stays. */
 MUST_USE int parse_image(const char *s, struct spec_image *ret, struct err *e);
 /* Returns true if parse_image() would take S for a path of this machine. */
 bool image_is_local(const char *s);
@@ -35,19 +35,20 @@ enum mount_flag {
 	MOUNT_FLAG_DISK,
 	MOUNT_FLAG_NAMED
 };
-/* Parses SOURCE:GUEST[:OPTIONS], the value of -v, --mount-dir and similar flags, and adds the mount to *S. Refuses
- * a target that *S already has. */
+/* Parses SOURCE:GUEST[:OPTIONS], the value of -v, --mount-dir and similar flags, and adds the mount
+ * to *S. Refuses a target that *S already has. */
 MUST_USE int spec_add_mount(struct spec *s, enum mount_flag flag, const char *value, struct err *e);
 MUST_USE int spec_add_tmpfs(struct spec *s, const char *value, struct err *e);
-/* Adds *M at the path GUEST, with the checks of spec_add_mount(). *M must have no guest path yet. Always zeroes *M. */
+/* Adds *M at the path GUEST, with the checks of spec_add_mount(). *M must have no guest path yet.
+ * Always zeroes *M. */
 MUST_USE int spec_take_mount(struct spec *s, const char *flag, const char *guest,
 			     struct spec_mount *m, struct err *e);
-/* Adds a directory that stays writable while the root is read-only. Adds nothing if another writable directory of
- * *S contains this directory. */
+/* Adds a directory that stays writable while the root is read-only. Adds nothing if another
+ * writable directory of *S contains this directory. */
 MUST_USE int spec_add_writable(struct spec *s, const char *flag, const char *value, struct err *e);
 MUST_USE int spec_add_port(struct spec *s, const char *value, struct err *e);
-/* Adds a variable. VALUE is K=V, or K alone: then the value comes from the environment of the user who runs cordon.
- * Replaces an earlier K. Error messages mention FLAG, which is "--env". */
+/* Adds a variable. VALUE is K=V, or K alone: then the value comes from the environment of the user
+ * who runs cordon. Replaces an earlier K. Error messages mention FLAG, which is "--env". */
 MUST_USE int spec_add_env(struct spec_env **list, size_t *n, const char *flag, const char *value,
 			  struct err *e);
 /* Adds or replaces the variable KEY. The name has N_KEY bytes. */
@@ -59,8 +60,8 @@ MUST_USE int parse_rlimit(const char *value, struct spec_rlimit *ret, struct err
 const char *rlimit_refused(const struct spec_rlimit *r);
 const char *rlimit_name(int resource); /* returns for example "nofile"; NULL if unknown */
 int rlimit_number(const char *name);   /* accepts upper and lower case; -1 if unknown */
-/* Parses the name of a signal as images write it: "SIGINT", "INT", "SIGRTMIN+3" or a number. Returns -1 for any
- * other text. */
+/* Parses the name of a signal as images write it: "SIGINT", "INT", "SIGRTMIN+3" or a number.
+ * Returns -1 for any other text. */
 int signal_number(const char *text);
 /* Adds a script. FLAG is --script, --script-raw or --script-path. With --script the shebang is made
  * from s->shell, so the calling code must set s->shell first. */
@@ -103,11 +104,11 @@ bool path_below(const char *dir, const char *path);
  * NULL. Pid 1 and all programs depend on the reserved directories, so nothing may be mounted in
  * them. */
 const char *path_reserved(const char *guest);
-/* Returns true if P starts with "/", "./" or "../", or is "." or "..". The option -v and the argument IMAGE take
- * such a text for a path, and any other text for a name. */
+/* Returns true if P starts with "/", "./" or "../", or is "." or "..". The option -v and the
+ * argument IMAGE take such a text for a path, and any other text for a name. */
 bool path_is_host(const char *p);
-/* Makes the path P absolute. A relative path begins at the current directory. Removes `//` and `.` components but
- * keeps `..` components. */
+/* Makes the path P absolute. A relative path begins at the current directory. Removes `//` and `.`
+ * components but keeps `..` components. */
 MUST_USE int path_absolute(const char *p, char **ret, struct err *e);
 /* Returns the format of a disk image by its file name: "raw", "qcow2" or "vmdk". */
 const char *disk_format(const char *path);

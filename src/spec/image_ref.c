@@ -3,11 +3,11 @@
  *
  *     [host[:port]/]path[:tag][@digest]
  *
- * A local path may end in ",cow": the directory is then used copy-on-write. The ending is never a part of the name, so
- * a directory whose name ends in ",cow" is written with a slash at its end.
+ * A local path may end in ",cow": the directory is then used copy-on-write. The ending is never a
+ * part of the name, so a directory whose name ends in ",cow" is written with a slash at its end.
  *
- * The text is kept as the user wrote it, and only its shape is checked. The lookup of images decides
- * what a short name means (default registry, "library/", "latest").
+ * The text is kept as the user wrote it, and only its shape is checked. The lookup of images
+ * decides what a short name means (default registry, "library/", "latest").
  */
 #include "spec/grammar.h"
 
@@ -89,7 +89,8 @@ static const char *registry_fault(char *host)
 	return NULL;
 }
 
-/* Checks one path component: runs of lower-case letters and digits, joined by ".", "_", "__" or dashes. */
+/* Checks one path component: runs of lower-case letters and digits, joined by ".", "_", "__" or
+ * dashes. */
 static const char *component_fault(const char *c)
 {
 	if (!*c)

@@ -1,8 +1,9 @@
 /*
  * Reads a spec from the `config` object.
  *
- * Fields are decoded by tables, and then checked like the values of flags. So a damaged record cannot put a value
- * into a spec that no command line could put there. The parameter PATH is the member's path, for messages.
+ * Fields are decoded by tables, and then checked like the values of flags. So a damaged record
+ * cannot put a value into a spec that no command line could put there. The parameter PATH is the
+ * member's path, for messages.
  */
 #include "spec/spec.h"
 

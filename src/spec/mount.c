@@ -1,9 +1,9 @@
 /*
  * Parses SOURCE:GUEST[:OPTIONS] and the value of --tmpfs.
  *
- * The source ends at the first ":/", so host paths may hold colons. The guest path ends at the next ':'. One table
- * says which options each kind of mount may have. A mount is added to the spec only after all of it was parsed, and
- * only if no other mount has the same target.
+ * The source ends at the first ":/", so host paths may hold colons. The guest path ends at the next
+ * ':'. One table says which options each kind of mount may have. A mount is added to the spec only
+ * after all of it was parsed, and only if no other mount has the same target.
  */
 #include "spec/grammar.h"
 
@@ -198,8 +198,8 @@ static int apply_option(struct mount_parse *p, enum mount_opt o, const char *val
 	}
 }
 
-/* Handles options that other tools know. Ignores harmless options, and refuses options that ask for rights which a
- * sandbox does not get. */
+/* Handles options that other tools know. Ignores harmless options, and refuses options that ask for
+ * rights which a sandbox does not get. */
 static int foreign_option(struct mount_parse *p, const char *word, struct err *e)
 {
 	static const char *const ignored[] = { "z", "Z", "cached", "delegated", "consistent" };

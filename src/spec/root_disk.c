@@ -1,8 +1,9 @@
 /*
- * --root-disk: SIZE | disk[:SIZE] | tmpfs[:SIZE] | flat[:SIZE][,fstype=T][,clone=C] | PATH[:format=F,fstype=T]
+ * --root-disk: SIZE | disk[:SIZE] | tmpfs[:SIZE] | flat[:SIZE][,fstype=T][,clone=C] |
+ * PATH[:format=F,fstype=T]
  *
- * A value that has a '/' or starts with '.' is a path. If a '=' comes after the last ':', the options begin after
- * this ':'. All other colons belong to the path.
+ * A value that has a '/' or starts with '.' is a path. If a '=' comes after the last ':', the
+ * options begin after this ':'. All other colons belong to the path.
  */
 #include "spec/grammar.h"
 

@@ -217,7 +217,8 @@ struct spec {
 	bool metrics_disabled;
 };
 
-/* The words that flags and configuration use for enum values. Each array is indexed by value and ends with NULL. */
+/* The words that flags and configuration use for enum values. Each array is indexed by value and
+ * ends with NULL. */
 extern const char *const spec_engine_words[];    /* "auto" "process" "vm" */
 extern const char *const spec_pull_words[];      /* "if-missing" "always" "never" */
 extern const char *const spec_stat_virt_names[]; /* "strict" "relaxed" "off" */
@@ -232,7 +233,8 @@ void spec_root_disk_done(struct spec_root_disk *d);
 uint64_t spec_root_disk_mib(const struct spec *s);
 #define AUTO_ROOT_DISK __attribute__((cleanup(spec_root_disk_done))) struct spec_root_disk
 void spec_mount_done(struct spec_mount *m);
-/* Returns true if the mount *M shows a directory or a file of the host, or a named volume that is a directory. */
+/* Returns true if the mount *M shows a directory or a file of the host, or a named volume that is a
+ * directory. */
 bool spec_mount_is_shared(const struct spec_mount *m);
 /* Returns the index of the mount that holds the mount point of mount number I. If several mounts
  * are above this mount point, returns the innermost. If no mount is above it, returns SIZE_MAX. */
@@ -264,7 +266,8 @@ void port_write_json(struct json_writer *w, const struct spec_port *p);
  * failure *S is as after spec_init(). */
 MUST_USE int spec_read_json(const struct json_value *v, struct spec *s, struct err *e);
 
-/* Checks that NAME matches ^[A-Za-z0-9][A-Za-z0-9._-]*$ and has 1–128 bytes. WHAT begins the message. */
+/* Checks that NAME matches ^[A-Za-z0-9][A-Za-z0-9._-]*$ and has 1–128 bytes. WHAT begins the
+ * message. */
 MUST_USE int spec_check_name(const char *what, const char *name, struct err *e);
 /* Returns "msb-" and 8 random hex digits. */
 char *spec_random_name(void);

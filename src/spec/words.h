@@ -1,5 +1,5 @@
-/* The words that records use for enum values. Each array is indexed by value and ends with NULL. Private to
- * spec/. */
+/* The words that records use for enum values. Each array is indexed by value and ends with NULL.
+ * Private to spec/. */
 #pragma once
 
 extern const char *const spec_pull_names[];

@@ -1,5 +1,5 @@
-/* The file boot-error.json says why the last start of a sandbox failed. The next start that succeeds erases the
- * file. */
+/* The file boot-error.json says why the last start of a sandbox failed. The next start that
+ * succeeds erases the file. */
 #pragma once
 
 #include "base/err.h"

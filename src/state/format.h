@@ -12,9 +12,10 @@
 
 #define RECORD_FORMAT 1 /* config.json, active.json and state.json of a sandbox */
 
-/* Returns 0 if this cordon knows the format of the file, -ENOTSUP if a newer cordon wrote the file, and -EINVAL if the
- * format is not an integer, because then the file is damaged. Call this function before you read any other member of V,
- * because a newer format may change the type of every member. A file without a number has the oldest format. */
+/* Returns 0 if this cordon knows the format of the file, -ENOTSUP if a newer cordon wrote the file,
+ * and -EINVAL if the format is not an integer, because then the file is damaged. Call this function
+ * before you read any other member of V, because a newer format may change the type of every
+ * member. A file without a number has the oldest format. */
 static inline int format_check(const struct json_value *v, int64_t known)
 {
 	const struct json_value *format = json_get(v, "format");

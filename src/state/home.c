@@ -106,9 +106,9 @@ static int refuse(const char *path, const char *why, struct err *e)
 	return advise(e);
 }
 
-/* Tells ext4 to spread sandboxes over its block groups. Without a journal, as in many virtual machines, ext4 skips
- * all recently deleted inodes of a block group whenever it makes a file in the group. This is slow if all sandboxes
- * share one group. Other file systems do not know the flag. */
+/* Tells ext4 to spread sandboxes over its block groups. Without a journal, as in many virtual
+ * machines, ext4 skips all recently deleted inodes of a block group whenever it makes a file in the
+ * group. This is slow if all sandboxes share one group. Other file systems do not know the flag. */
 static void spread(int fd, const char *dir)
 {
 	AUTO_FD one = openat(fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -501,8 +501,8 @@ void home_temporary_path(char out[HOME_TEMPORARY_BYTES], const char *folder, con
 	snprintf(out, HOME_TEMPORARY_BYTES, "%s.%s-%016llx", folder, what, (unsigned long long)tag);
 }
 
-/* Writes an address that fits into sun_path. If the home's path is too long, the address goes through
- * /proc/self/fd. */
+/* Writes an address that fits into sun_path. If the home's path is too long, the address goes
+ * through /proc/self/fd. */
 static int socket_address(const struct home *h, const char *name, const char *suffix,
 			  struct sockaddr_un *ret)
 {

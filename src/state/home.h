@@ -1,5 +1,6 @@
 /*
- * The home is the directory of all state. This file finds it, checks that it is ours, and names the paths in it.
+ * The home is the directory of all state. This file finds it, checks that it is ours, and names the
+ * paths in it.
  *
  * The home is `$CORDON_HOME`, else `$MSB_HOME`, else ~/.cordon. A marker file shows that a
  * directory is a home. If a directory holds other files and no marker, we refuse it and write
@@ -53,13 +54,14 @@ MUST_USE int home_open(struct home *h, struct err *e);
 void home_done(struct home *h);
 #define AUTO_HOME __attribute__((cleanup(home_done))) struct home
 
-/* Writes to the marker file which roots the running kernel cannot mount. Every command reads the marker file. */
+/* Writes to the marker file which roots the running kernel cannot mount. Every command reads the
+ * marker file. */
 MUST_USE int home_set_served(const struct home *h, enum home_served served, struct err *e);
 /* Writes to the marker file that the part NAME is in the directory PATH from now on. */
 MUST_USE int home_set_place(const struct home *h, const char *name, const char *path,
 			    const struct identity *id, struct err *e);
-/* If a directory holds an empty file of this name, its owner wants cordon to keep a part of the home in this
- * directory. */
+/* If a directory holds an empty file of this name, its owner wants cordon to keep a part of the
+ * home in this directory. */
 #define HOME_PLACE_MARK ".cordon-place"
 
 /* Writes the short name of the sockets of the sandbox NAME to OUT. */
@@ -72,19 +74,20 @@ void home_socket_id(const char *name, char out[HOME_ID_BYTES]);
 void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BYTES]);
 /* Opens DIR below the home as a directory, and makes it with mode 0700 if it is missing. */
 MUST_USE int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e);
-/* If directories of the home were deleted, makes them again. Returns true if a directory was missing. A broken link
- * does not count as missing, because its target may come back. */
+/* If directories of the home were deleted, makes them again. Returns true if a directory was
+ * missing. A broken link does not count as missing, because its target may come back. */
 bool home_mend(const struct home *h);
 /* Opens the part PART of the home for reading, and makes it if it is missing. On failure returns -1
  * and sets errno. */
 int home_open_part(const struct home *h, const char *part);
-/* Opens the existing directory or file REST in the part PART of the home. If PART is elsewhere, opens REST in the
- * directory that the marker file names. Follows no link below PART. On failure returns -1 and sets errno. */
+/* Opens the existing directory or file REST in the part PART of the home. If PART is elsewhere,
+ * opens REST in the directory that the marker file names. Follows no link below PART. On failure
+ * returns -1 and sets errno. */
 int home_open_in(const struct home *h, const char *part, const char *rest, int flags);
 
 #define HOME_TEMPORARY_BYTES 48
-/* Writes an unused path below the home to OUT: FOLDER, then ".WHAT-…". A sweep removes files that a command left at
- * such a path. */
+/* Writes an unused path below the home to OUT: FOLDER, then ".WHAT-…". A sweep removes files that a
+ * command left at such a path. */
 void home_temporary_path(char out[HOME_TEMPORARY_BYTES], const char *folder, const char *what);
 
 /* home_connect() connects to the socket run/ID.SUFFIX of the sandbox NAME, and home_listen()

@@ -1,6 +1,6 @@
 /*
- * A part moves in three steps: we check the new directory, mark it as ours, and put the link in place by one
- * rename. After a crash between two steps, the next command does all steps again.
+ * A part moves in three steps: we check the new directory, mark it as ours, and put the link in
+ * place by one rename. After a crash between two steps, the next command does all steps again.
  */
 #include "state/places.h"
 
@@ -180,7 +180,8 @@ int path_make(const char *path, struct err *e)
 	}
 }
 
-/* Refuses a directory that overlaps the home, because the home and the part would delete each other's files. */
+/* Refuses a directory that overlaps the home, because the home and the part would delete each
+ * other's files. */
 static int check_apart(const struct home *h, const char *real, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -247,10 +248,10 @@ static int check_left(const struct home *h, const char *name, const char *to, st
 		       h->path, name, content, h->path, name, to, to);
 }
 
-/* Removes TEMP: an empty directory, or a link. Before it removes a directory, it removes our mark and
- * lock file in it. If TEMP is a link, the directory to which it leads stays. RELEASE says that this
- * directory is no longer a place of the home; then its mark and lock file are removed, too. Returns 0
- * or -errno. */
+/* Removes TEMP: an empty directory, or a link. Before it removes a directory, it removes our mark
+ * and lock file in it. If TEMP is a link, the directory to which it leads stays. RELEASE says that
+ * this directory is no longer a place of the home; then its mark and lock file are removed, too.
+ * Returns 0 or -errno. */
 static int remove_old(const struct home *h, const char *temp, bool release)
 {
 	AUTO_FREE char *lock = xasprintf("%s/.lock", temp);

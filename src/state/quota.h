@@ -27,9 +27,10 @@ bool quota_enforced(int dir);
 uint32_t quota_project(int dir);
 /* Gives the empty directory DIR a new project number. Returns 0 or -errno. */
 MUST_USE int quota_adopt(int dir);
-/* Limits the directory DIR to BYTES bytes and a proportional number of files. DIR must have a number of ours. If
- * DIR is already larger, it cannot grow any more. Returns 0 or -errno. */
+/* Limits the directory DIR to BYTES bytes and a proportional number of files. DIR must have a
+ * number of ours. If DIR is already larger, it cannot grow any more. Returns 0 or -errno. */
 MUST_USE int quota_limit(int dir, uint64_t bytes);
-/* Removes the limit of the directory PATH, if it has one. Call this before PATH is erased. Returns false if this
- * needs more privilege: then a process with that privilege must call quota_release() before PATH is erased. */
+/* Removes the limit of the directory PATH, if it has one. Call this before PATH is erased. Returns
+ * false if this needs more privilege: then a process with that privilege must call quota_release()
+ * before PATH is erased. */
 bool quota_release(int dirfd, const char *path);

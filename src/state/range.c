@@ -41,7 +41,8 @@ static int open_table(const struct table *t, int flags)
 	return r < 0 ? -errno : fd_take(&fd);
 }
 
-/* Returns the slot where the search starts: a hash of the path, so that two claims rarely want the same slot. */
+/* Returns the slot where the search starts: a hash of the path, so that two claims rarely want the
+ * same slot. */
 static uint32_t place_of(const char *record_path)
 {
 	unsigned char hash[SHA256_BYTES];
@@ -171,9 +172,9 @@ void range_release(const char *record_path)
 	for (size_t i = 0; !done && i < ARRAY_SIZE(tables); i++) {
 		AUTO_FD fd = open_table(&tables[i], 0);
 
-		/* The record that we release has left this path. If the path exists again, it is the
-		 * record of a new sandbox with the same name, and the claim is now the claim of that
-		 * sandbox. */
+		/* The record that we release has left this path. If the path exists again, it is
+		 * the record of a new sandbox with the same name, and the claim is now the claim of
+		 * that sandbox. */
 		done = fd >= 0 &&
 		       (access(record_path, F_OK) == 0 || release_in(&tables[i], fd, record_path));
 	}

@@ -60,9 +60,9 @@ static int fill_new(int dir, const struct spec *s, int *ret_lock, struct err *e)
 	return 0;
 }
 
-/* A new record that is not locked yet looks like the leftover of a killed command. So a command that makes a
- * record holds a shared lock on sandboxes/. A sweep erases unlocked records only if it has locked sandboxes/
- * exclusively. */
+/* A new record that is not locked yet looks like the leftover of a killed command. So a command
+ * that makes a record holds a shared lock on sandboxes/. A sweep erases unlocked records only if it
+ * has locked sandboxes/ exclusively. */
 static int hold_sandboxes(const struct home *h, struct err *e)
 {
 	AUTO_FD fd = home_open_part(h, "sandboxes");
@@ -120,15 +120,16 @@ static enum status reconcile(bool live, const struct state *s)
 	return STATUS_CRASHED;
 }
 
-/* Reads state.json and looks at the lock. Fails if one of them cannot be read: otherwise the record of a live
- * sandbox could look dead and be erased. */
+/* Reads state.json and looks at the lock. Fails if one of them cannot be read: otherwise the record
+ * of a live sandbox could look dead and be erased. */
 static int look(const char *name, struct record *r, struct err *e)
 {
 	int live = record_is_live(r->dir);
 	int known = state_read(r->dir, &r->state);
 
-	/* A supervisor writes its last state before it releases the lock. If the state is not `Stopped`, the
-	 * sandbox may have been started after we looked at the lock, so we look again. */
+	/* A supervisor writes its last state before it releases the lock. If the state is not
+	 * `Stopped`, the sandbox may have been started after we looked at the lock, so we look
+	 * again. */
 	if (live == 0 && r->state.status != STATUS_STOPPED)
 		live = record_is_live(r->dir);
 	if (live < 0)

@@ -1,9 +1,10 @@
 /*
- * The files config.json and active.json of a record hold the requested configuration of the sandbox. The commands
- * `create` and `modify` write these files and replace them atomically.
+ * The files config.json and active.json of a record hold the requested configuration of the
+ * sandbox. The commands `create` and `modify` write these files and replace them atomically.
  *
- * The next start uses config.json. If `modify` changes config.json of a live sandbox, active.json holds the configuration
- * with which this sandbox runs. The next start removes active.json. The parameter DIR of the functions is the directory of the record.
+ * The next start uses config.json. If `modify` changes config.json of a live sandbox, active.json
+ * holds the configuration with which this sandbox runs. The next start removes active.json. The
+ * parameter DIR of the functions is the directory of the record.
  */
 #pragma once
 
@@ -16,7 +17,8 @@ struct spec;
 
 MUST_USE int record_read_config(int dir, struct record *ret, struct err *e);
 MUST_USE int record_write_config(int dir, const struct spec *s, uint64_t created_ns, struct err *e);
-/* Writes config.json of a record that no other process can see yet, so there is no file to replace. */
+/* Writes config.json of a record that no other process can see yet, so there is no file to
+ * replace. */
 MUST_USE int record_write_first_config(int dir, const struct spec *s, struct err *e);
 /* Locks the configuration against other writers, until *RET_FD is closed. */
 MUST_USE int record_lock_config(int dir, int *ret_fd, struct err *e);

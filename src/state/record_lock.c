@@ -20,8 +20,8 @@ int record_is_live(int dir)
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	/* if the shared lock is refused, another process holds the lock exclusively; closing the descriptor
-	 * releases our lock */
+	/* if the shared lock is refused, another process holds the lock exclusively; closing the
+	 * descriptor releases our lock */
 	if (flock(fd, LOCK_SH | LOCK_NB) == 0)
 		return 0;
 	return errno == EWOULDBLOCK ? 1 : -errno;

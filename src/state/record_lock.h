@@ -1,12 +1,13 @@
 /*
- * The lock of a record: it tells whether the sandbox is live, and which process may start or stop it.
+ * The lock of a record: it tells whether the sandbox is live, and which process may start or stop
+ * it.
  *
- * The process that starts or stops the sandbox holds an exclusive lock on the file `lock`. While the sandbox is
- * live, its supervisor holds the lock. The kernel releases the lock when the process that holds it dies. So a free
- * lock means that there is no supervisor, whatever state.json says.
+ * The process that starts or stops the sandbox holds an exclusive lock on the file `lock`. While
+ * the sandbox is live, its supervisor holds the lock. The kernel releases the lock when the process
+ * that holds it dies. So a free lock means that there is no supervisor, whatever state.json says.
  *
- * A second lock, on the first byte of the same file, is held while a start is under way. The supervisor inherits
- * both locks and releases the second one when it listens.
+ * A second lock, on the first byte of the same file, is held while a start is under way. The
+ * supervisor inherits both locks and releases the second one when it listens.
  */
 #pragma once
 
@@ -19,8 +20,8 @@ struct home;
 /* Opens the directory and the lock file of an existing record. Does not take the lock. */
 MUST_USE int record_open_lock(const struct home *h, const char *name, int *ret_dir, int *ret_lock,
 			      struct err *e);
-/* Takes the lock. Fails with ERR_BUSY if another process still holds it after WAIT_MS, and with ERR_NOT_FOUND if the
- * record was retired meanwhile. */
+/* Takes the lock. Fails with ERR_BUSY if another process still holds it after WAIT_MS, and with
+ * ERR_NOT_FOUND if the record was retired meanwhile. */
 MUST_USE int record_lock(const struct home *h, const char *name, int dir, int lock,
 			 unsigned wait_ms, struct err *e);
 /* Takes the second lock. A command that starts an existing sandbox calls this before record_lock().

@@ -52,10 +52,10 @@ int record_retire(const struct home *h, const char *name)
 	return r < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Releases the quota of the layer and erases the record PATH. The quota comes first, because it cannot be found
- * once the record is gone. A confined supervisor has no right to release the quota. Then this function erases only
- * the files of the layer and returns -EPERM, and a sweep of the next command erases the record. Otherwise returns 0
- * or -errno. */
+/* Releases the quota of the layer and erases the record PATH. The quota comes first, because it
+ * cannot be found once the record is gone. A confined supervisor has no right to release the quota.
+ * Then this function erases only the files of the layer and returns -EPERM, and a sweep of the next
+ * command erases the record. Otherwise returns 0 or -errno. */
 static int erase_record(int dirfd, const char *path)
 {
 	AUTO_FREE char *mark = xasprintf("%s/" RECORD_QUOTA_MARK, path);

@@ -1,8 +1,8 @@
 /*
- * A record is removed in two steps. The first step retires the record: a process that holds the record's lock
- * renames it, so that no command sees it any more. The second step erases the files of the record, which can take
- * long. A sweep erases records that killed commands have retired but not erased, and unfinished records that a
- * killed `create` has left.
+ * A record is removed in two steps. The first step retires the record: a process that holds the
+ * record's lock renames it, so that no command sees it any more. The second step erases the files
+ * of the record, which can take long. A sweep erases records that killed commands have retired but
+ * not erased, and unfinished records that a killed `create` has left.
  */
 #pragma once
 
@@ -19,15 +19,15 @@ struct home;
 MUST_USE int record_retire(const struct home *h, const char *name);
 /* Returns true if the name NAME no longer leads to the record DIR. */
 bool record_is_retired(const struct home *h, const char *name, int dir);
-/* Returns true for the record of a sandbox that never ran because its `create` was killed, and for the record of an
- * ephemeral sandbox whose supervisor was killed. The caller holds the lock. */
+/* Returns true for the record of a sandbox that never ran because its `create` was killed, and for
+ * the record of an ephemeral sandbox whose supervisor was killed. The caller holds the lock. */
 bool record_is_leftover(int dir);
 /* Erases the retired record and releases its claims. Fails with ERR_DENIED if files belong to the
  * sandbox's range of ids, because only a process with the privilege over this range can delete
  * them. */
 MUST_USE int record_erase(const struct home *h, const char *name, struct err *e);
-/* A function of this type removes what a killed supervisor left outside the home, for example control groups. ENTRY
- * is the name that the retired record has in sandboxes/ (".gone-…"). */
+/* A function of this type removes what a killed supervisor left outside the home, for example
+ * control groups. ENTRY is the name that the retired record has in sandboxes/ (".gone-…"). */
 typedef void record_release(const struct home *h, const char *entry);
 /* Erases retired and half-made records that no process has locked. RELEASE may be NULL. Returns
  * false if this process may not delete some files, because they belong to a sandbox's range of

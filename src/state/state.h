@@ -1,6 +1,6 @@
 /*
- * The file state.json holds the state of a sandbox. The sandbox's supervisor writes the file and replaces it
- * atomically.
+ * The file state.json holds the state of a sandbox. The sandbox's supervisor writes the file and
+ * replaces it atomically.
  *
  * The file says what was true when it was written. The lock of the record (record_lock.h) says
  * whether the supervisor still lives. record_load() combines the file and the lock.
@@ -31,8 +31,8 @@ const char *status_lower(enum status s); /* "running", for tables */
 
 #define NOT_ENFORCED "not enforced"
 
-/* How each limit is enforced: "cgroup v1", "cgroup v2", "rlimit, per process", "user namespace", "affinity",
- * "project quota", "loop image", "tmpfs", "watched", NOT_ENFORCED, "none". */
+/* How each limit is enforced: "cgroup v1", "cgroup v2", "rlimit, per process", "user namespace",
+ * "affinity", "project quota", "loop image", "tmpfs", "watched", NOT_ENFORCED, "none". */
 struct enforcement {
 	char memory[24], cpus[24], pids[24], root_disk[24], volumes[24], ids[24];
 };

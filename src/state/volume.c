@@ -348,8 +348,8 @@ void volumes_release_quotas(const struct home *h)
 void volumes_sweep(const struct home *h)
 {
 	AUTO_FD lock = openat(h->fd, "volumes/.lock", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	/* a command that makes a volume holds the lock; so if we get the lock exclusively, half-made volumes are
-	 * leftovers */
+	/* a command that makes a volume holds the lock; so if we get the lock exclusively,
+	 * half-made volumes are leftovers */
 	bool alone = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0;
 	AUTO_DIR d = dir_open(h->fd, "volumes");
 	const struct dirent *entry;

@@ -5,9 +5,10 @@
  *   volumes/NAME/data/         the files of a directory volume; all sandboxes that mount it share them
  *   volumes/NAME/disk.raw      the file system of a disk volume, sparse; one writer at a time (flock)
  *
- * A rename makes a volume appear or disappear. A command that uses a volume takes a shared lock on volumes/.lock
- * before it looks for the volume, and keeps the lock until a record names the volume. A command that removes a
- * volume takes the lock exclusively. So a volume that was found cannot disappear before a record names it.
+ * A rename makes a volume appear or disappear. A command that uses a volume takes a shared lock on
+ * volumes/.lock before it looks for the volume, and keeps the lock until a record names the volume.
+ * A command that removes a volume takes the lock exclusively. So a volume that was found cannot
+ * disappear before a record names it.
  */
 #pragma once
 
@@ -41,11 +42,12 @@ struct volume_form {
 	 * the quota. */
 	uint64_t quota_mib;
 };
-/* Makes a volume; a disk gets a new file system. Fails with ERR_EXISTS "volume already exists: NAME". */
+/* Makes a volume; a disk gets a new file system. Fails with ERR_EXISTS "volume already exists:
+ * NAME". */
 MUST_USE int volume_create(const struct home *h, const char *name, const struct volume_form *form,
 			   struct err *e);
-/* Fills *E with the message that quotas cannot be enforced in this home, and says what the user can do. Always
- * returns -1. */
+/* Fills *E with the message that quotas cannot be enforced in this home, and says what the user can
+ * do. Always returns -1. */
 int volume_quota_missing(const struct home *h, struct err *e);
 /* Fails with ERR_NOT_FOUND "volume not found: NAME". */
 MUST_USE int volume_load(const struct home *h, const char *name, struct volume *ret, struct err *e);

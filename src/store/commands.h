@@ -4,8 +4,8 @@
 #include "base/err.h"
 #include "store/options.h"
 
-/* Each function returns 0, or -1 with *E filled. If the code of *E is ERR_NONE, the command has already shown the
- * error. */
+/* Each function returns 0, or -1 with *E filled. If the code of *E is ERR_NONE, the command has
+ * already shown the error. */
 MUST_USE int run_flatten(const struct options *o, struct err *e);
 MUST_USE int run_own(const struct options *o, struct err *e);
 MUST_USE int run_load(const struct options *o, struct err *e);

@@ -1,5 +1,6 @@
 /*
- * The restrictions of a worker. The worker restricts itself after its start, before it reads a hostile byte:
+ * The restrictions of a worker. The worker restricts itself after its start, before it reads a
+ * hostile byte:
  *
  *   root         DIR_FD is the worker's root directory; `..` cannot lead above READ_FD
  *   files        Landlock: the worker opens files beneath DIR_FD only and, if READ_FD is a directory,

@@ -66,9 +66,9 @@ static bool is_made(const struct flat_build *w)
 
 /* --- size ------------------------------------------------------------------------------------ */
 
-/* Computes the largest size that the flat form can have, from the sizes of the layers. The result may be too large,
- * which is harmless: unused space costs nothing in a sparse file. *RET_LEAST is the space that must be free on the
- * host. */
+/* Computes the largest size that the flat form can have, from the sizes of the layers. The result
+ * may be too large, which is harmless: unused space costs nothing in a sparse file. *RET_LEAST is
+ * the space that must be free on the host. */
 static int measure(const struct flat_build *w, struct disk_make *ret, uint64_t *ret_least,
 		   struct err *e)
 {
@@ -86,8 +86,9 @@ static int measure(const struct flat_build *w, struct disk_make *ret, uint64_t *
 			info.disk_bytes = info.tar_bytes;
 		bytes += info.disk_bytes;
 		entries += info.entries;
-		/* The layers may be versions of the same files, and hidden files take no space in the
-		 * flat form. So we can only be sure that it needs the space of the largest layer. */
+		/* The layers may be versions of the same files, and hidden files take no space in
+		 * the flat form. So we can only be sure that it needs the space of the largest
+		 * layer. */
 		if (info.disk_bytes > least)
 			least = info.disk_bytes;
 	}
@@ -195,8 +196,8 @@ static int build(const struct flat_build *w, struct err *e)
 	    disk_file_make(w->dir, DISK_FILE, w->path, &make, e) < 0)
 		return -1;
 	if (mount_and_fill(w, e) < 0) {
-		/* A full disk of the host is a likely cause. If it is full, check_room() replaces *E
-		 * with an error that says so. */
+		/* A full disk of the host is a likely cause. If it is full, check_room() replaces
+		 * *E with an error that says so. */
 		IGNORE(check_room(w, DISK_SPARE_MIB * MIB, e));
 		return -1;
 	}

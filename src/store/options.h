@@ -3,8 +3,8 @@
  *
  *   cordon-image COMMAND --home DIR [OPTION…] [--] [ARGUMENT…]
  *
- * All options are long, and the value of an option is the next word. Only `cordon` starts this program, after it
- * has checked the user's command line.
+ * All options are long, and the value of an option is the next word. Only `cordon` starts this
+ * program, after it has checked the user's command line.
  *
  *   pull REF         --quiet --force --update --insecure --ca-certs FILE
  *                    --username USER --password-env VARIABLE
@@ -20,9 +20,9 @@
  *   logout HOST      --quiet
  *   registries
  *
- * With --report-fd N, an error is written as {"code","error","hint"} to the descriptor N instead of stderr. If the
- * store has the image, `pull` asks no registry. With --update it asks the registry and fetches what changed. With
- * --force it also checks every blob again.
+ * With --report-fd N, an error is written as {"code","error","hint"} to the descriptor N instead of
+ * stderr. If the store has the image, `pull` asks no registry. With --update it asks the registry
+ * and fetches what changed. With --force it also checks every blob again.
  */
 #pragma once
 

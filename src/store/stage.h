@@ -1,7 +1,7 @@
 /*
- * A worker writes the files of an image archive to disk. It names them by numbers, and returns the names that they
- * have in the archive. The parent of this worker reads these files (store/load.c). So the parent never parses the
- * format of the archive.
+ * A worker writes the files of an image archive to disk. It names them by numbers, and returns the
+ * names that they have in the archive. The parent of this worker reads these files (store/load.c).
+ * So the parent never parses the format of the archive.
  */
 #pragma once
 
@@ -15,6 +15,6 @@
 #define STAGE_BYTES_MAX (256ull << 30) /* for all files together */
 
 /* The worker `stage`. Answers for example
- * {"files":[{"file":0,"name":"manifest.json"},{"hard":false,"link":"b","name":"a"}]}: the content of
- * manifest.json is in DIR/0, and `a` is a symbolic link to `b`. */
+ * {"files":[{"file":0,"name":"manifest.json"},{"hard":false,"link":"b","name":"a"}]}: the content
+ * of manifest.json is in DIR/0, and `a` is a symbolic link to `b`. */
 int stage_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e);

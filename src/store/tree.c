@@ -30,9 +30,9 @@ int tree_open(int root_fd, const char *path, int flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* BASE and PREFIX are offsets in PATH: where the name of a link begins and where it ends. The target
- * of this link is missing. Returns PATH with the target instead of the link. For example, if `b` is a
- * link to `x`, "a/b/c" becomes "a/x/c". Returns NULL if the link cannot be read. */
+/* BASE and PREFIX are offsets in PATH: where the name of a link begins and where it ends. The
+ * target of this link is missing. Returns PATH with the target instead of the link. For example, if
+ * `b` is a link to `x`, "a/b/c" becomes "a/x/c". Returns NULL if the link cannot be read. */
 static char *follow_dangling(int dir_fd, const char *path, size_t prefix, size_t base)
 {
 	char target[TREE_PATH_MAX_BYTES + 1];

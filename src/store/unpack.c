@@ -134,8 +134,8 @@ static int count_name(struct unpack *u, const char *name, struct err *e)
 	return allowance_take_names(&u->left, n, e);
 }
 
-/* Notes the path of a new directory and the paths of its parents. write_implied_list() checks later for which of
- * them the tar has no entry. */
+/* Notes the path of a new directory and the paths of its parents. write_implied_list() checks later
+ * for which of them the tar has no entry. */
 static void note_new_paths(struct unpack *u)
 {
 	const char *path = u->parent_path, *end = path;
@@ -261,9 +261,9 @@ static int set_owner(struct unpack *u, int fd, const char *base, int flags, stru
 	return 0;
 }
 
-/* Sets file capabilities. The attribute names an id, and the capabilities count only in user namespaces whose root
- * has this id. By default it is the id of the worker's root. If the owners are rotated, the sandbox's root has
- * another id, and the attribute must name that id. */
+/* Sets file capabilities. The attribute names an id, and the capabilities count only in user
+ * namespaces whose root has this id. By default it is the id of the worker's root. If the owners
+ * are rotated, the sandbox's root has another id, and the attribute must name that id. */
 static int set_capability(const struct unpack *u, int fd, const void *value, size_t n)
 {
 	struct vfs_ns_cap_data c = { 0 };

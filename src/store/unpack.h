@@ -25,8 +25,9 @@
 #define UNPACK_ENTRIES_MAX (1u << 20)
 #define UNPACK_XATTR_MAX_BYTES 65536u /* the kernel's own limit for one attribute */
 
-/* Reads a blob of BLOB_BYTES from BLOB_FD and unpacks it to DIR_FD/root. The owners are rotated by ROTATION. Fails
- * if the layer needs more than the allowance LEFT. After a failure a part of the tree stays on disk. */
+/* Reads a blob of BLOB_BYTES from BLOB_FD and unpacks it to DIR_FD/root. The owners are rotated by
+ * ROTATION. Fails if the layer needs more than the allowance LEFT. After a failure a part of the
+ * tree stays on disk. */
 MUST_USE int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners owners,
 			  const struct rotation *rotation, const struct allowance *left,
 			  struct image_layer_info *ret, struct err *e);

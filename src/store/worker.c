@@ -212,8 +212,8 @@ static int run_op(const char *op, const char *arg, struct json_writer *reply, st
 {
 	enum layer_owners owners = LAYER_OWNERS_NATIVE;
 
-	/* The parent holds a lock while the worker writes to WORKER_DIR_FD. When the parent dies, the
-	 * kernel releases the lock, and another process may write to the same directory. So the
+	/* The parent holds a lock while the worker writes to WORKER_DIR_FD. When the parent dies,
+	 * the kernel releases the lock, and another process may write to the same directory. So the
 	 * worker must die with its parent. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return err_sys(e, errno, "make the worker end with its parent");

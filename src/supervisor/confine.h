@@ -1,7 +1,7 @@
 /*
- * The walls that a supervisor puts around itself. The supervisor confines itself while pid 1 boots, before it reads
- * anything that a command in the sandbox can influence. confine.c lists the rights that the supervisor keeps, and
- * why.
+ * The walls that a supervisor puts around itself. The supervisor confines itself while pid 1 boots,
+ * before it reads anything that a command in the sandbox can influence. confine.c lists the rights
+ * that the supervisor keeps, and why.
  */
 #pragma once
 
@@ -13,9 +13,10 @@
  * sent the message BOOT to pid 1. */
 MUST_USE int supervisor_confine(struct supervisor *s, struct err *e);
 
-/* Compiled from tools/supervisor.table. A door_filter allows the supervisor to start a gateway, and a closed_filter
- * does not. The filters for root do not allow fchmodat(). Root can delete the files of a sandbox whatever the modes of the
- * directories are. The supervisor of an ordinary user may first have to change such a mode. */
+/* Compiled from tools/supervisor.table. A door_filter allows the supervisor to start a gateway, and
+ * a closed_filter does not. The filters for root do not allow fchmodat(). Root can delete the files
+ * of a sandbox whatever the modes of the directories are. The supervisor of an ordinary user may
+ * first have to change such a mode. */
 extern const struct sock_filter door_filter[], roots_door_filter[];
 extern const unsigned short door_filter_len, roots_door_filter_len;
 extern const struct sock_filter closed_filter[], roots_closed_filter[];

@@ -1,7 +1,7 @@
 /*
- * The supervisor's own socket, for the requests `stop`, `touch`, `usage` and `update`. Its clients are commands of
- * the same user, because the home has mode 0700. A client that asked for a stop keeps its connection open until the
- * sandbox is down.
+ * The supervisor's own socket, for the requests `stop`, `touch`, `usage` and `update`. Its clients
+ * are commands of the same user, because the home has mode 0700. A client that asked for a stop
+ * keeps its connection open until the sandbox is down.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -76,8 +76,9 @@ void disks_release(struct disks *all)
 	}
 }
 
-/* The file systems that can be mounted, and the magic bytes by which they are recognised. All others are refused: many
- * file systems of the kernel are not safe against blocks that an attacker wrote. */
+/* The file systems that can be mounted, and the magic bytes by which they are recognised. All
+ * others are refused: many file systems of the kernel are not safe against blocks that an attacker
+ * wrote. */
 static const struct {
 	const char *name, *driver;
 	off_t at;

@@ -3,10 +3,11 @@
  * some writable layers. A writable layer is kept in such a file if the user asked for a size and
  * the host has no cheaper way to enforce this size.
  *
- * Only a supervisor that may mount can use such files. The payload sees only the mounted file system: it can reach
- * neither the file nor the loop device, and so cannot write single blocks. The supervisor locks the file, either as
- * the one writer or as one of any number of readers. The lock is held until the supervisor has ended and the file
- * system is unmounted. The kernel removes the loop device when its file system is unmounted.
+ * Only a supervisor that may mount can use such files. The payload sees only the mounted file
+ * system: it can reach neither the file nor the loop device, and so cannot write single blocks. The
+ * supervisor locks the file, either as the one writer or as one of any number of readers. The lock
+ * is held until the supervisor has ended and the file system is unmounted. The kernel removes the
+ * loop device when its file system is unmounted.
  */
 #pragma once
 
@@ -30,10 +31,11 @@ struct disks {
 
 /* Opens the file and locks it. ALL owns RET_FILE. */
 MUST_USE int disk_lock(struct disks *all, const struct disk *d, int *ret_file, struct err *e);
-/* Mounts the locked FILE. *RET_FD becomes a descriptor of the mount, which is not attached to any directory yet. */
+/* Mounts the locked FILE. *RET_FD becomes a descriptor of the mount, which is not attached to any
+ * directory yet. */
 MUST_USE int disk_mount(const struct disk *d, int file, int *ret_fd, struct err *e);
-/* Locks and mounts the disk volume or the disk image that M describes, with disk_lock() and disk_mount(). Disk volumes
- * are looked up in the home H. */
+/* Locks and mounts the disk volume or the disk image that M describes, with disk_lock() and
+ * disk_mount(). Disk volumes are looked up in the home H. */
 MUST_USE int disk_mount_volume(struct disks *all, const struct home *h, struct spec_mount *m,
 			       int *ret_fd, struct err *e);
 /* Closes the files. The caller has unmounted their file systems before. */

@@ -3,10 +3,11 @@
  *
  * begin() → prepare() → start() → boot() → ready(). done() may come at any time.
  *
- * The kernel's overlay unites the layers. If the kernel refuses, fuse-overlayfs unites them. Only this file chooses
- * between the two. start() may find that the ids of a layer cannot be mapped, and boot() may find that the child
- * cannot mount the overlay. Each then starts a second child with fuse-overlayfs. No request of a client is lost,
- * because boot() has sent nothing to the first child.
+ * The kernel's overlay unites the layers. If the kernel refuses, fuse-overlayfs unites them. Only
+ * this file chooses between the two. start() may find that the ids of a layer cannot be mapped, and
+ * boot() may find that the child cannot mount the overlay. Each then starts a second child with
+ * fuse-overlayfs. No request of a client is lost, because boot() has sent nothing to the first
+ * child.
  */
 #include "supervisor/engine_process.h"
 
@@ -33,9 +34,9 @@
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-/* Makes the table of descriptors large before process_begin_early() starts a task that shares the table. If a shared
- * table grows, the kernel waits until every CPU has noticed, which takes 10 to 30 ms. Each layer and each volume
- * takes two descriptors. */
+/* Makes the table of descriptors large before process_begin_early() starts a task that shares the
+ * table. If a shared table grows, the kernel waits until every CPU has noticed, which takes 10 to
+ * 30 ms. Each layer and each volume takes two descriptors. */
 static void make_room(void)
 {
 	int last = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, DESCRIPTORS_AHEAD - 1);
@@ -153,7 +154,8 @@ static int start_process(struct engine_process *p, struct err *e)
 	return r;
 }
 
-/* Starts again with fuse-overlayfs, if it is installed. E says why the kernel cannot unite the layers. */
+/* Starts again with fuse-overlayfs, if it is installed. E says why the kernel cannot unite the
+ * layers. */
 static int start_again(struct supervisor *s, struct err *e)
 {
 	struct engine_process *p = engine_process_of(s);
@@ -189,9 +191,9 @@ static void explain(struct supervisor *s, const char **ret_stage, struct err *e)
 	*ret_stage = process_failed_stage(&p->process);
 }
 
-/* Notes in the home that the kernel refuses the overlay, so that later starts need not try it.
- * If the note cannot be written, later starts try again. A directory image is no reason for a note: the kernel may
- * refuse the overlay because of the file system of that directory. */
+/* Notes in the home that the kernel refuses the overlay, so that later starts need not try it. If
+ * the note cannot be written, later starts try again. A directory image is no reason for a note:
+ * the kernel may refuse the overlay because of the file system of that directory. */
 static void remember_refusal(struct supervisor *s)
 {
 	bool memory = strcmp(engine_process_of(s)->layer, LAYER_MEMORY) == 0;
@@ -202,7 +204,8 @@ static void remember_refusal(struct supervisor *s)
 		IGNORE(home_set_served(&s->home, served, &ignored));
 }
 
-/* Waits until the child has mounted its root. If the kernel refuses the overlay, starts again with fuse-overlayfs. */
+/* Waits until the child has mounted its root. If the kernel refuses the overlay, starts again with
+ * fuse-overlayfs. */
 static int await_root(struct supervisor *s, struct err *e)
 {
 	struct engine_process *p = engine_process_of(s);
@@ -217,7 +220,8 @@ static int await_root(struct supervisor *s, struct err *e)
 	return 0;
 }
 
-/* Ends the sandbox because fuse-overlayfs has ended: every file operation in the sandbox now fails. */
+/* Ends the sandbox because fuse-overlayfs has ended: every file operation in the sandbox now
+ * fails. */
 static void on_fuse_gone(void *arg, int fd, uint32_t events)
 {
 	struct supervisor *s = arg;
@@ -284,7 +288,8 @@ static int allow_groups(const struct cgroup *c, struct confine_files *f, struct 
 	for (unsigned i = 0; i < CGROUP_SEEN_COUNT; i++)
 		if (c->seen[i] >= 0 && confine_files_allow(f, c->seen[i], rights, e) < 0)
 			return -1;
-	/* a group is removed through the directory above it; the kernel removes only empty groups */
+	/* a group is removed through the directory above it; the kernel removes only empty
+	 * groups */
 	return confine_files_allow_path(f, CGROUP_ROOT, LANDLOCK_ACCESS_FS_REMOVE_DIR, e);
 }
 

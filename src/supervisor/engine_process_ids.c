@@ -1,4 +1,5 @@
-/* Chooses the ids of a sandbox: a range for this sandbox alone, the user's sub-range, or the user's own id alone. */
+/* Chooses the ids of a sandbox: a range for this sandbox alone, the user's sub-range, or the user's
+ * own id alone. */
 #include <assert.h>
 #include <unistd.h>
 
@@ -14,8 +15,8 @@ bool ids_have_range(const struct engine_process *p)
 	return own_ids_have_range(p->parent_mounts);
 }
 
-/* Fills RET with the user's sub-range. If there is none, fills RET with the user's own id, and WHY with the
- * reason. */
+/* Fills RET with the user's sub-range. If there is none, fills RET with the user's own id, and WHY
+ * with the reason. */
 static void use_own(struct ids *ret, struct err *why)
 {
 	struct own_ids own;

@@ -7,9 +7,10 @@
  *   layers/0/disk.raw       with --root-disk flat: the whole root, a copy of the image's flat form
  *   in memory               ephemeral sandboxes without --root-disk disk, and --root-disk tmpfs
  *
- * The first start chooses one of these forms. Later starts find the files of that form in layers/0. A file system in
- * a file (disk.raw) is made only if the user asked for a size. For the default size it would cost too much: if there
- * is no quota either, the layer is a plain directory that we watch.
+ * The first start chooses one of these forms. Later starts find the files of that form in layers/0.
+ * A file system in a file (disk.raw) is made only if the user asked for a size. For the default
+ * size it would cost too much: if there is no quota either, the layer is a plain directory that we
+ * watch.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -156,8 +157,8 @@ static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, b
 	bool interrupted = is_there(layer, DISK_GROWING);
 	/* A full check makes the directory lost+found if it is missing, and stops if lost+found is
 	 * no directory. In a flat root the payload may remove or replace lost+found. So e2fsck only
-	 * replays the journal there. After an interrupted growth, e2fsck must repair the file system
-	 * all the same. */
+	 * replays the journal there. After an interrupted growth, e2fsck must repair the file
+	 * system all the same. */
 	enum disk_check how = !flat ? DISK_CHECK : interrupted ? DISK_REPAIR : DISK_REPLAY;
 	AUTO_FREE char *path = path_in_layer(s, DISK_FILE);
 	AUTO_FD mark = -1;
@@ -262,8 +263,8 @@ static int open_managed(struct supervisor *s, struct rootfs *r, struct err *e)
 	if (is_there(layer, DISK_FILE))
 		return use_own_disk(s, r, layer, mib, e);
 	fresh = !is_there(layer, "upper");
-	/* an ephemeral sandbox gets no quota: when we delete its record, we are confined and could not lift the
-	 * quota */
+	/* an ephemeral sandbox gets no quota: when we delete its record, we are confined and could
+	 * not lift the quota */
 	if (!ephemeral && quota_holds(s, layer, fresh, mib)) {
 		r->upper_limited = true;
 		return use_directory(s, r, fd_take(&layer), "project quota", e);

@@ -1,6 +1,6 @@
 /*
- * The limits of a sandbox. Control groups enforce the limits. If there are no control groups, pid 1 enforces some
- * limits. The record says how each limit is enforced.
+ * The limits of a sandbox. Control groups enforce the limits. If there are no control groups, pid 1
+ * enforces some limits. The record says how each limit is enforced.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -169,8 +169,8 @@ int limits_apply(struct supervisor *s, struct boot_message *boot, struct err *e)
 	return 0;
 }
 
-/* Returns the part of WHAT that control groups enforce. If that is not all of WHAT, returns -1 with *e
- * filled, unless the sandbox has soft limits. */
+/* Returns the part of WHAT that control groups enforce. If that is not all of WHAT, returns -1 with
+ * *e filled, unless the sandbox has soft limits. */
 static int held(const struct supervisor *s, unsigned what, struct err *e)
 {
 	static const struct {

@@ -33,8 +33,8 @@ struct mount_points {
  * left. */
 void mount_points_enter(const struct home *h, int root_fd, enum mount_points_links links,
 			struct mount_points *ret);
-/* Makes the mount points below ROOT that SPEC needs. The caller has looked up the identities of the mounts of
- * SPEC. */
+/* Makes the mount points below ROOT that SPEC needs. The caller has looked up the identities of the
+ * mounts of SPEC. */
 MUST_USE int mount_points_make(const struct mount_points *s, int root, const struct spec *spec,
 			       struct err *e);
 /* Makes every missing component of PATH below ROOT. The last component is a file unless IS_DIR.

@@ -59,9 +59,9 @@ static int make(const struct mount_points *points, const struct rootfs *r, size_
 	return made;
 }
 
-/* Returns the element of n->source for the source of mount OUTER. If there is none yet, adds it with
- * mount_points_enter(). ENTRY[OUTER] is the number of this element, counted from 1, or 0 if there is
- * none. */
+/* Returns the element of n->source for the source of mount OUTER. If there is none yet, adds it
+ * with mount_points_enter(). ENTRY[OUTER] is the number of this element, counted from 1, or 0 if
+ * there is none. */
 static struct mount_points *enter(const struct home *h, const struct rootfs *r, size_t outer,
 				  size_t *entry, struct nested *n)
 {
@@ -76,11 +76,11 @@ static struct mount_points *enter(const struct home *h, const struct rootfs *r, 
 
 /* Returns true if the source of mount OUTER has the mount point of mount I, and no sandbox made
  * this mount point. Then nobody will remove it, and nested_make() has nothing to do. A mount point
- * that a sandbox made is removed by the last sandbox that uses the source. The sandboxes of a source
- * note their mount points in a file in the home. They create this file before they make the first
- * mount point, and delete it after they have removed the last. mount_points_noted() looks for this
- * file. So if the file is missing both before and after we see the mount point, no sandbox made
- * the mount point. */
+ * that a sandbox made is removed by the last sandbox that uses the source. The sandboxes of a
+ * source note their mount points in a file in the home. They create this file before they make the
+ * first mount point, and delete it after they have removed the last. mount_points_noted() looks for
+ * this file. So if the file is missing both before and after we see the mount point, no sandbox
+ * made the mount point. */
 static bool is_theirs(const struct home *h, const struct rootfs *r, size_t i, size_t outer)
 {
 	int source = r->volume_fd[outer];

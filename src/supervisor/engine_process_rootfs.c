@@ -1,6 +1,6 @@
 /*
- * Opens the layers, volumes and files of a record. process/rootfs.h makes a root file system of them. This file opens
- * every path once. All later code uses the descriptors.
+ * Opens the layers, volumes and files of a record. process/rootfs.h makes a root file system of
+ * them. This file opens every path once. All later code uses the descriptors.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -108,8 +108,8 @@ int root_find_image(const struct supervisor *s, int *ret_lock, struct image_reco
 	return 0;
 }
 
-/* N is the owner of a file on disk, in a layer of an image that is not rotated. Returns the id that this owner has
- * inside of the sandbox, or 0 (root) if it has none. */
+/* N is the owner of a file on disk, in a layer of an image that is not rotated. Returns the id that
+ * this owner has inside of the sandbox, or 0 (root) if it has none. */
 static uint32_t id_inside(const struct ids *i, uint32_t n, uint32_t caller, uint32_t base)
 {
 	switch (i->mode) {
@@ -217,8 +217,8 @@ static int open_directory(struct supervisor *s, int *ret_fd, struct err *e)
 			   e);
 }
 
-/* Uses the directory of the user as the whole root. Such a root has no writable layer, and we must make its mount
- * points. */
+/* Uses the directory of the user as the whole root. Such a root has no writable layer, and we must
+ * make its mount points. */
 static int use_in_place(struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	struct mount_points *points = &engine_process_of(s)->mount_points;
@@ -296,8 +296,8 @@ static bool must_be_served(const struct supervisor *s, const struct rootfs *r)
 		return r->served;
 	if (r->upper_fd < 0)
 		return s->home.served == HOME_SERVED_ALL;
-	/* the kernel and fuse-overlayfs mark deleted files differently: if one of them wrote a layer, the other must
-	 * not use it */
+	/* the kernel and fuse-overlayfs mark deleted files differently: if one of them wrote a
+	 * layer, the other must not use it */
 	return s->home.served != HOME_SERVED_NOTHING ||
 	       strcmp(s->record.state.root, ROOT_SERVED) == 0;
 }

@@ -31,7 +31,8 @@ const char **supervisor_env(const struct spec *spec, size_t *ret_n)
 	const char **env = xcalloc(spec->image_env.n + spec->n_env + 2, sizeof(*env));
 	size_t n = 0;
 
-	/* an OCI image can set LANG in its configuration, but the image `host` has no configuration */
+	/* an OCI image can set LANG in its configuration, but the image `host` has no
+	 * configuration */
 	if (spec->image.kind == IMAGE_HOST && !has_locale(spec))
 		env[n++] = xstrdup("LANG=C.UTF-8");
 	for (size_t i = 0; i < spec->image_env.n; i++)
@@ -87,8 +88,8 @@ static int open_sockets(struct supervisor *s, struct err *e)
 	return r < 0 ? err_sys(e, -r, "listen in '%s/run'", s->home.path) : 0;
 }
 
-/* Raises our limit of open files, because a start holds every layer and volume open. RET is the old limit. Commands
- * in the sandbox get the old limit. */
+/* Raises our limit of open files, because a start holds every layer and volume open. RET is the old
+ * limit. Commands in the sandbox get the old limit. */
 static int raise_nofile(struct rlimit *ret, struct err *e)
 {
 	struct rlimit most;
@@ -105,8 +106,9 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	struct rlimit nofile;
 	int r;
 
-	/* confine_core() sets RLIMIT_CORE, which all processes of the sandbox inherit. If the hard limit is 0, it must
-	 * be raised. This needs a capability that we have if we are root, but that pid 1 never has. */
+	/* confine_core() sets RLIMIT_CORE, which all processes of the sandbox inherit. If the hard
+	 * limit is 0, it must be raised. This needs a capability that we have if we are root, but
+	 * that pid 1 never has. */
 	if (confine_core(e) < 0 || raise_nofile(&nofile, e) < 0)
 		return -1;
 	s->stage = "network";

@@ -1,5 +1,5 @@
-/* The supervisor's end of the leash (wire/leash.h): reports to the command that started the supervisor, and handles
- * requests of that command. */
+/* The supervisor's end of the leash (wire/leash.h): reports to the command that started the
+ * supervisor, and handles requests of that command. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -30,8 +30,8 @@ static bool send_all(const struct supervisor *s, const struct buf *b)
 	return false;
 }
 
-/* Sends a frame to the command. If that fails, shuts down the leash and returns false. The command and on_leash() see
- * the shutdown. */
+/* Sends a frame to the command. If that fails, shuts down the leash and returns false. The command
+ * and on_leash() see the shutdown. */
 static bool report(struct supervisor *s, enum frame_type type, const void *p, size_t n)
 {
 	char room[REPORT_USUAL_BYTES];

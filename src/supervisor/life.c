@@ -160,8 +160,8 @@ static void ask_to_end(struct supervisor *s, int signal, unsigned grace_ms, loop
 			loop_add_timer(s->loop, clock_mono_ns() + grace_ms * NS_PER_MS, then, s);
 }
 
-/* Sends SIGTERM after the image's own stop signal: that signal is for the main program, and other programs may ignore
- * it. */
+/* Sends SIGTERM after the image's own stop signal: that signal is for the main program, and other
+ * programs may ignore it. */
 static void on_stop_signal_over(void *arg)
 {
 	struct supervisor *s = arg;
@@ -315,8 +315,8 @@ static void on_guest_error(struct supervisor *s, const struct frame *f)
 		err_set(&s->failure, (enum err_code)code, "%s", text);
 }
 
-/* Handles a frame of pid 1. Ignores frames that do not fit the state. A payload that has taken over pid 1 can only lie
- * about its own sandbox. */
+/* Handles a frame of pid 1. Ignores frames that do not fit the state. A payload that has taken over
+ * pid 1 can only lie about its own sandbox. */
 static int on_frame(void *arg, const struct frame *f)
 {
 	struct supervisor *s = arg;
@@ -449,8 +449,8 @@ static int watch_all(struct supervisor *s)
 	return control_open(s);
 }
 
-/* Notes in the record that a start is under way. If we are killed later, we leave control groups and
- * other things outside the record. The command that removes the sandbox sees the note and then
+/* Notes in the record that a start is under way. If we are killed later, we leave control groups
+ * and other things outside the record. The command that removes the sandbox sees the note and then
  * releases these things (supervisor_release()). A start that fails writes the old state back. */
 static void note_start(const struct supervisor *s)
 {

@@ -1,9 +1,9 @@
 /*
  * Connects the network of a sandbox (network.c) with its life.
  *
- * A start with published ports is over when the gateway has bound the ports. So a user may connect as
- * soon as `create` returns, and `create` fails if a port is taken. A start without published ports does
- * not wait for a gateway.
+ * A start with published ports is over when the gateway has bound the ports. So a user may connect
+ * as soon as `create` returns, and `create` fails if a port is taken. A start without published
+ * ports does not wait for a gateway.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  *   STARTING  the gateway runs and has its configuration; we wait for its first message
  *   SERVING   the gateway has said that it is ready
  *
- * When the gateway ends, the state is IDLE again. Starts are at least RESTART_NS apart: if a frame makes every gateway
- * crash, at most one gateway starts per second.
+ * When the gateway ends, the state is IDLE again. Starts are at least RESTART_NS apart: if a frame
+ * makes every gateway crash, at most one gateway starts per second.
  */
 #include "supervisor/network.h"
 
@@ -113,8 +113,8 @@ static void drop_gateway(struct network *n)
 	loop_remove(n->loop, &n->exit_watch);
 	fd_closep(&n->control);
 	if (n->child.pidfd >= 0) {
-		/* kill the gateway at once: it has nothing to save, and an attacker may control it; this fails if it
-		 * has ended */
+		/* kill the gateway at once: it has nothing to save, and an attacker may control it;
+		 * this fails if it has ended */
 		IGNORE(sys_pidfd_send_signal(n->child.pidfd, SIGKILL));
 		IGNORE(child_wait(&n->child, &status) < 0);
 	}
@@ -313,7 +313,8 @@ static void on_control(void *arg, int fd, uint32_t events)
 		on_message(n, json_root(doc));
 }
 
-/* --- starting and restarting -------------------------------------------------------------------- */
+/* --- starting and restarting
+ * -------------------------------------------------------------------- */
 
 static void await_next(struct network *n);
 
@@ -388,8 +389,8 @@ static void on_link(void *arg, int fd, uint32_t events)
 	start_or_tell(n);
 }
 
-/* If ports are published, starts a gateway at once, because a client may connect at any time. Otherwise waits for the
- * next frame of the sandbox, which starts a gateway. */
+/* If ports are published, starts a gateway at once, because a client may connect at any time.
+ * Otherwise waits for the next frame of the sandbox, which starts a gateway. */
 static void await_frame(void *arg)
 {
 	struct network *n = arg;

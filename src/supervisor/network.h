@@ -1,9 +1,10 @@
 /*
- * The supervisor's part of a sandbox's network. The supervisor holds the link and starts the gateway.
+ * The supervisor's part of a sandbox's network. The supervisor holds the link and starts the
+ * gateway.
  *
- * A gateway is started at the first frame on the link, or at once if a port is published. When a gateway
- * has ended, the next frame starts another gateway. While no gateway runs, a sandbox with a network costs only its
- * interface. The supervisor polls the link and never reads it.
+ * A gateway is started at the first frame on the link, or at once if a port is published. When a
+ * gateway has ended, the next frame starts another gateway. While no gateway runs, a sandbox with a
+ * network costs only its interface. The supervisor polls the link and never reads it.
  */
 #pragma once
 
@@ -20,12 +21,13 @@ struct network;
 
 /* Functions of the supervisor that the network calls. None of them may free the network. */
 struct network_events {
-	/* TEXT says which connection the gateway refused, for the log. A gateway reports each refusal once. */
+	/* TEXT says which connection the gateway refused, for the log. A gateway reports each
+	 * refusal once. */
 	void (*denied)(void *arg, const char *text);
 	/* The gateway PID runs. It waits for its configuration and has opened nothing yet. */
 	void (*born)(void *arg, pid_t pid);
-	/* If the gateway serves, PORTS is the array of ports with their real numbers. If it could not start, PORTS is
-	 * NULL, and FAILURE says why (mostly a taken port). */
+	/* If the gateway serves, PORTS is the array of ports with their real numbers. If it could
+	 * not start, PORTS is NULL, and FAILURE says why (mostly a taken port). */
 	void (*started)(void *arg, const struct json_value *ports, const struct err *failure);
 	void *arg;
 };
@@ -45,7 +47,8 @@ struct network_ids {
  * cordon-gateway. EVENTS is copied. */
 MUST_USE int network_new(struct loop *loop, const struct spec *spec, const char *program,
 			 const struct network_events *events, struct network **ret, struct err *e);
-/* Ends the gateway. Returns the link, or -1 if there is none. After this call only network_free() may be called. */
+/* Ends the gateway. Returns the link, or -1 if there is none. After this call only network_free()
+ * may be called. */
 int network_end(struct network *n);
 /* Ends the gateway and closes the link. */
 void network_free(struct network *n);
@@ -59,23 +62,24 @@ void network_set_ids(struct network *n, struct network_ids ids);
 void network_resolv_conf(const struct network *n, struct buf *out);
 void network_hosts_line(const struct network *n, struct buf *out);
 
-/* Returns the descriptor of the memory in which the gateway lists refused connections (wire/refusals.h), for pid
- * 1. */
+/* Returns the descriptor of the memory in which the gateway lists refused connections
+ * (wire/refusals.h), for pid 1. */
 int network_refusals(const struct network *n);
 /* Returns the path of the gateway's program, borrowed. */
 const char *network_program(const struct network *n);
 /* Returns true if the user named a DNS server. The server may be given by its host name, and the
  * gateway must read files such as /etc/hosts to look up this name. */
 bool network_has_resolver(const struct network *n);
-/* Takes over FD, which is the host's list of resolvers, open for reading. Gateways that cannot open the list get
- * FD. */
+/* Takes over FD, which is the host's list of resolvers, open for reading. Gateways that cannot open
+ * the list get FD. */
 void network_set_resolv_conf(struct network *n, int fd);
 /* Sets the addresses that lead to this host although no interface has them. Copies LIST. */
 void network_set_host_addresses(struct network *n, const struct cidr *list, size_t count);
-/* Takes over the link. If ports are published, starts the gateway at once. Else the first frame on the link will
- * start it. */
+/* Takes over the link. If ports are published, starts the gateway at once. Else the first frame on
+ * the link will start it. */
 MUST_USE int network_set_link(struct network *n, int link, struct err *e);
 /* Applies the policy of SPEC to new connections. */
 MUST_USE int network_set_policy(struct network *n, const struct spec *spec, struct err *e);
-/* Returns the last known numbers. Asks the gateway for newer numbers: the next call returns those. */
+/* Returns the last known numbers. Asks the gateway for newer numbers: the next call returns
+ * those. */
 struct network_counters network_count(struct network *n);

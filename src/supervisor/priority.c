@@ -34,8 +34,8 @@ static void leave_real_time(void)
 		IGNORE(syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none)); /* always allowed */
 }
 
-/* Lowers the I/O priority. Called after the nice value and the scheduling policy are changed: if no I/O priority was
- * set, the kernel derives it from these two. */
+/* Lowers the I/O priority. Called after the nice value and the scheduling policy are changed: if no
+ * I/O priority was set, the kernel derives it from these two. */
 static void lower_io(void)
 {
 	long now = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);

@@ -1,10 +1,10 @@
 /*
  * Opens the paths of the host that the record names: volumes, disk files, a root directory.
  *
- * The command that wrote the record has looked up each path once and written down the path's identity
- * (base/identity.h). A start opens these paths only with source_open(), which follows no link and refuses an object
- * with another identity. A record of an older cordon has no identities. The first start from such a record looks up
- * the identities and writes them down.
+ * The command that wrote the record has looked up each path once and written down the path's
+ * identity (base/identity.h). A start opens these paths only with source_open(), which follows no
+ * link and refuses an object with another identity. A record of an older cordon has no identities.
+ * The first start from such a record looks up the identities and writes them down.
  */
 #pragma once
 

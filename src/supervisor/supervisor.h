@@ -1,7 +1,7 @@
 /*
- * The life of one sandbox. There is one supervisor process per live sandbox, single-threaded and event-driven. The
- * supervisor holds the record's lock as long as it lives, so every command sees at once when it ends. wire/leash.h
- * lists the supervisor's descriptors.
+ * The life of one sandbox. There is one supervisor process per live sandbox, single-threaded and
+ * event-driven. The supervisor holds the record's lock as long as it lives, so every command sees
+ * at once when it ends. wire/leash.h lists the supervisor's descriptors.
  */
 #pragma once
 
@@ -45,7 +45,8 @@ struct supervisor {
 	/* The first client passed us its connection to pid 1. It waits on this connection until
 	 * its command ends, and does not wait for our report on the leash. */
 	bool attended;
-	/* the sandbox is up, but a client must still change it before its first command (wire/leash.h) */
+	/* the sandbox is up, but a client must still change it before its first command
+	 * (wire/leash.h) */
 	bool unsettled;
 	struct execlog log;
 	struct control_client *clients;
@@ -53,7 +54,8 @@ struct supervisor {
 	struct buf warnings;     /* lines for the command that started us */
 	struct network *network; /* NULL if the sandbox has no network */
 	bool gateway_failed;     /* the log has the failure of the gateway already */
-	/* the link of the ended gateway; closed last, because closing it takes the kernel tens of milliseconds */
+	/* the link of the ended gateway; closed last, because closing it takes the kernel tens of
+	 * milliseconds */
 	int old_link;
 	const char *stage; /* the current stage of the start; the record of a failure names it */
 	struct err failure;
@@ -63,17 +65,18 @@ struct supervisor {
 MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
 /* Returns the "K=V" strings of the image and the user, each allocated. */
 const char **supervisor_env(const struct spec *spec, size_t *ret_n);
-/* sweep.c: deletes retired records whose files belong to a sub-range. This function and the next two
- * return the exit status of the program. */
+/* sweep.c: deletes retired records whose files belong to a sub-range. This function and the next
+ * two return the exit status of the program. */
 int supervisor_sweep(void);
 /* Deletes everything in the home. The home has no sandbox any more. */
 int supervisor_erase_home(void);
-/* Removes what a killed supervisor has left. ENTRY is the name of the record's directory, retired or not. */
+/* Removes what a killed supervisor has left. ENTRY is the name of the record's directory, retired
+ * or not. */
 int supervisor_release(const char *entry);
 /* life.c */
 MUST_USE int supervisor_run(struct supervisor *s);
-/* Stops the sandbox. Kills it after GRACE_MS: STOP_USUAL means the usual time, and 0 kills at once. REASON is written
- * to the log and to the record. */
+/* Stops the sandbox. Kills it after GRACE_MS: STOP_USUAL means the usual time, and 0 kills at once.
+ * REASON is written to the log and to the record. */
 void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason);
 void supervisor_touch(struct supervisor *s);
 /* Makes a new sandbox and its record permanent. Called when the sandbox is up. If `unsettled` is
@@ -88,7 +91,8 @@ void supervisor_note(struct supervisor *s, const char *text);
 void supervisor_log(struct supervisor *s, const struct frame *f);
 /* leash.c: watches the leash. Returns false after a failure. */
 bool leash_watch(struct supervisor *s);
-/* Tells the command on the leash that the sandbox is up. If that fails, a new sandbox is ended and removed. */
+/* Tells the command on the leash that the sandbox is up. If that fails, a new sandbox is ended and
+ * removed. */
 void leash_tell_up(struct supervisor *s);
 /* Tells the command on the leash that the start has failed, and why (S->failure). */
 void leash_tell_failure(struct supervisor *s);
@@ -111,8 +115,8 @@ static inline bool supervisor_may_vanish(const struct supervisor *s)
 /* link.c: the network of the sandbox. These functions do nothing if the sandbox has no network. */
 /* Makes S->network. */
 MUST_USE int link_prepare(struct supervisor *s, struct err *e);
-/* Opens the link when pid 1 is ready. If *RET_WAITS is set, the start must wait until supervisor_gateway_up() or
- * supervisor_fail() is called. */
+/* Opens the link when pid 1 is ready. If *RET_WAITS is set, the start must wait until
+ * supervisor_gateway_up() or supervisor_fail() is called. */
 MUST_USE int link_open(struct supervisor *s, bool *ret_waits, struct err *e);
 /* Applies the policy of NOW to new connections. */
 MUST_USE int link_update(struct supervisor *s, const struct spec *now, struct err *e);
@@ -123,5 +127,6 @@ void link_close(struct supervisor *s);
 MUST_USE int control_open(struct supervisor *s);
 /* The sandbox is down: answers the clients that asked for the stop. */
 void control_stopped(struct supervisor *s);
-/* Closes the connections. Called after the lock is released: clients that asked for the stop wait for the close. */
+/* Closes the connections. Called after the lock is released: clients that asked for the stop wait
+ * for the close. */
 void control_hang_up(struct supervisor *s);

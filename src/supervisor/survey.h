@@ -1,11 +1,11 @@
 /*
- * Counts the bytes and files of a tree while hostile processes change it. This code calls no function of the C
- * library. It makes system calls through base/raw.h, because the task that runs it shares memory with a running
- * process.
+ * Counts the bytes and files of a tree while hostile processes change it. This code calls no
+ * function of the C library. It makes system calls through base/raw.h, because the task that runs
+ * it shares memory with a running process.
  *
- * If a file has N names, each name counts as one N-th of the file's size. So all names together count the file once.
- * The walk always ends, because the number of files and the depth are bounded (each level holds a descriptor). A tree
- * beyond either bound counts as having too many files.
+ * If a file has N names, each name counts as one N-th of the file's size. So all names together
+ * count the file once. The walk always ends, because the number of files and the depth are bounded
+ * (each level holds a descriptor). A tree beyond either bound counts as having too many files.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct survey {
 	uint64_t bytes, files;
 };
 
-/* Adds to RET the size of the directory NAME in DIR with everything below. If there are more than MOST files,
- * RET->files is SURVEY_TOO_MANY. */
+/* Adds to RET the size of the directory NAME in DIR with everything below. If there are more than
+ * MOST files, RET->files is SURVEY_TOO_MANY. */
 void survey_tree(int dir, const char *name, uint64_t most, struct survey_room *room,
 		 struct survey *ret);

@@ -1,12 +1,13 @@
 /*
- * A task that counts how much the writable layer takes, each time the supervisor orders a count. A confined
- * supervisor cannot make processes, so it makes the task before it confines itself. Between orders the task waits on
- * a socket.
+ * A task that counts how much the writable layer takes, each time the supervisor orders a count. A
+ * confined supervisor cannot make processes, so it makes the task before it confines itself.
+ * Between orders the task waits on a socket.
  *
- * The task shares our memory. So while it is idle, it costs a kernel stack, but no page tables. An attacker who takes
- * over the task has the supervisor's memory too, so the task keeps few rights. It is in the sandbox's user namespace,
- * where it can read directories of the sandbox's ids. Landlock allows it only the directories of the layer. Its
- * filter allows only the calls of tools/surveyor.table. The task ends with the supervisor.
+ * The task shares our memory. So while it is idle, it costs a kernel stack, but no page tables. An
+ * attacker who takes over the task has the supervisor's memory too, so the task keeps few rights.
+ * It is in the sandbox's user namespace, where it can read directories of the sandbox's ids.
+ * Landlock allows it only the directories of the layer. Its filter allows only the calls of
+ * tools/surveyor.table. The task ends with the supervisor.
  */
 #pragma once
 
@@ -25,8 +26,8 @@ struct surveyor {
 
 #define SURVEYOR_NONE ((struct surveyor){ .pidfd = -1, .socket = -1 })
 
-/* Starts the task. LAYER is a directory with upper/ and work/. PIDFD refers to the sandbox's pid 1. A layer with more
- * than MOST_FILES files counts as too large. */
+/* Starts the task. LAYER is a directory with upper/ and work/. PIDFD refers to the sandbox's pid 1.
+ * A layer with more than MOST_FILES files counts as too large. */
 MUST_USE int surveyor_start(struct surveyor *s, int layer, int pidfd, uint64_t most_files,
 			    struct err *e);
 /* Orders one count. The task must have answered the previous order. Returns false if the task has

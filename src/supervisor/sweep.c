@@ -45,9 +45,9 @@ static bool erase_some(int fd, bool dotted)
 	return good;
 }
 
-/* NAME is a part of the home, such as `sandboxes`. If HOME/NAME is a link to a directory elsewhere (state/places.h),
- * deletes everything in that directory, and the directory itself if possible. Returns false if something in it could
- * not be deleted. */
+/* NAME is a part of the home, such as `sandboxes`. If HOME/NAME is a link to a directory elsewhere
+ * (state/places.h), deletes everything in that directory, and the directory itself if possible.
+ * Returns false if something in it could not be deleted. */
 static bool erase_moved(const struct home *h, const char *name)
 {
 	AUTO_FD fd = places_open_moved(h, name);
@@ -63,9 +63,9 @@ static bool erase_moved(const struct home *h, const char *name)
 	return true;
 }
 
-/* Deletes the files whose names begin with a dot last. One of them is .cordon-home, which marks the directory as a
- * home. If we are killed before, another command still finds a home and can finish the deletion. Returns 0, or 1 after
- * a failure. */
+/* Deletes the files whose names begin with a dot last. One of them is .cordon-home, which marks the
+ * directory as a home. If we are killed before, another command still finds a home and can finish
+ * the deletion. Returns 0, or 1 after a failure. */
 static int erase_home(void *arg)
 {
 	const struct home *h = arg;

@@ -4,12 +4,13 @@
  *   StartTransientUnit    makes the scope with us in it; fails if the scope exists
  *   AttachProcessesToUnit moves us into a scope that exists; fails while the scope is starting or ending
  *
- * A supervisor that waits tries both in turn until one succeeds or the time is up. So two supervisors
- * that start at once get into one scope, even while the last sandbox in it ends. A supervisor that does
- * not wait tries AttachProcessesToUnit once.
+ * A supervisor that waits tries both in turn until one succeeds or the time is up. So two
+ * supervisors that start at once get into one scope, even while the last sandbox in it ends. A
+ * supervisor that does not wait tries AttachProcessesToUnit once.
  *
- * If this process is in a unit of the user's systemd that was made with Delegate=yes, it stays there, so that the
- * limits of the unit also limit the sandbox. Only systemd knows which units are delegated.
+ * If this process is in a unit of the user's systemd that was made with Delegate=yes, it stays
+ * there, so that the limits of the unit also limit the sandbox. Only systemd knows which units are
+ * delegated.
  */
 #include "supervisor/systemd_scope.h"
 
@@ -139,7 +140,8 @@ static int wait_for_start(struct bus *b, const char *name, struct err *e)
 	}
 }
 
-/* Asks the bus for signals about the starts of units, because the bus sends them only on request. */
+/* Asks the bus for signals about the starts of units, because the bus sends them only on
+ * request. */
 static int subscribe(struct bus *b, struct err *e)
 {
 	static const struct dbus_call c = { .destination = "org.freedesktop.DBus",
@@ -205,8 +207,8 @@ static bool ends_with(struct str s, const char *end)
 	return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
 }
 
-/* Finds the unit that this process is in. PATH becomes the path of the unit's D-Bus object, or "" if this process is
- * in no unit. *RET_INTERFACE is the interface of that object. */
+/* Finds the unit that this process is in. PATH becomes the path of the unit's D-Bus object, or ""
+ * if this process is in no unit. *RET_INTERFACE is the interface of that object. */
 static int find_unit(struct bus *b, struct buf *path, const char **ret_interface, struct err *e)
 {
 	AUTO_BUF body = BUF_INIT(BODY_MAX_BYTES);
@@ -224,8 +226,9 @@ static int find_unit(struct bus *b, struct buf *path, const char **ret_interface
 	return 0;
 }
 
-/* Finds out whether our unit is delegated. If systemd refuses to answer, the result is false. If the bus does not
- * answer, that is an error, because the next call could move us out of a delegated unit. */
+/* Finds out whether our unit is delegated. If systemd refuses to answer, the result is false. If
+ * the bus does not answer, that is an error, because the next call could move us out of a delegated
+ * unit. */
 static int find_delegation(struct bus *b, bool *ret, struct err *e)
 {
 	AUTO_BUF path = BUF_INIT(BODY_MAX_BYTES), body = BUF_INIT(BODY_MAX_BYTES);

@@ -77,8 +77,8 @@ static bool judge_space(struct watch *w, const struct watch_space *now)
 	return true;
 }
 
-/* Returns true if inodes are below the floor and the layer must be measured. Making an empty file writes no bytes, so
- * pid 1 cannot say whether a command made the file. */
+/* Returns true if inodes are below the floor and the layer must be measured. Making an empty file
+ * writes no bytes, so pid 1 cannot say whether a command made the file. */
 static bool judge_files(struct watch *w, const struct watch_space *now)
 {
 	bool low =
@@ -162,8 +162,8 @@ static bool exceeds(const struct watch_size *a, const struct watch_size *b)
 	return a->bytes > b->bytes || a->files > b->files;
 }
 
-/* Notes that the commands are ended for the reason WHY. The next measurement includes what they wrote
- * before they ended. */
+/* Notes that the commands are ended for the reason WHY. The next measurement includes what they
+ * wrote before they ended. */
 static enum end_reason become_over(struct watch *w, enum end_reason why)
 {
 	w->over = true;
@@ -234,13 +234,15 @@ enum end_reason watch_unmeasured(struct watch *w)
 	return become_over(w, END_LAYER);
 }
 
-/* Returns true if a layer that is too large has grown, and commands have written since it became too large. */
+/* Returns true if a layer that is too large has grown, and commands have written since it became
+ * too large. */
 static bool judge_growth(struct watch *w, uint64_t written)
 {
 	bool wrote = !w->last_writes && written != w->over_written;
 	bool grew = w->grew;
 
-	/* no command has written since the layer became too large, so it grew by earlier writes that arrived late */
+	/* no command has written since the layer became too large, so it grew by earlier writes
+	 * that arrived late */
 	if (grew && !wrote)
 		w->over_size = w->size;
 	w->grew = false;

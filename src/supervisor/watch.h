@@ -1,8 +1,9 @@
 /*
- * Judges whether a writable layer is within its size, if nothing else limits the layer. This is a state machine
- * without a clock and without files. The caller passes three facts: how much space the file system has left, how
- * large the layer was when it was measured, and how much the commands wrote. The answer says when to look again, and
- * whether to measure, to ask pid 1, or to end the commands.
+ * Judges whether a writable layer is within its size, if nothing else limits the layer. This is a
+ * state machine without a clock and without files. The caller passes three facts: how much space
+ * the file system has left, how large the layer was when it was measured, and how much the commands
+ * wrote. The answer says when to look again, and whether to measure, to ask pid 1, or to end the
+ * commands.
  *
  * Reading the free space of the file system costs 2 us. Measuring a large layer takes long. So we
  * compare two numbers: how much free space the file system has lost since the last measurement, and
@@ -13,9 +14,10 @@
  * take its CPU time or because the tree is huge. If meanwhile the file system goes on losing space
  * and the sandbox goes on writing, the commands are ended before the measurement is complete.
  *
- * A layer that is too large is kept, so that it can be cleaned up. New commands run, but may not write to files until
- * the layer is smaller. If the layer grows nevertheless, pid 1 is asked whether commands wrote, because
- * fuse-overlayfs also writes after commands have ended. If commands wrote, they are ended.
+ * A layer that is too large is kept, so that it can be cleaned up. New commands run, but may not
+ * write to files until the layer is smaller. If the layer grows nevertheless, pid 1 is asked
+ * whether commands wrote, because fuse-overlayfs also writes after commands have ended. If commands
+ * wrote, they are ended.
  *
  * If the file system is below the floor, it does not matter how large the layer is: if commands of
  * the sandbox write, they are ended. New commands then may not write to files until the file system
@@ -82,7 +84,8 @@ struct watch {
 	bool then_counted;
 	uint64_t then_written;
 	bool late; /* the file system has lost much since the measurement began */
-	/* `low`: the file system is below the floor; `counted`: compare the next answer with `written` */
+	/* `low`: the file system is below the floor; `counted`: compare the next answer with
+	 * `written` */
 	bool low, counted;
 	uint64_t written;  /* what commands had written when pid 1 was last asked */
 	uint64_t low_free; /* what was free when pid 1 was last asked */

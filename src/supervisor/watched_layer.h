@@ -10,8 +10,8 @@
 
 #define LAYER_WATCHED "watched" /* the record says with this word that the layer is watched */
 
-/* Remembers that the layer in the directory LAYER must be watched. The caller still owns LAYER. FRESH says that the
- * layer is empty. */
+/* Remembers that the layer in the directory LAYER must be watched. The caller still owns LAYER.
+ * FRESH says that the layer is empty. */
 MUST_USE int watched_layer_new(struct supervisor *s, int layer, bool fresh, struct err *e);
 /* Starts watching, before we confine ourselves. If no layer is watched, this function and those
  * below do nothing. */

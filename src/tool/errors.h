@@ -1,6 +1,6 @@
 /*
- * The list of the last failed tool calls. The list is a file below CORDON_HOME, so that separate programs share it.
- * The file has one JSON object per line, oldest first.
+ * The list of the last failed tool calls. The list is a file below CORDON_HOME, so that separate
+ * programs share it. The file has one JSON object per line, oldest first.
  */
 #pragma once
 

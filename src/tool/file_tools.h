@@ -40,8 +40,8 @@ struct file_tool {
 /* Returns the tool of this name, or NULL. */
 const struct file_tool *file_tool_find(const char *name);
 
-/* Reads TEXT as a pattern of file names. TEXT may begin with the path of the workspace, because paths in results
- * begin with it, too. */
+/* Reads TEXT as a pattern of file names. TEXT may begin with the path of the workspace, because
+ * paths in results begin with it, too. */
 MUST_USE int file_pattern(struct file_call *c, struct str text, struct pattern *ret,
 			  struct fault *f);
 

@@ -1,9 +1,9 @@
 /*
  * Reads the parameters that a model passes to a tool: an object with texts, numbers and words.
  *
- * The first bad parameter fills the fault. Every later read returns a default. So a tool need not check each read: it
- * reads all its parameters and then calls parameters_end() once. An optional parameter may be null. Texts are
- * borrowed from the JSON document.
+ * The first bad parameter fills the fault. Every later read returns a default. So a tool need not
+ * check each read: it reads all its parameters and then calls parameters_end() once. An optional
+ * parameter may be null. Texts are borrowed from the JSON document.
  */
 #pragma once
 
@@ -24,8 +24,8 @@ void parameters_init(struct parameters *p, const struct json_value *v, struct fa
 /* Returns 0, or -1 if a parameter was bad. */
 MUST_USE int parameters_end(const struct parameters *p);
 
-/* Reads a text. If the parameter is absent, its value is FALLBACK. If FALLBACK is NULL, an absent parameter is a
- * failure. */
+/* Reads a text. If the parameter is absent, its value is FALLBACK. If FALLBACK is NULL, an absent
+ * parameter is a failure. */
 struct str parameters_text(struct parameters *p, const char *key, const char *fallback);
 /* Reads a text without NUL. */
 struct str parameters_name(struct parameters *p, const char *key, const char *fallback);

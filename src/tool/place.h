@@ -1,4 +1,5 @@
-/* A file or directory that a model names. It lies in a mounted directory of this machine, or in the sandbox only. */
+/* A file or directory that a model names. It lies in a mounted directory of this machine, or in the
+ * sandbox only. */
 #pragma once
 
 #include <sys/stat.h>
@@ -17,8 +18,9 @@ struct place {
 
 #define AUTO_PLACE __attribute__((cleanup(place_done))) struct place
 
-/* Finds the mount that PATH lies in. If the mount is a directory of this machine, opens that directory as `top`, but
- * nothing below it. Fails if PATH lies in a skill that the session does not show. */
+/* Finds the mount that PATH lies in. If the mount is a directory of this machine, opens that
+ * directory as `top`, but nothing below it. Fails if PATH lies in a skill that the session does not
+ * show. */
 MUST_USE int place_find(struct file_call *c, struct str path, struct place *ret, struct fault *f);
 void place_done(struct place *p);
 /* Fails if the place is read-only, or lies in a skill that is not activated. */

@@ -115,7 +115,8 @@ static int read_limit(struct call *c, struct fault *f)
 	return 0;
 }
 
-/* If the argument is `-`, reads standard input: the kernel limits each word of a command line to 128 KiB. */
+/* If the argument is `-`, reads standard input: the kernel limits each word of a command line to
+ * 128 KiB. */
 static int read_argument(struct call *c, struct fault *f)
 {
 	AUTO_BUF text = BUF_INIT(ARGUMENT_MAX_BYTES);

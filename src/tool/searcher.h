@@ -1,6 +1,7 @@
 /*
- * One run of cordon-search, the confined program that matches regular expressions. A hostile file may hijack
- * cordon-search. So its answer may be anything, and it may stop reading or never answer. Every wait has a deadline.
+ * One run of cordon-search, the confined program that matches regular expressions. A hostile file
+ * may hijack cordon-search. So its answer may be anything, and it may stop reading or never answer.
+ * Every wait has a deadline.
  */
 #pragma once
 
@@ -18,14 +19,15 @@ struct searcher {
 
 enum searcher_end { SEARCHER_DONE, SEARCHER_INVALID, SEARCHER_LATE };
 
-/* Starts a search in FD, a directory or a regular file. If FD is -1, the caller passes the files to searcher_send().
- * INCLUDE is a pattern of file names, or empty. */
+/* Starts a search in FD, a directory or a regular file. If FD is -1, the caller passes the files to
+ * searcher_send(). INCLUDE is a pattern of file names, or empty. */
 MUST_USE int searcher_start(struct searcher *s, int fd, struct str expression, struct str include,
 			    struct fault *f);
 /* Sends a file. Returns false if the search wants no more files. */
 bool searcher_send(struct searcher *s, const char *path, struct str content);
-/* Waits for the end of the search and appends the answer to ANSWER. The answer is a JSON object. If the result is
- * SEARCHER_INVALID, the answer is the reason. Returns how the search ended (enum searcher_end), or -1. */
+/* Waits for the end of the search and appends the answer to ANSWER. The answer is a JSON object. If
+ * the result is SEARCHER_INVALID, the answer is the reason. Returns how the search ended (enum
+ * searcher_end), or -1. */
 MUST_USE int searcher_end(struct searcher *s, struct buf *answer, struct fault *f);
 /* Ends the search early. Does nothing after searcher_end(). */
 void searcher_stop(struct searcher *s);

@@ -10,8 +10,8 @@
 #define SCAN_MAX_BYTES (256u << 20) /* skip at most this much text to find the first line */
 #define END_IF_MISSING "exit 11"    /* SESSION_MISSING */
 
-/* Adds lines that end the script if the path is a directory or a special file. For a directory, the lines first run
- * IF_DIRECTORY. If the path does not exist, they run IF_MISSING. */
+/* Adds lines that end the script if the path is a directory or a special file. For a directory, the
+ * lines first run IF_DIRECTORY. If the path does not exist, they run IF_MISSING. */
 static void add_check(struct buf *script, const char *if_directory, const char *if_missing)
 {
 	buf_addf(script,

@@ -1,6 +1,6 @@
 /*
- * A command prints at most SESSION_CHUNK_BYTES, so a long listing is read in pages. The command for each page lists
- * the same tree again and skips the lines of the pages before.
+ * A command prints at most SESSION_CHUNK_BYTES, so a long listing is read in pages. The command for
+ * each page lists the same tree again and skips the lines of the pages before.
  *
  * One command reads many small files. It prints the sizes of the files before and after it reads
  * them, and all their bytes as one text. In this text a line with the path of each file stands

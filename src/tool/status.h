@@ -1,4 +1,5 @@
-/* The answer of `cordon service status`: whether tool calls can run, and how the service is configured. */
+/* The answer of `cordon service status`: whether tool calls can run, and how the service is
+ * configured. */
 #pragma once
 
 #include "service/way.h"

@@ -1,9 +1,10 @@
 /*
  * Makes files from a stream of records (wire/file.h). tree/walk.h is the sending half.
  *
- * The stream may come from hostile code. Memory is bounded, and names are single components. The destination is held
- * open by descriptor. No link below the destination is followed, even if another process makes a link there
- * meanwhile. Existing files are replaced and directories merged. Modes are kept; owners and attributes are not.
+ * The stream may come from hostile code. Memory is bounded, and names are single components. The
+ * destination is held open by descriptor. No link below the destination is followed, even if
+ * another process makes a link there meanwhile. Existing files are replaced and directories merged.
+ * Modes are kept; owners and attributes are not.
  *
  * If the destination is on the host (TREE_OUTSIDE), the stream decides less:
  * - The outermost entry gets the name that the caller sets, never the name in the stream.
@@ -40,10 +41,11 @@ struct tree_build {
 	const char *path; /* borrowed; must outlive this struct */
 	unsigned flags;
 	/* The caller may set these three members before the first byte, and still owns them. */
-	/* the directory at which a relative path begins; AT_FDCWD unless the caller sets it; not used with TREE_OWN */
+	/* the directory at which a relative path begins; AT_FDCWD unless the caller sets it; not
+	 * used with TREE_OWN */
 	int at;
-	/* name of the outermost entry; NULL: the name in the stream; "": no name, the entry's contents go into the
-	 * destination */
+	/* name of the outermost entry; NULL: the name in the stream; "": no name, the entry's
+	 * contents go into the destination */
 	const char *name;
 	/* TREE_OUTSIDE: the tree's path in the sandbox, for absolute links; or NULL */
 	const char *source;
@@ -74,13 +76,14 @@ struct tree_build *
 tree_build_new(const char *path, unsigned flags,
 	       void (*note)(void *arg, enum file_record_type type, const char *text), void *arg);
 void tree_build_free(struct tree_build *b);
-/* Takes the next bytes of the stream, which may be cut at any place. A FAIL record in the stream becomes the error
- * E. */
+/* Takes the next bytes of the stream, which may be cut at any place. A FAIL record in the stream
+ * becomes the error E. */
 MUST_USE int tree_build_feed(struct tree_build *b, const void *p, size_t n, struct err *e);
 
-/* TARGET is the target of a link that lies DEPTH directories below the top of a tree. Writes TARGET to OUT as a
- * relative path. SOURCE is the path of the original tree, so an absolute TARGET below SOURCE is in the tree. If
- * SOURCE is NULL, every absolute TARGET is outside of the tree. Returns false if TARGET is outside of the tree. */
+/* TARGET is the target of a link that lies DEPTH directories below the top of a tree. Writes TARGET
+ * to OUT as a relative path. SOURCE is the path of the original tree, so an absolute TARGET below
+ * SOURCE is in the tree. If SOURCE is NULL, every absolute TARGET is outside of the tree. Returns
+ * false if TARGET is outside of the tree. */
 bool tree_confine_link(const char *target, const char *source, unsigned depth, struct buf *out);
 /* Writes the name that a tree from PATH gets by default: the last component, or "" if PATH names
  * contents ("/", "." or ".." at the end). Returns 0 or -ENAMETOOLONG. */

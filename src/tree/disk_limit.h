@@ -22,8 +22,9 @@
 #define DISK_LIMIT_STRIDE_BYTES (16ull << 20)
 #define DISK_LIMIT_STRIDE_LEAST_BYTES (256ull << 10)
 #define DISK_LIMIT_STRIDE_ENTRIES 1000u
-/* This much of a file system must stay free. Of the space: DISK_LIMIT_LEFT_BYTES or DISK_LIMIT_LEFT_PERCENT,
- * whichever is less. Of the inodes: DISK_LIMIT_LEFT_PERCENT, if the file system counts inodes. */
+/* This much of a file system must stay free. Of the space: DISK_LIMIT_LEFT_BYTES or
+ * DISK_LIMIT_LEFT_PERCENT, whichever is less. Of the inodes: DISK_LIMIT_LEFT_PERCENT, if the file
+ * system counts inodes. */
 #define DISK_LIMIT_LEFT_BYTES (1ull << 30)
 #define DISK_LIMIT_LEFT_PERCENT 5u
 
@@ -32,8 +33,8 @@ struct disk_limit {
 	uint64_t look_bytes, look_entries; /* the next check comes when one of these is reached */
 };
 
-/* Counts bytes and entries before they are written to FD's file system. Fails with ERR_LIMIT if too little space
- * would stay free. */
+/* Counts bytes and entries before they are written to FD's file system. Fails with ERR_LIMIT if too
+ * little space would stay free. */
 MUST_USE int disk_limit_take(struct disk_limit *d, int fd, uint64_t bytes, unsigned entries,
 			     struct err *e);
 /* Returns how many bytes may still be written, according to FS, an answer of fstatvfs(). */

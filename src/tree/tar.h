@@ -2,8 +2,8 @@
  * Writes a tar archive from a stream of records (wire/file.h), which may come from hostile code.
  *
  * Files lose their set-user-id and set-group-id bits, and links that lead out of the tree are left
- * out, as in a copy. In an archive an entry's size comes before its bytes, but in the stream it comes
- * after them. So each file is first written to a scratch file. Memory is bounded.
+ * out, as in a copy. In an archive an entry's size comes before its bytes, but in the stream it
+ * comes after them. So each file is first written to a scratch file. Memory is bounded.
  */
 #pragma once
 
@@ -39,5 +39,6 @@ struct tar {
  * NULL, every absolute link is left out. */
 void tar_init(struct tar *t);
 void tar_done(struct tar *t);
-/* Takes the next bytes of the stream, which may be cut at any place. After DONE the archive is complete. */
+/* Takes the next bytes of the stream, which may be cut at any place. After DONE the archive is
+ * complete. */
 MUST_USE int tar_feed(struct tar *t, const void *p, size_t n, struct err *e);

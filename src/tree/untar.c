@@ -104,8 +104,8 @@ static uint64_t padded(uint64_t n)
 	return (n + TAR_BLOCK_BYTES - 1) / TAR_BLOCK_BYTES * TAR_BLOCK_BYTES;
 }
 
-/* Reads the SIZE bytes of an entry, and the padding of its last block. Sends the SIZE bytes as DATA if SEND is
- * set. */
+/* Reads the SIZE bytes of an entry, and the padding of its last block. Sends the SIZE bytes as DATA
+ * if SEND is set. */
 static int contents(struct untar *u, uint64_t size, bool send, struct err *e)
 {
 	uint64_t left = padded(size);

@@ -1,6 +1,6 @@
 /*
- * Reads a tar archive and sends its entries as records (wire/file.h), in the same form in which tree/walk.h sends a
- * tree.
+ * Reads a tar archive and sends its entries as records (wire/file.h), in the same form in which
+ * tree/walk.h sends a tree.
  *
  * The archive may be hostile: a name with ".." is an error, every length is bounded, and the
  * receiver follows no link from the archive. The outermost record is a directory without a name, so

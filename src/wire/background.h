@@ -1,13 +1,15 @@
 /*
- * Background commands (protocol 2). These are commands that pid 1 keeps without a client. Any client of the sandbox
- * can list them. By a command's number, a client can look at the command's output and status, give it input and send
- * it signals. Several clients can do so at the same time, but only one client can be attached (ATTACH).
+ * Background commands (protocol 2). These are commands that pid 1 keeps without a client. Any
+ * client of the sandbox can list them. By a command's number, a client can look at the command's
+ * output and status, give it input and send it signals. Several clients can do so at the same time,
+ * but only one client can be attached (ATTACH).
  *
- * Pid 1 keeps the last BACKGROUND_OUTPUT_BYTES of a command's output. Bytes of output are numbered from 0. So a
- * client that remembers an offset gets each byte only once, and learns how many bytes it missed.
+ * Pid 1 keeps the last BACKGROUND_OUTPUT_BYTES of a command's output. Bytes of output are numbered
+ * from 0. So a client that remembers an offset gets each byte only once, and learns how many bytes
+ * it missed.
  *
- * This file declares the bodies of the frames LOOK, FEED and COMMAND. Decoded strings are borrowed from the frame.
- * Decoders return -EPROTO for values out of range.
+ * This file declares the bodies of the frames LOOK, FEED and COMMAND. Decoded strings are borrowed
+ * from the frame. Decoders return -EPROTO for values out of range.
  */
 #pragma once
 
@@ -44,8 +46,8 @@ struct look_message {
 void look_encode(struct buf *b, const struct look_message *m);
 MUST_USE int look_decode(struct str body, struct look_message *ret);
 
-/* FEED carries input for a command. The answer says how many bytes pid 1 took. `end` has an effect only if pid 1 took
- * all bytes. */
+/* FEED carries input for a command. The answer says how many bytes pid 1 took. `end` has an effect
+ * only if pid 1 took all bytes. */
 struct feed_message {
 	uint64_t id;
 	bool end;        /* no more input follows */
@@ -76,8 +78,8 @@ enum command_flag {
 	COMMAND_CUT = 1 << 5,      /* `words` is only the beginning of the command line */
 };
 
-/* COMMAND is the answer to LOOK and FEED, and to a SIGNAL that names a command by its number. The answer to LIST is
- * one COMMAND for each command. */
+/* COMMAND is the answer to LOOK and FEED, and to a SIGNAL that names a command by its number. The
+ * answer to LIST is one COMMAND for each command. */
 struct command_message {
 	uint64_t id;
 	uint64_t flags; /* enum command_flag */

@@ -191,7 +191,8 @@ static uint32_t u32_at(const char *p, bool big_endian)
 		       : (uint32_t)u[3] << 24 | (uint32_t)u[2] << 16 | (uint32_t)u[1] << 8 | u[0];
 }
 
-/* Returns the next N bytes at a multiple of ALIGN, or NULL if fewer bytes are left or the padding is not zero. */
+/* Returns the next N bytes at a multiple of ALIGN, or NULL if fewer bytes are left or the padding
+ * is not zero. */
 static const char *take(struct dbus_reader *r, size_t n, size_t align)
 {
 	size_t padding = -r->at & (align - 1);

@@ -1,11 +1,12 @@
 /*
- * The part of D-Bus that a client of a service manager needs. This code writes the login and method calls. It reads
- * replies, errors and signals.
+ * The part of D-Bus that a client of a service manager needs. This code writes the login and method
+ * calls. It reads replies, errors and signals.
  *
- * A message is a fixed header, an array of header fields, padding to 8 bytes, and a body whose types the signature
- * names. Values are aligned to their size, counted from the start of the message. A body starts at a multiple of 8,
- * so its values can be aligned as if the body began at 0. We write little endian and read both byte orders. This file
- * only encodes and decodes: it has no descriptors and no clock, and does not trust its input.
+ * A message is a fixed header, an array of header fields, padding to 8 bytes, and a body whose
+ * types the signature names. Values are aligned to their size, counted from the start of the
+ * message. A body starts at a multiple of 8, so its values can be aligned as if the body began at
+ * 0. We write little endian and read both byte orders. This file only encodes and decodes: it has
+ * no descriptors and no clock, and does not trust its input.
  */
 #pragma once
 
@@ -24,10 +25,11 @@ enum dbus_type { DBUS_CALL = 1, DBUS_RETURN = 2, DBUS_ERROR = 3, DBUS_SIGNAL = 4
 
 /* --- login ----------------------------------------------------------------------------------- */
 
-/* Writes the login. The bus compares UID with the credentials of the socket, and answers with one line. */
+/* Writes the login. The bus compares UID with the credentials of the socket, and answers with one
+ * line. */
 void dbus_put_login(struct buf *b, uint32_t uid);
-/* Cuts the answer off the front of IN. Returns 1 if the bus accepts us, 0 if more bytes are needed, -EACCES if the
- * bus refuses us, and -EPROTO for any other answer. */
+/* Cuts the answer off the front of IN. Returns 1 if the bus accepts us, 0 if more bytes are needed,
+ * -EACCES if the bus refuses us, and -EPROTO for any other answer. */
 MUST_USE int dbus_login_answer(struct str *in);
 /* Ends the login; messages follow. */
 void dbus_put_begin(struct buf *b);
@@ -51,14 +53,14 @@ void dbus_put_variant(struct buf *body, const char *type);
  * structures). The caller ends the array by dbus_end_array(), with the returned value as AT. */
 size_t dbus_begin_array(struct buf *body, size_t align);
 void dbus_end_array(struct buf *body, size_t at, size_t align);
-/* Appends the call C with BODY. BODY must not have failed. If the called service does not run, the bus does not start
- * it: a flag of the call forbids that. */
+/* Appends the call C with BODY. BODY must not have failed. If the called service does not run, the
+ * bus does not start it: a flag of the call forbids that. */
 void dbus_put_call(struct buf *b, const struct dbus_call *c, const struct buf *body);
 
 /* --- in -------------------------------------------------------------------------------------- */
 
-/* Slices point into the input. A field that the message does not have is empty. A string holds no NUL, and a NUL
- * follows it. */
+/* Slices point into the input. A field that the message does not have is empty. A string holds no
+ * NUL, and a NUL follows it. */
 struct dbus_message {
 	unsigned type;         /* enum dbus_type, or a type that we do not know */
 	uint32_t reply_serial; /* 0 if the message is no reply */
@@ -71,8 +73,8 @@ struct dbus_message {
  * needed, or -EPROTO. */
 MUST_USE int dbus_next(struct str *in, struct dbus_message *ret);
 
-/* Reads the values of a body in order. After a read beyond the end, or a read of a malformed string, every further
- * read fails. */
+/* Reads the values of a body in order. After a read beyond the end, or a read of a malformed
+ * string, every further read fails. */
 struct dbus_reader {
 	struct str s;
 	size_t at;

@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* The flags in the header. The first enum lists the flags in byte 2 of the message, the second enum those in byte 3. */
+/* The flags in the header. The first enum lists the flags in byte 2 of the message, the second enum
+ * those in byte 3. */
 enum { QR = 0x80, OPCODE = 0x78, TC = 0x02, RD = 0x01 };
 enum { RA = 0x80, RCODE = 0x0f };
 
@@ -66,8 +67,8 @@ static int plain_name(const uint8_t *p, size_t n, size_t *at, char out[DNS_NAME_
 }
 
 /*
- * Steps over a name in an answer. A pointer ends the name. We check that the pointer leads to an earlier place in the
- * message, but do not follow the pointer.
+ * Steps over a name in an answer. A pointer ends the name. We check that the pointer leads to an
+ * earlier place in the message, but do not follow the pointer.
  */
 static int skip_name(const uint8_t *p, size_t n, size_t *at)
 {
@@ -247,7 +248,8 @@ static bool same_question(const uint8_t *p, const struct dns_query *q)
 	for (size_t i = 0; i < q->question_n; i++) {
 		uint8_t a = p[i], b = q->question[i];
 
-		/* a length byte is at most 63, so it is no letter, and label_char() does not change it */
+		/* a length byte is at most 63, so it is no letter, and label_char() does not change
+		 * it */
 		if (i < q->question_n - 4 && label_char(a) && label_char(b)) {
 			a = (uint8_t)label_char(a);
 			b = (uint8_t)label_char(b);

@@ -1,10 +1,11 @@
 /*
- * DNS messages for a forwarder. A question is decoded completely. An answer is decoded only as a list of records.
+ * DNS messages for a forwarder. A question is decoded completely. An answer is decoded only as a
+ * list of records.
  *
- * The work is bounded by the length of the message: there is no recursion, a compression pointer may only point
- * backwards, and a message with surplus bytes or cut records is refused. Names come out in lower case, with letters,
- * digits, hyphens and underscores only. A label with any other byte makes the message malformed, so that no name can
- * be read in two ways.
+ * The work is bounded by the length of the message: there is no recursion, a compression pointer
+ * may only point backwards, and a message with surplus bytes or cut records is refused. Names come
+ * out in lower case, with letters, digits, hyphens and underscores only. A label with any other
+ * byte makes the message malformed, so that no name can be read in two ways.
  */
 #pragma once
 
@@ -17,7 +18,8 @@
 #define DNS_HEADER_BYTES 12u
 #define DNS_MESSAGE_MAX 65535u   /* the largest length in DNS over TCP */
 #define DNS_UDP_PLAIN_BYTES 512u /* the largest answer to a client without EDNS */
-/* We send no UDP answer that is longer, and tell servers to send none. So no datagram is fragmented. */
+/* We send no UDP answer that is longer, and tell servers to send none. So no datagram is
+ * fragmented. */
 #define DNS_UDP_EDNS_BYTES 1232u
 #define DNS_NAME_TEXT_BYTES 254
 #define DNS_QUESTION_MAX_BYTES 259u /* a name of 255 bytes, the type and the class */
@@ -54,24 +56,26 @@ struct dns_query {
 	bool dnssec;        /* the flag DO */
 };
 
-/* Returns 0 for a question. Returns -EBADMSG if the message is no question and must not be answered, -EINVAL if the
- * answer must be FORMERR, -EOPNOTSUPP if the answer must be NOTIMP. In the last two cases ret->id is set and
- * ret->question_n is 0. */
+/* Returns 0 for a question. Returns -EBADMSG if the message is no question and must not be
+ * answered, -EINVAL if the answer must be FORMERR, -EOPNOTSUPP if the answer must be NOTIMP. In the
+ * last two cases ret->id is set and ret->question_n is 0. */
 MUST_USE int dns_query_decode(const uint8_t *p, size_t n, struct dns_query *ret);
-/* Writes a query to a server, with Q's question and the parameter ID as its id. Returns the length of the query. */
+/* Writes a query to a server, with Q's question and the parameter ID as its id. Returns the length
+ * of the query. */
 size_t dns_query_encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_QUERY_MAX_BYTES]);
 
-/* Writes an answer without records: a refusal, "no such name" or "no data". Returns its length. If TRUNCATED is true,
- * the answer has the flag TC, and the client will ask again by TCP. */
+/* Writes an answer without records: a refusal, "no such name" or "no data". Returns its length. If
+ * TRUNCATED is true, the answer has the flag TC, and the client will ask again by TCP. */
 size_t dns_reply_encode(const struct dns_query *q, enum dns_rcode rcode, bool truncated,
 			uint8_t out[DNS_QUERY_MAX_BYTES]);
 
-/* Checks that the message is an answer to Q, that its id is the parameter ID, and that no record is cut. Returns 0 or
- * -EBADMSG. */
+/* Checks that the message is an answer to Q, that its id is the parameter ID, and that no record is
+ * cut. Returns 0 or -EBADMSG. */
 MUST_USE int dns_answer_check(const uint8_t *p, size_t n, const struct dns_query *q, uint16_t id);
 enum dns_rcode dns_answer_rcode(const uint8_t *p);
 bool dns_answer_truncated(const uint8_t *p);
-/* Changes a checked answer so that it fits the client's query Q: sets the id of Q, and spells the name as Q does. */
+/* Changes a checked answer so that it fits the client's query Q: sets the id of Q, and spells the
+ * name as Q does. */
 void dns_answer_address_to(uint8_t *p, const struct dns_query *q);
 
 enum dns_section { DNS_SECTION_ANSWER, DNS_SECTION_AUTHORITY, DNS_SECTION_ADDITIONAL };

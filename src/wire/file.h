@@ -1,12 +1,13 @@
 /*
- * The messages that copy files into and out of a sandbox. Requests go from a client to the file agent. Records carry
- * trees of files.
+ * The messages that copy files into and out of a sandbox. Requests go from a client to the file
+ * agent. Records carry trees of files.
  *
- * FRAME_FILE opens a stream. On this stream STDIN frames carry the client's bytes to the agent, and OUTPUT frames
- * carry the agent's bytes back, within credits, until EXIT. These bytes are records (u8 type, u32 length, body). A
- * tree is a LINK, or it is a DIR or FILE, followed by its contents and END. A name is a single component, so a stream
- * cannot choose its destination. The side that sends a tree ends with DONE or FAIL. The side that receives the tree
- * answers with NOTE and MISS records of its own, and then DONE or FAIL.
+ * FRAME_FILE opens a stream. On this stream STDIN frames carry the client's bytes to the agent, and
+ * OUTPUT frames carry the agent's bytes back, within credits, until EXIT. These bytes are records
+ * (u8 type, u32 length, body). A tree is a LINK, or it is a DIR or FILE, followed by its contents
+ * and END. A name is a single component, so a stream cannot choose its destination. The side that
+ * sends a tree ends with DONE or FAIL. The side that receives the tree answers with NOTE and MISS
+ * records of its own, and then DONE or FAIL.
  *
  * Hard links: a file with several names is sent once, as a FILE with SHARED after it. Files with
  * SHARED are numbered from 0, in their order in the stream. For each further name, SAME carries the
@@ -36,9 +37,9 @@ enum file_op {
 };
 
 enum file_flag {
-	/* The client prepares the sandbox: no command has run yet. The request changes only the sandbox's own layer
-	 * and crosses no mount. It overwrites nothing, and makes missing directories above path. MKDIR and REMOVE
-	 * imply this flag. */
+	/* The client prepares the sandbox: no command has run yet. The request changes only the
+	 * sandbox's own layer and crosses no mount. It overwrites nothing, and makes missing
+	 * directories above path. MKDIR and REMOVE imply this flag. */
 	FILE_PATCH = 1 << 0,
 	FILE_EXACT = 1 << 1,     /* PUT: put the tree at path itself, even if path is a directory */
 	FILE_KEEP_SAME = 1 << 2, /* GET: the client understands SHARED and SAME */
@@ -80,8 +81,8 @@ struct file_record {
 	uint64_t size;   /* HOLE */
 	unsigned code;   /* FAIL: enum err_code */
 	uint32_t number; /* SAME: the number of the file, in the order of SHARED */
-	/* NUL-terminated copies. A name is one component. Only the outermost directory may have an empty name,
-	 * which means the destination itself. */
+	/* NUL-terminated copies. A name is one component. Only the outermost directory may have an
+	 * empty name, which means the destination itself. */
 	char name[FILE_NAME_MAX_BYTES + 1];
 	char target[FILE_TARGET_MAX_BYTES + 1];
 	char text[FILE_TEXT_MAX_BYTES + 1];
@@ -92,7 +93,8 @@ struct file_record {
  * complete yet, or -EPROTO. */
 MUST_USE int file_record_next(struct str *in, struct file_record *ret);
 
-/* Returns false for a name that no entry may have: empty, ".", "..", with a slash, or longer than 255 bytes. */
+/* Returns false for a name that no entry may have: empty, ".", "..", with a slash, or longer than
+ * 255 bytes. */
 bool file_name_valid(const char *name);
 
 void file_put_dir(struct buf *b, unsigned mode, const char *name);

@@ -114,7 +114,8 @@ enum frame_flag {
 	 * log it again */
 	FRAME_FLAG_KEPT = 1 << 5,
 	FRAME_FLAG_SCOPE = 1 << 6, /* SIGNAL: for all processes that the command started */
-	/* SIGNAL by number: when the command ends, pid 1 kills the processes that the command left behind */
+	/* SIGNAL by number: when the command ends, pid 1 kills the processes that the command left
+	 * behind */
 	FRAME_FLAG_WHOLE = 1 << 7,
 };
 
@@ -139,7 +140,8 @@ MUST_USE int frame_next(struct str *in, struct frame *ret);
 typedef int frame_fn(void *arg, const struct frame *f);
 MUST_USE int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg);
 
-/* To write a frame into B: call frame_begin(), append fields or bytes to B, and call frame_end(). */
+/* To write a frame into B: call frame_begin(), append fields or bytes to B, and call
+ * frame_end(). */
 size_t frame_begin(struct buf *b, enum frame_type type, unsigned flags, uint32_t stream);
 void frame_end(struct buf *b, size_t at);
 void frame_put(struct buf *b, enum frame_type type, unsigned flags, uint32_t stream, const void *p,
@@ -157,7 +159,8 @@ struct field {
 };
 /* Returns 1 and *RET, 0 at the end, or -EPROTO. */
 MUST_USE int field_next(struct str *body, struct field *ret);
-/* Returns the value as a C string. Returns NULL unless the value has exactly one NUL, at its end. */
+/* Returns the value as a C string. Returns NULL unless the value has exactly one NUL, at its
+ * end. */
 const char *field_str(const struct field *f);
 /* Returns false unless the value has exactly 8 bytes. */
 MUST_USE bool field_u64(const struct field *f, uint64_t *ret);

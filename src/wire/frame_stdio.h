@@ -6,8 +6,8 @@
  *   {"type":"chunk_data","data":"<a piece of the text>","offset":0}
  *   {"type":"chunk_end"}
  *
- * This file uses no descriptors. Lines that are no JSON object are skipped, because libraries of the peer also print
- * to stdout.
+ * This file uses no descriptors. Lines that are no JSON object are skipped, because libraries of
+ * the peer also print to stdout.
  */
 #pragma once
 
@@ -33,8 +33,9 @@ struct stdio_reader {
 
 void stdio_reader_init(struct stdio_reader *r);
 void stdio_reader_done(struct stdio_reader *r);
-/* Reads bytes and cuts them off the front of IN. Returns 1 with a message in *RET, 0 if all of IN was read, or
- * -EPROTO if the connection must be dropped. *RET is valid until the next call, or until IN's memory is freed. */
+/* Reads bytes and cuts them off the front of IN. Returns 1 with a message in *RET, 0 if all of IN
+ * was read, or -EPROTO if the connection must be dropped. *RET is valid until the next call, or
+ * until IN's memory is freed. */
 MUST_USE int stdio_next(struct stdio_reader *r, struct str *in, struct str *ret);
 /* Returns the bytes of memory that the reader holds now. */
 size_t stdio_held_bytes(const struct stdio_reader *r);

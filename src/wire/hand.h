@@ -32,12 +32,13 @@ struct hand_request {
 	enum hand_task task;
 	struct str spec;  /* CREATE: JSON, as spec/ writes it */
 	const char *name; /* START: the sandbox. MARKER: the file, without a directory */
-	/* SIZE, MARKER: an absolute and canonical path, in which no link is followed. WORKSPACE: an absolute path */
+	/* SIZE, MARKER: an absolute and canonical path, in which no link is followed. WORKSPACE: an
+	 * absolute path */
 	const char *path;
 	/* SIZE: the count may stop when it exceeds one of these limits; 0 for no limit */
 	uint64_t max_bytes, max_entries;
-	/* CREATE: these lists say which paths of the host may be mounted (client/sources.h). WORKSPACE: the workspace
-	 * may be made only in one of the roots */
+	/* CREATE: these lists say which paths of the host may be mounted (client/sources.h).
+	 * WORKSPACE: the workspace may be made only in one of the roots */
 	const char *refused[HAND_PATHS_MAX], *root[HAND_PATHS_MAX];
 	size_t n_refused, n_roots;
 	/* CREATE: the first `makeable` mounts may have missing sources, which are made as
@@ -58,8 +59,8 @@ struct hand_answer {
 	const char *warnings; /* CREATE, START: lines of warnings about the sandbox; never NULL */
 	uint64_t
 		mount; /* CREATE: the mount of the spec that caused the error, counted from 1; or 0 */
-	/* CREATE, START: how soft limits are enforced, as in wire/leash.h. Empty if the limits are not soft; never
-	 * NULL */
+	/* CREATE, START: how soft limits are enforced, as in wire/leash.h. Empty if the limits are
+	 * not soft; never NULL */
 	const char *held;
 	/* SIZE: the two counts. MARKER: `bytes` is the size of the file */
 	uint64_t bytes, entries;

@@ -37,7 +37,8 @@ static struct cursor take(struct cursor *c, size_t n)
 	return part;
 }
 
-/* Copies a name in lower case, without its trailing dot. Returns false for a name that servers could read in two ways. */
+/* Copies a name in lower case, without its trailing dot. Returns false for a name that servers
+ * could read in two ways. */
 static bool clean_name(const uint8_t *p, size_t n, char out[HELLO_NAME_BYTES])
 {
 	if (n > 0 && p[n - 1] == '.')
@@ -196,7 +197,8 @@ void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret)
 		ret->kind = HELLO_BAD;
 }
 
-/* --- datagrams --------------------------------------------------------------------------------- */
+/* --- datagrams
+ * --------------------------------------------------------------------------------- */
 
 /* Reads a client's hello (RFC 6347 and 9147). The hello must fill the record exactly. */
 static enum hello_kind read_dtls_handshake(struct cursor record, struct hello *h)
@@ -214,8 +216,8 @@ static enum hello_kind read_dtls_handshake(struct cursor record, struct hello *h
 	return read_client_hello(record, true, h);
 }
 
-/* Reads records until it finds a hello. The hello need not be the first record, because servers skip some kinds of
- * records. */
+/* Reads records until it finds a hello. The hello need not be the first record, because servers
+ * skip some kinds of records. */
 static enum hello_kind read_dtls(struct cursor c, struct hello *h)
 {
 	enum hello_kind kind = HELLO_OPAQUE;
@@ -324,7 +326,8 @@ static bool authority(struct cursor c, char name[HELLO_NAME_BYTES])
 	return clean_name(c.p, n, name);
 }
 
-/* Returns false for a line with control characters: some servers end a line at a lone carriage return, or at a NUL. */
+/* Returns false for a line with control characters: some servers end a line at a lone carriage
+ * return, or at a NUL. */
 static bool is_clean_line(struct cursor c)
 {
 	for (size_t i = 0; i < c.n; i++)
@@ -398,8 +401,8 @@ static bool read_length(struct cursor c, uint64_t *ret)
 	return true;
 }
 
-/* Reads one header line. Returns false if servers could read the line in two ways. Host, Content-Length and
- * Transfer-Encoding may each come only once. */
+/* Reads one header line. Returns false if servers could read the line in two ways. Host,
+ * Content-Length and Transfer-Encoding may each come only once. */
 static bool read_line(struct cursor line, struct request *r, struct hello *h)
 {
 	struct cursor name, value = line;

@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The gateway holds at most this many bytes until it has read the name. Some clients send a ClientHello of 20 KB. No
- * server that we know accepts a request head of 40 KB. All these bytes fit into the gateway's TCP window, which is 64
- * KiB. */
+/* The gateway holds at most this many bytes until it has read the name. Some clients send a
+ * ClientHello of 20 KB. No server that we know accepts a request head of 40 KB. All these bytes fit
+ * into the gateway's TCP window, which is 64 KiB. */
 #define HELLO_MAX_BYTES (48u << 10)
 #define HELLO_NAME_BYTES 254
 

@@ -1,7 +1,7 @@
 /*
- * A head is read in two steps. scan() looks at each byte once, when it arrives, and refuses bytes that
- * no head holds and line ends that are not CR LF. When the empty line has arrived, the lines are
- * parsed. By then every line ends in CR LF and holds no control character except the tab.
+ * A head is read in two steps. scan() looks at each byte once, when it arrives, and refuses bytes
+ * that no head holds and line ends that are not CR LF. When the empty line has arrived, the lines
+ * are parsed. By then every line ends in CR LF and holds no control character except the tab.
  */
 #include "wire/http.h"
 
@@ -278,7 +278,8 @@ int http_response_next(struct str *in, size_t *seen, struct http_response *ret)
 	return 1;
 }
 
-/* --- headers, paths and hosts ------------------------------------------------------------------ */
+/* --- headers, paths and hosts
+ * ------------------------------------------------------------------ */
 
 int http_header_one(const struct http_headers *h, const char *name, struct str *ret)
 {

@@ -1,6 +1,7 @@
 /*
- * The heads of HTTP/1.1 requests and responses. This code reads the head of a request or of a response from a buffer,
- * and writes heads into a buffer. It uses no descriptors and no clock, and does not trust its input.
+ * The heads of HTTP/1.1 requests and responses. This code reads the head of a request or of a
+ * response from a buffer, and writes heads into a buffer. It uses no descriptors and no clock, and
+ * does not trust its input.
  *
  * This code reads strictly, because it is dangerous if two programs read the same head differently.
  * Lines end in CR LF, no line continues the line before it, no space is in front of a colon, and
@@ -96,7 +97,8 @@ bool http_same_word(struct str a, const char *b);
 const char *http_reason(unsigned status);
 void http_put_request(struct buf *b, const char *method, struct str target);
 void http_put_status(struct buf *b, unsigned status);
-/* Writes a header. A value with a control character makes B fail, so that no value can add a header. */
+/* Writes a header. A value with a control character makes B fail, so that no value can add a
+ * header. */
 void http_put_header(struct buf *b, const char *name, struct str value);
 void http_put_end(struct buf *b);
 /* Percent-encodes all characters of a path segment except letters, digits and "-._~". */

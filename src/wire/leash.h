@@ -11,9 +11,9 @@
  * no answer to LEASH_LOG. When the leash closes, the supervisor ends the sandbox if the sandbox is
  * ephemeral, or if LEASH_SETTLED has not come.
  *
- * The body of the first OK is lines of warnings. If the limits of the sandbox are soft, a NUL and four lines
- * follow: how memory, CPU time, the number of processes and the size of the layer are enforced, in the words of
- * `cordon inspect`.
+ * The body of the first OK is lines of warnings. If the limits of the sandbox are soft, a NUL and
+ * four lines follow: how memory, CPU time, the number of processes and the size of the layer are
+ * enforced, in the words of `cordon inspect`.
  *
  * If cordon is upgraded while a command runs, the older command may start the newer supervisor. So
  * the meaning of a word never changes. The supervisor accepts any byte with the descriptors of the
@@ -41,10 +41,11 @@ enum leash_word {
 	LEASH_SETTLED = 's', /* the command has made all its changes to the new sandbox */
 	LEASH_RELEASE = 'r', /* the sandbox lives on when the command ends */
 	LEASH_LIMITS = 'l',  /* a LIMITS frame follows: set these limits, and answer OK or ERROR */
-	/* a LOG frame follows: write what a command of the sandbox printed into the sandbox's log. The stream of the
-	 * frame is the number of the command */
+	/* a LOG frame follows: write what a command of the sandbox printed into the sandbox's log.
+	 * The stream of the frame is the number of the command */
 	LEASH_LOG = 'o',
 };
 
-/* The most output in one LOG frame on the leash. The kernel takes a message of this size whole or not at all. */
+/* The most output in one LOG frame on the leash. The kernel takes a message of this size whole or
+ * not at all. */
 #define LEASH_LOG_MAX_BYTES (16u << 10)

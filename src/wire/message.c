@@ -328,8 +328,8 @@ void exit_encode(struct buf *b, const struct exit_message *m)
 	}
 }
 
-/* The characters that a rule may have. A person may paste a rule into a shell, so no rule may have a character that
- * begins another command. */
+/* The characters that a rule may have. A person may paste a rule into a shell, so no rule may have
+ * a character that begins another command. */
 #define RULE_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@.:_=+/[]-"
 
 /* Reads one field about refused connections. A field TAG_REFUSED_WHAT begins a new item. The rule
@@ -674,7 +674,8 @@ void signal_encode(struct buf *b, const struct signal_message *m)
 		field_put_u64(b, TAG_ID, m->id);
 }
 
-/* Reads the numbers of two tags, each of which may be missing. Returns HAS_FIRST and HAS_SECOND bits, or -EPROTO. */
+/* Reads the numbers of two tags, each of which may be missing. Returns HAS_FIRST and HAS_SECOND
+ * bits, or -EPROTO. */
 enum { HAS_FIRST = 1, HAS_SECOND = 2 };
 static int two_numbers(struct str body, uint8_t first, uint64_t *ret_first, uint8_t second,
 		       uint64_t *ret_second)

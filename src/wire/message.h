@@ -38,13 +38,15 @@ enum exec_flag {
 	/* the client only waits for the end, so pid 1 may send STARTED of a short command together
 	 * with EXIT */
 	EXEC_PATIENT = 1 << 6,
-	/* pid 1 kills the processes that the command left behind before it sends EXIT (protocol 2) */
+	/* pid 1 kills the processes that the command left behind before it sends EXIT (protocol
+	 * 2) */
 	EXEC_WHOLE = 1 << 7,
 	/* pid 1 keeps the command's input, output and status for later clients (protocol 2). No
 	 * client stays with the command, and no descriptors come with EXEC. STARTED has the
 	 * command's number. See wire/background.h */
 	EXEC_BACKGROUND = 1 << 8,
-	/* the command's own process may send a report before it ends (protocol 2); see FRAME_REPORT */
+	/* the command's own process may send a report before it ends (protocol 2); see
+	 * FRAME_REPORT */
 	EXEC_REPORTS = 1 << 9,
 	/* the command gets no input: its stdin is /dev/null and not a pipe. Programs such as
 	 * ripgrep read stdin instead of the current directory if stdin is a pipe. An older pid 1
@@ -104,8 +106,8 @@ enum end_reason {
 	END_FILES, /* the writable layer has too many files */
 	END_SPACE, /* the file system below the layer is nearly full, and the sandbox writes */
 	END_INODES, /* the file system below the layer has nearly no inodes left, and the sandbox makes files */
-	/* For the reasons below, the sandbox is being stopped. pid 1 need not kill its commands, because SHUTDOWN
-	 * follows. */
+	/* For the reasons below, the sandbox is being stopped. pid 1 need not kill its commands,
+	 * because SHUTDOWN follows. */
 	END_DURATION, /* the sandbox has run as long as it may */
 	END_IDLE,     /* the sandbox had nothing to do for as long as it may */
 	END_REASON_COUNT
@@ -127,7 +129,8 @@ struct exit_message {
 void exit_encode(struct buf *b, const struct exit_message *m);
 MUST_USE int exit_decode(struct str body, struct exit_message *ret);
 
-/* The switches of a sandbox's system call filter. Each switch selects clauses of tools/seccomp.table. */
+/* The switches of a sandbox's system call filter. Each switch selects clauses of
+ * tools/seccomp.table. */
 enum boot_switch {
 	SWITCH_SHARED = 1 << 0,    /* commands can have files of the host open for writing */
 	SWITCH_FILTERS = 1 << 1,   /* commands may install system call filters of their own */
@@ -177,8 +180,9 @@ struct boot_message {
 	uint64_t data_limit;  /* RLIMIT_DATA for commands, or 0 */
 	uint64_t nproc_limit; /* RLIMIT_NPROC for commands, or 0 */
 	uint32_t switches;    /* enum boot_switch */
-	/* With SWITCH_SHARED: mount points whose files belong to the sandbox, not to the host. If such a mount is a disk,
-	 * its device is in own_device (major << 32 | minor). "/" comes first unless the root is the host's. */
+	/* With SWITCH_SHARED: mount points whose files belong to the sandbox, not to the host. If
+	 * such a mount is a disk, its device is in own_device (major << 32 | minor). "/" comes
+	 * first unless the root is the host's. */
 	const char **own_mount;
 	size_t n_own_mounts;
 	uint64_t own_device[BOOT_DEVICES_MAX];
@@ -243,8 +247,8 @@ enum update_what {
 	UPDATE_ALL = (1 << 5) - 1
 };
 
-/* SIGNAL is for the command of the frame's stream, or for the command whose number is `id`. A client of protocol 1
- * sends no `id`. */
+/* SIGNAL is for the command of the frame's stream, or for the command whose number is `id`. A
+ * client of protocol 1 sends no `id`. */
 struct signal_message {
 	uint64_t signal;
 	uint64_t id; /* 0 for the command of the stream */
@@ -252,7 +256,8 @@ struct signal_message {
 void signal_encode(struct buf *b, const struct signal_message *m);
 MUST_USE int signal_decode(struct str body, struct signal_message *ret);
 
-/* ATTACH names a command by its number. The number 0 means the latest terminal session that has no client. */
+/* ATTACH names a command by its number. The number 0 means the latest terminal session that has no
+ * client. */
 struct attach_message {
 	uint64_t id;
 	bool has_offset;

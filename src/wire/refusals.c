@@ -12,7 +12,8 @@ int refusals_new(void)
 {
 	AUTO_FD fd = memfd_create("refusals", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	/* the size is fixed, so that the other side cannot shrink the memory and make our accesses fail */
+	/* the size is fixed, so that the other side cannot shrink the memory and make our accesses
+	 * fail */
 	if (fd < 0 || ftruncate(fd, sizeof(struct refusals)) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -errno;

@@ -1,11 +1,12 @@
 /*
- * A list of the connections that a sandbox's gateway refused. The list is in shared memory that the gateway writes
- * and pid 1 reads.
+ * A list of the connections that a sandbox's gateway refused. The list is in shared memory that the
+ * gateway writes and pid 1 reads.
  *
- * The gateway adds a refusal before it tells the sandbox that the connection is refused. So when a command
- * ends, pid 1 finds every refusal that the command can have seen. If no connection of a command is refused,
- * neither the gateway nor pid 1 makes a system call for this list. Each side treats the memory as
- * written by an attacker: texts are copied with their bounds, and numbers are only compared.
+ * The gateway adds a refusal before it tells the sandbox that the connection is refused. So when a
+ * command ends, pid 1 finds every refusal that the command can have seen. If no connection of a
+ * command is refused, neither the gateway nor pid 1 makes a system call for this list. Each side
+ * treats the memory as written by an attacker: texts are copied with their bounds, and numbers are
+ * only compared.
  */
 #pragma once
 
@@ -48,8 +49,10 @@ struct refused {
 MUST_USE int refusals_new(void);
 /* Maps the memory behind FD. Returns NULL on failure. */
 struct refusals *refusals_map(int fd, bool writable);
-/* Adds a refusal. A RULE that is too long is left out, because half a rule would allow something else. */
+/* Adds a refusal. A RULE that is too long is left out, because half a rule would allow something
+ * else. */
 void refusals_add(struct refusals *r, const char *what, const char *rule);
 uint32_t refusals_count(const struct refusals *r);
-/* Fills *RET with the refusals that were added since refusals_count() returned SINCE, the latest first. */
+/* Fills *RET with the refusals that were added since refusals_count() returned SINCE, the latest
+ * first. */
 void refusals_since(const struct refusals *r, uint32_t since, struct refused *ret);

@@ -3,9 +3,9 @@
  * pasted text and mouse events, the shape of the cursor and so on. A client that attaches later
  * sets the same modes in its own terminal. When this client leaves, it resets these modes.
  *
- * The parser reads the output of the program byte by byte. The program may be hostile. The parser keeps no text: its
- * state has a fixed size, and every number in the state is bounded. The output may be cut within a sequence: the next
- * call goes on with that sequence.
+ * The parser reads the output of the program byte by byte. The program may be hostile. The parser
+ * keeps no text: its state has a fixed size, and every number in the state is bounded. The output
+ * may be cut within a sequence: the next call goes on with that sequence.
  *
  * Terminals do not agree on every byte. Some obey control characters of 8 bits, some end a text at
  * ESC, some take more numbers than others. So the parser keeps two things: the modes that most
@@ -63,7 +63,8 @@ enum screen_event {
 	SCREEN_DRAW, /* a sequence that only draws: it moves the cursor, erases or chooses a colour */
 	SCREEN_CLEAR, /* the whole screen was erased */
 	SCREEN_MODE,  /* a mode may have changed */
-	/* a sequence that must not be repeated: the terminal would answer it, or it has an effect outside of the screen */
+	/* a sequence that must not be repeated: the terminal would answer it, or it has an effect
+	 * outside of the screen */
 	SCREEN_OTHER,
 };
 
@@ -72,9 +73,9 @@ enum screen_event screen_take(struct screen *s, unsigned char c);
 /* Takes N bytes. Returns true if these bytes change the text that screen_leave() would add. */
 bool screen_feed(struct screen *s, const char *p, size_t n);
 bool screen_is_alternate(const struct screen *s);
-/* Adds to OUT the sequences that bring a terminal from its default modes into the modes of S. Adds nothing if S has
- * only default modes. */
+/* Adds to OUT the sequences that bring a terminal from its default modes into the modes of S. Adds
+ * nothing if S has only default modes. */
 void screen_enter(const struct screen *s, struct buf *out);
-/* Adds to OUT the sequences that end an unfinished sequence and bring a terminal from the modes of S back to its default
- * modes. Adds nothing if S has only default modes. */
+/* Adds to OUT the sequences that end an unfinished sequence and bring a terminal from the modes of
+ * S back to its default modes. Adds nothing if S has only default modes. */
 void screen_leave(const struct screen *s, struct buf *out);

@@ -1,8 +1,9 @@
 /*
  * The protocol between cordon-skills (the worker) and the process that owns it, on a stream socket.
  *
- * A message is a length N (u32, little endian) and N bytes of JSON. The owner sends requests, one at a time; the
- * worker answers each with one reply. Before the first request the worker sends one reply to say that it is ready.
+ * A message is a length N (u32, little endian) and N bytes of JSON. The owner sends requests, one
+ * at a time; the worker answers each with one reply. Before the first request the worker sends one
+ * reply to say that it is ready.
  *
  *   request  {"op":"read","tenant":"ws-…","data":{…}}      tenant is null if the peer has no tenants; data is as the
  *                                                         peer sent it. The archive of preview_zip and install_zip

@@ -1,5 +1,6 @@
 /*
- * Finds every server name that a client sends on one connection, from the first byte of the connection to the last.
+ * Finds every server name that a client sends on one connection, from the first byte of the
+ * connection to the last.
  *
  * A name is valid for the bytes after it, up to the next name. A second HTTP request on the same
  * connection has its own Host. A client whose first TLS hello was rejected sends another hello. So
@@ -13,8 +14,8 @@
  *   RECORDS  TLS records: another hello is held; the first record with data ends this state
  *   OVER     everything passes
  *
- * This code uses no descriptors and allocates no memory. The caller passes the bytes in order, each time from the
- * first byte that has not passed.
+ * This code uses no descriptors and allocates no memory. The caller passes the bytes in order, each
+ * time from the first byte that has not passed.
  */
 #pragma once
 

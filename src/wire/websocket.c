@@ -4,8 +4,8 @@
  * payload of a control frame goes into w->control, any other payload is appended to w->message.
  * There are two buffers, because control frames may come between the fragments of a message.
  *
- * Text is checked when it arrives. So the decoder fails at once if the bytes can never become UTF-8, and
- * does not hold 16 MiB of a bad message.
+ * Text is checked when it arrives. So the decoder fails at once if the bytes can never become
+ * UTF-8, and does not hold 16 MiB of a bad message.
  */
 #include "wire/websocket.h"
 
@@ -347,7 +347,8 @@ static int check_text(struct websocket *w, bool whole)
 	return 0;
 }
 
-/* Returns true for a code that a close frame may have (RFC 6455, 7.4, and the codes registered since). */
+/* Returns true for a code that a close frame may have (RFC 6455, 7.4, and the codes registered
+ * since). */
 static bool code_fits(unsigned code)
 {
 	return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||

@@ -1,7 +1,8 @@
 /*
- * WebSocket (RFC 6455) for servers and clients: the handshake on top of wire/http, a decoder that takes bytes as they
- * arrive and returns whole messages, and an encoder. This code uses no descriptors, no clock and no random numbers
- * (the caller passes the key and the masks), and does not trust its input.
+ * WebSocket (RFC 6455) for servers and clients: the handshake on top of wire/http, a decoder that
+ * takes bytes as they arrive and returns whole messages, and an encoder. This code uses no
+ * descriptors, no clock and no random numbers (the caller passes the key and the masks), and does
+ * not trust its input.
  *
  * The decoder never allocates memory for bytes that have not arrived. When the peer breaks a rule,
  * the decoder fails, also in all later calls, and w->failed is a close code. The caller sends this
@@ -68,8 +69,8 @@ void websocket_put_agreement(struct buf *b, struct str key, const char *protocol
  * may add headers with http_put_header(), and then calls http_put_end(). */
 void websocket_put_request(struct buf *b, struct str host, struct str target,
 			   const unsigned char nonce[WEBSOCKET_NONCE_BYTES]);
-/* For clients: checks the answer. Returns false unless the server agrees to exactly what was asked: no extension, and
- * no subprotocol except PROTOCOL. PROTOCOL is NULL if the client offered none. */
+/* For clients: checks the answer. Returns false unless the server agrees to exactly what was asked:
+ * no extension, and no subprotocol except PROTOCOL. PROTOCOL is NULL if the client offered none. */
 MUST_USE bool websocket_check_response(const struct http_response *r,
 				       const unsigned char nonce[WEBSOCKET_NONCE_BYTES],
 				       const char *protocol);
@@ -114,8 +115,8 @@ size_t websocket_held_bytes(const struct websocket *w);
 
 /* --- encoder --------------------------------------------------------------------------------- */
 
-/* Writes a message as one frame. MASK is WEBSOCKET_MASK_BYTES random bytes for a client, and NULL for
- * a server. */
+/* Writes a message as one frame. MASK is WEBSOCKET_MASK_BYTES random bytes for a client, and NULL
+ * for a server. */
 void websocket_put(struct buf *b, enum websocket_opcode type, const unsigned char *mask,
 		   const void *p, size_t n);
 /* Writes one frame of a message. The FIRST frame has the type; the LAST frame ends the message. */
@@ -125,7 +126,8 @@ void websocket_put_fragment(struct buf *b, enum websocket_opcode type, bool firs
  * payload. Returns the length of the head. */
 size_t websocket_head(enum websocket_opcode type, uint64_t n,
 		      unsigned char out[WEBSOCKET_HEAD_MAX_BYTES]);
-/* Writes a close frame. If CODE is WEBSOCKET_NO_CODE, the frame is empty. A REASON that is too long is cut. */
+/* Writes a close frame. If CODE is WEBSOCKET_NO_CODE, the frame is empty. A REASON that is too long
+ * is cut. */
 void websocket_put_close(struct buf *b, const unsigned char *mask, enum websocket_code code,
 			 const char *reason);
 /* Copies N bytes and masks them. The first byte is masked with byte AT of MASK. FROM and TO may be

@@ -5,12 +5,12 @@
  * program is in C, so that the measurement itself takes little time. A time is measured from before
  * the spawn until after the process is reaped.
  *
- * usage: spawn [-t SECONDS] [-n ROUNDS] [-o] <PLAN
- * PLAN has a command per line, with tabs between the fields: EVERY NS ARGV0 ARGV1 …. EVERY is a number: the command
- * runs only in each EVERYth round. Slow commands have a number above 1. NS is the file of a mount namespace for the
- * command, or empty. "{n}" in an argument is the round's number.
- * The output has a line per run: COMMAND NANOSECONDS WAIT-STATUS MAX-RSS-KIB OUTPUT-BYTES.
- * With -o the output of commands is read through a pipe and counted; otherwise it goes to /dev/null.
+ * usage: spawn [-t SECONDS] [-n ROUNDS] [-o] <PLAN PLAN has a command per line, with tabs between
+ * the fields: EVERY NS ARGV0 ARGV1 …. EVERY is a number: the command runs only in each EVERYth
+ * round. Slow commands have a number above 1. NS is the file of a mount namespace for the command,
+ * or empty. "{n}" in an argument is the round's number. The output has a line per run: COMMAND
+ * NANOSECONDS WAIT-STATUS MAX-RSS-KIB OUTPUT-BYTES. With -o the output of commands is read through
+ * a pipe and counted; otherwise it goes to /dev/null.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,10 @@
 /*
- * Measures the kernel's part of a run. It does what floor.c does, and more: four programs that execute one another
- * (front end, supervisor, pid 1, command), a record and a writable layer on disk, limits in control groups if they
- * can be made, /dev, the payload's own user namespace, and filters. As in a real run, some work is done at the same
- * time: the record is made while the supervisor starts, and root's network namespace is made beside the other work.
- * There are no checks and no options, and no later command can connect.
+ * Measures the kernel's part of a run. It does what floor.c does, and more: four programs that
+ * execute one another (front end, supervisor, pid 1, command), a record and a writable layer on
+ * disk, limits in control groups if they can be made, /dev, the payload's own user namespace, and
+ * filters. As in a real run, some work is done at the same time: the record is made while the
+ * supervisor starts, and root's network namespace is made beside the other work. There are no
+ * checks and no options, and no later command can connect.
  *
  * usage: whole DIR PROGRAM UID GID   DIR is on the file system of the sandboxes; UID and GID are the first of the
  *                                    caller's subordinate ids; if they are 0, one id is mapped
@@ -207,7 +208,8 @@ static void make_groups(const char *record)
 	}
 }
 
-/* Writes to `tasks`, which moves only this thread. Moving a process would take a lock of the whole machine. */
+/* Writes to `tasks`, which moves only this thread. Moving a process would take a lock of the whole
+ * machine. */
 static void enter_groups(const char *record)
 {
 	char path[PATH_BYTES];
@@ -236,8 +238,8 @@ static void clean(const char *record)
 	}
 }
 
-/* Makes the network namespace, which takes the kernel longest. Runs beside the other work, in a task that shares our
- * memory and descriptors. */
+/* Makes the network namespace, which takes the kernel longest. Runs beside the other work, in a
+ * task that shares our memory and descriptors. */
 static void make_network(void *arg)
 {
 	RAW1(SYS_unshare, CLONE_NEWNET);

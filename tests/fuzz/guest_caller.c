@@ -1,4 +1,5 @@
-/* The input is PATH NUL STATUS: a path from a command, and the text of the command's /proc/PID/status. */
+/* The input is PATH NUL STATUS: a path from a command, and the text of the command's
+ * /proc/PID/status. */
 #include <stdlib.h>
 #include <string.h>
 

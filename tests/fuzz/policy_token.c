@@ -1,4 +1,5 @@
-/* Parses any bytes as the token of a rule. An accepted rule is written as a token that is accepted again. */
+/* Parses any bytes as the token of a rule. An accepted rule is written as a token that is accepted
+ * again. */
 #include "policy/rule.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* Reads any JSON as a peer's configuration, and as a query with a template for session ids. A refusal has a
- * message, and a refused configuration changes nothing. */
+/* Reads any JSON as a peer's configuration, and as a query with a template for session ids. A
+ * refusal has a message, and a refused configuration changes nothing. */
 #include "service/boxconfig.h"
 
 #include <stdint.h>

@@ -104,7 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct tenant legacy;
 	struct err e;
 	int pair[2];
-	/* the server gets the read end of a pipe as the worker's pidfd, so that it cannot kill a process */
+	/* the server gets the read end of a pipe as the worker's pidfd, so that it cannot kill a
+	 * process */
 	int none[2];
 
 	if (size == 0 || size > BYTES_MAX)

@@ -1,8 +1,10 @@
 /*
- * The worker reads any bytes from its owner, as a hijacked server could send them. It ends or answers, and nothing
- * appears outside of its skills root. One root serves all inputs, so later requests find what earlier requests made.
+ * The worker reads any bytes from its owner, as a hijacked server could send them. It ends or
+ * answers, and nothing appears outside of its skills root. One root serves all inputs, so later
+ * requests find what earlier requests made.
  *
- * If the first byte is odd, the rest is the raw stream. Otherwise the rest is the body of one request.
+ * If the first byte is odd, the rest is the raw stream. Otherwise the rest is the body of one
+ * request.
  */
 #include <dirent.h>
 #include <fcntl.h>

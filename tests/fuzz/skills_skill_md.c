@@ -1,4 +1,5 @@
-/* Parses any bytes as a skill. If the fields of the skill are written and parsed again, they are the same. */
+/* Parses any bytes as a skill. If the fields of the skill are written and parsed again, they are
+ * the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

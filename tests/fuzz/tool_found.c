@@ -1,4 +1,5 @@
-/* Reads any bytes as the answer of cordon-search. An accepted answer becomes a tool result in JSON, within bounds. */
+/* Reads any bytes as the answer of cordon-search. An accepted answer becomes a tool result in JSON,
+ * within bounds. */
 #include "tool/found.h"
 
 #include <stdlib.h>

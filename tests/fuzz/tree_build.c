@@ -1,4 +1,5 @@
-/* Writes any text as the target of a link at any depth. The written link never leads above the top. */
+/* Writes any text as the target of a link at any depth. The written link never leads above the
+ * top. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Reads any bytes as a stream of frames, in two pieces. Every decoder of both sides gets every body. */
+/* Reads any bytes as a stream of frames, in two pieces. Every decoder of both sides gets every
+ * body. */
 #include <stdint.h>
 
 #include "wire/background.h"

@@ -1,5 +1,6 @@
 /*
- * A small server that uses client/hands, client/line and client/job. Each line on its standard input is an order:
+ * A small server that uses client/hands, client/line and client/job. Each line on its standard
+ * input is an order:
  *
  *   create NAME [OPTION]…      makes a sandbox of the image `host` with its layer on disk; prints "created NAME"
  *   start NAME [OPTION]…       starts a stopped sandbox; prints "started NAME"
@@ -9,11 +10,12 @@
  *   sweep [OPTION]…            prints "swept"
  *   crowd ROUNDS EACH MARK     runs commands in all sandboxes at once (crowd.h); prints "wrong N"
  *
- * The options of `limits` are `memory:MIB`, `cpus:THOUSANDTHS` and `pids:N`. The other orders have these options:
- * `stays`, `soft` (soft limits), `net`, `ro:HOST:GUEST`, `rw:HOST:GUEST`, `volume:NAME:GUEST`, `dir:ROOT`,
- * `refuse:PATH`, `root:PATH`, `make`, `bytes:N`, `entries:N`, and `within:MS` (the deadline). If an order fails, the
- * server prints "failed WORD NAME CODE TEXT". An order does not wait for the orders before it. At the end of its
- * input the server prints how many handlers of its loop blocked, and ends.
+ * The options of `limits` are `memory:MIB`, `cpus:THOUSANDTHS` and `pids:N`. The other orders have
+ * these options: `stays`, `soft` (soft limits), `net`, `ro:HOST:GUEST`, `rw:HOST:GUEST`,
+ * `volume:NAME:GUEST`, `dir:ROOT`, `refuse:PATH`, `root:PATH`, `make`, `bytes:N`, `entries:N`, and
+ * `within:MS` (the deadline). If an order fails, the server prints "failed WORD NAME CODE TEXT". An
+ * order does not wait for the orders before it. At the end of its input the server prints how many
+ * handlers of its loop blocked, and ends.
  *
  * A test starts this program as the foreman. The foreman runs this program again as the server,
  * with the channel as descriptor 3. If the foreman gets arguments, its hands can only do what

@@ -140,7 +140,8 @@ struct attribute_args {
 	uint32_t size, flags;
 };
 
-/* Two forms of the attribute that gives a file CAP_SETUID: without the id of a namespace's root, and with it. */
+/* Two forms of the attribute that gives a file CAP_SETUID: without the id of a namespace's root,
+ * and with it. */
 static const unsigned char capable[24] = { 1, 0, 0, 2, 0x80 },
 			   capable_of_root[24] = { 1, 0, 0, 3, 0x80 };
 
@@ -472,8 +473,8 @@ static int chmod_out_of_reach(void)
 	return chmod("/r/closed/a", 04755) < 0 ? errno : 0;
 }
 
-/* Makes calls that must work: calls of package managers on the sandbox's own files, and changes to modes without
- * privileges. */
+/* Makes calls that must work: calls of package managers on the sandbox's own files, and changes to
+ * modes without privileges. */
 static void attack_privileges_allowed(void)
 {
 	char value[64];
@@ -613,7 +614,8 @@ static void attack_mounts(void)
 	REFUSED(syscall(SYS_mount_setattr, AT_FDCWD, "/usr", 0, attr, sizeof(attr)));
 }
 
-/* Calls chroot(), which is allowed because package managers use it. It must not lead out of the root. */
+/* Calls chroot(), which is allowed because package managers use it. It must not lead out of the
+ * root. */
 static void attack_chroot(void)
 {
 	struct stat before, after;
@@ -1041,8 +1043,8 @@ static void attack_devices(void)
 	}
 }
 
-/* Returns true if a write to the file succeeds, because some files can be opened but refuse writes. Writes the value
- * that the file already has. */
+/* Returns true if a write to the file succeeds, because some files can be opened but refuse writes.
+ * Writes the value that the file already has. */
 static int takes_writes(const char *path)
 {
 	char value[256];
@@ -1243,7 +1245,8 @@ static void hoard(void)
 		misses = socket(kinds[i][0], kinds[i][1], 0) < 0 ? misses + 1 : 0;
 }
 
-/* Opens as many sockets as the limits allow, in many processes, and holds them until it is killed. */
+/* Opens as many sockets as the limits allow, in many processes, and holds them until it is
+ * killed. */
 static void attack_hoard_sockets(void)
 {
 	int full[2];
@@ -1311,7 +1314,8 @@ static void attack_hoard_counted(void)
 	pause();
 }
 
-/* Takes leases on files. If a process of the host opens a file with a lease, it waits for up to 45 seconds. */
+/* Takes leases on files. If a process of the host opens a file with a lease, it waits for up to 45
+ * seconds. */
 static void attack_leases(void)
 {
 	static const char *const files[] = { "/usr/bin/whoami", "/attack/attacks", "/etc/passwd",
@@ -1628,7 +1632,8 @@ static void attack_hoard_neighbours(void)
 	hold("neighbours", n, 0);
 }
 
-/* Starts each process as another user. A limit per user then counts only one process for each user. */
+/* Starts each process as another user. A limit per user then counts only one process for each
+ * user. */
 static void attack_hoard_processes(void)
 {
 	long n = 0;
@@ -1665,7 +1670,8 @@ static void attack_hoard_processes(void)
 
 static struct sock_filter return_all[] = { { 0x06, 0, 0, 0x7fff0000 } };
 
-/* Attaches BPF programs to sockets. The kernel compiles each program into memory that the whole machine shares. */
+/* Attaches BPF programs to sockets. The kernel compiles each program into memory that the whole
+ * machine shares. */
 static void attach_programs(void)
 {
 	struct sock_fprog program = { 1, return_all };
@@ -1724,8 +1730,8 @@ static void attack_filters_allowed(void)
 	attach_programs();
 }
 
-/* Calls poll and select with large tables, and leases flow labels: both use memory or numbers of the
- * whole machine. */
+/* Calls poll and select with large tables, and leases flow labels: both use memory or numbers of
+ * the whole machine. */
 static void attack_waiting(void)
 {
 	struct pollfd *set = calloc(8192, sizeof(*set));
@@ -1905,8 +1911,8 @@ static pid_t newest(void)
 	return pid;
 }
 
-/* Makes more calls at a time than the deputy has tasks, and stops some tasks. Each call must end, and
- * must fail if the deputy did not make it. */
+/* Makes more calls at a time than the deputy has tasks, and stops some tasks. Each call must end,
+ * and must fail if the deputy did not make it. */
 static void attack_deputy_flood(void)
 {
 	enum { CALLERS = 24, STOPPED = 4, NEAR = 64 };

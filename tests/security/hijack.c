@@ -1,10 +1,12 @@
 /*
- * Usage: hijack PID FILE [calls]. Shows what a payload could reach if it controlled our process PID.
+ * Usage: hijack PID FILE [calls]. Shows what a payload could reach if it controlled our process
+ * PID.
  *
- * The program stops the process and makes it do system calls, so that the confinement of the process applies. It
- * begins at the working directory of the process and at each directory that the process has open. From there it
- * follows `..` as far as possible. Then it tries to open the directory at the top, to list it, to read `etc/passwd`
- * in it, and to change the mode of the host's FILE. It prints one line for each directory:
+ * The program stops the process and makes it do system calls, so that the confinement of the
+ * process applies. It begins at the working directory of the process and at each directory that the
+ * process has open. From there it follows `..` as far as possible. Then it tries to open the
+ * directory at the top, to list it, to read `etc/passwd` in it, and to change the mode of the
+ * host's FILE. It prints one line for each directory:
  *
  *   FD PATH top=SAME|other|errno list=yes|errno read=SAME|other|errno mode=yes|errno
  *

@@ -1,5 +1,5 @@
-/* Tests that a tree is erased whatever it contains, and even while other processes change it. Nothing beside the tree
- * is erased. */
+/* Tests that a tree is erased whatever it contains, and even while other processes change it.
+ * Nothing beside the tree is erased. */
 #include "base/erase.h"
 
 #include <dirent.h>
@@ -134,7 +134,8 @@ static void two_processes_erase_one_tree(void)
 	}
 }
 
-/* Calls erase_part() for each entry with the prefix until none is left. Returns the number of calls. */
+/* Calls erase_part() for each entry with the prefix until none is left. Returns the number of
+ * calls. */
 static unsigned erase_in_parts(const char *prefix, unsigned max)
 {
 	unsigned calls = 0;
@@ -196,8 +197,8 @@ static void in_parts(void)
 	T_INT(erase_tree(top, "kept"), 0);
 }
 
-/* While a tree is erased, another process gives its name to a new tree. This happens when two commands replace one
- * sandbox. */
+/* While a tree is erased, another process gives its name to a new tree. This happens when two
+ * commands replace one sandbox. */
 static void an_erased_name_is_taken_again(void)
 {
 	int status = 0, r = 0;
@@ -223,8 +224,8 @@ static void an_erased_name_is_taken_again(void)
 	T_INT(erase_tree(top, "gone"), 0);
 }
 
-/* While a directory is being emptied, a process of a live sandbox moves it, so that the ".." of the directory
- * changes. */
+/* While a directory is being emptied, a process of a live sandbox moves it, so that the ".." of the
+ * directory changes. */
 static void a_directory_is_moved_while_it_is_erased(void)
 {
 	int status = 0;

@@ -1,4 +1,5 @@
-/* holder_start_within() makes a user namespace under resource limits. Afterwards our own limits are as before. */
+/* holder_start_within() makes a user namespace under resource limits. Afterwards our own limits are
+ * as before. */
 #include "base/holder.h"
 
 #include <sys/resource.h>

@@ -1,4 +1,5 @@
-/* Tests which user a text means, in an /etc/passwd and an /etc/group that hostile code may have written. */
+/* Tests which user a text means, in an /etc/passwd and an /etc/group that hostile code may have
+ * written. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/user.h"

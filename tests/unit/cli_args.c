@@ -1,5 +1,5 @@
-/* Tests the parser with a table of its own. Each case checks how a command line is read, its exit status and its
- * messages. */
+/* Tests the parser with a table of its own. Each case checks how a command line is read, its exit
+ * status and its messages. */
 #include "cli/args.h"
 
 #include <fcntl.h>
@@ -112,7 +112,8 @@ static void slurp(int fd, char *into)
 	into[n > 0 ? n : 0] = '\0';
 }
 
-/* Splits LINE at blanks ('_' is the empty word), runs it, and keeps what it writes to both streams. */
+/* Splits LINE at blanks ('_' is the empty word), runs it, and keeps what it writes to both
+ * streams. */
 static int run(const char *program, const char *line)
 {
 	char *copy = strdup(line), *rest = copy, *word, *argv[64] = { (char *)program };

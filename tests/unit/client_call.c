@@ -201,7 +201,8 @@ static void a_signal_names_its_target(void)
 	T_INT(f.flags, 0);
 }
 
-/* --- background commands ----------------------------------------------------------------------- */
+/* --- background commands
+ * ----------------------------------------------------------------------- */
 
 static int hear_command(const struct command_message *m)
 {
@@ -288,7 +289,8 @@ static void only_one_report_is_taken(void)
 	T_INT(hear(&long_one), -1);
 }
 
-/* --- what is read after the end ----------------------------------------------------------------- */
+/* --- what is read after the end
+ * ----------------------------------------------------------------- */
 
 static void a_command_without_children_is_read_to_what_it_left(void)
 {
@@ -318,7 +320,8 @@ static void background_processes_are_read_for_a_short_time(void)
 	T_TRUE(!drain_hears(&d, now + DRAIN_NS)); /* output still comes, but the time is over */
 }
 
-/* --- detach keys ------------------------------------------------------------------------------- */
+/* --- detach keys
+ * ------------------------------------------------------------------------------- */
 
 static const unsigned char aab[] = "aab";
 

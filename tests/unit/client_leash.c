@@ -1,5 +1,5 @@
-/* Tests the server's end of a leash: requests and answers, output for the log, the end of the leash, and freeing the
- * leash at any time. */
+/* Tests the server's end of a leash: requests and answers, output for the log, the end of the
+ * leash, and freeing the leash at any time. */
 #include "client/leash.h"
 
 #include <stdlib.h>
@@ -185,7 +185,8 @@ static void requests_are_bounded(void)
 	T_STR(said, "");
 }
 
-/* --- output for the log ------------------------------------------------------------------------ */
+/* --- output for the log
+ * ------------------------------------------------------------------------ */
 
 static size_t held, held_max;
 

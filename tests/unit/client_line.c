@@ -569,7 +569,8 @@ static void a_refusal_is_passed_on(void)
 	end();
 }
 
-/* While the peer does not read, the queue is bounded. When the peer reads, each EXEC comes with its own descriptors. */
+/* While the peer does not read, the queue is bounded. When the peer reads, each EXEC comes with its
+ * own descriptors. */
 static void a_peer_that_does_not_read(void)
 {
 	static struct job *job[LINE_STREAMS_MAX];

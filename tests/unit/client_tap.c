@@ -1,4 +1,5 @@
-/* Tests what a tap writes into a sandbox's log, before and after the number of the command is known. */
+/* Tests what a tap writes into a sandbox's log, before and after the number of the command is
+ * known. */
 #include "client/tap.h"
 
 #include <sys/stat.h>

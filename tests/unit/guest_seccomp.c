@@ -119,7 +119,8 @@ static void every_number(void)
 	T_TRUE(seen > 370);
 }
 
-/* This test repeats the expected answers, so that an error in tools/seccomp.table fails the test. */
+/* This test repeats the expected answers, so that an error in tools/seccomp.table fails the
+ * test. */
 static void known_by_name(void)
 {
 	static const unsigned dangerous[] = {
@@ -166,7 +167,8 @@ static void known_by_name(void)
 		SYS_pidfd_getfd,
 	};
 	static const unsigned needed[] = {
-		/* first the calls that guest/exec makes under the filter, then calls of ordinary programs */
+		/* first the calls that guest/exec makes under the filter, then calls of ordinary
+		 * programs */
 		SYS_prctl,      SYS_setgroups,  SYS_setresgid,       SYS_setresuid,
 		SYS_setgid,     SYS_setuid,     SYS_capset,          SYS_chdir,
 		SYS_execve,     SYS_execveat,   SYS_close_range,     SYS_dup3,
@@ -400,8 +402,8 @@ static void other_instruction_sets(void)
 	T_INT(ask(UINT32_MAX, 0, 0, 0), NO(ENOSYS));
 }
 
-/* When a filter is attached, the kernel runs the filter once for each system call number. So each step of the filter
- * makes every exec slower. */
+/* When a filter is attached, the kernel runs the filter once for each system call number. So each
+ * step of the filter makes every exec slower. */
 static void shape(void)
 {
 	unsigned worst = 0;
@@ -421,7 +423,8 @@ static void shape(void)
 	T_TRUE(worst <= 12);
 }
 
-/* --- the filter in the kernel ------------------------------------------------------------------ */
+/* --- the filter in the kernel
+ * ------------------------------------------------------------------ */
 
 static int attach(void)
 {
@@ -454,7 +457,8 @@ static int under_filter(int (*fn)(void))
 	return WEXITSTATUS(status) == 255 ? 2000 : WEXITSTATUS(status);
 }
 
-/* If CALL does not have the result WANT, the function that uses this macro returns the number of the expectation. */
+/* If CALL does not have the result WANT, the function that uses this macro returns the number of
+ * the expectation. */
 #define EXPECT(call, want)                     \
 	do {                                   \
 		n++;                           \

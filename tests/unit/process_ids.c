@@ -7,7 +7,8 @@ static int do_nothing(void *arg)
 	return 0;
 }
 
-/* The test asks for a map with ids beyond the last id. The kernel refuses such a map for every user. */
+/* The test asks for a map with ids beyond the last id. The kernel refuses such a map for every
+ * user. */
 static void a_failed_mapping_is_an_error(void)
 {
 	const struct ids ids = { .mode = IDS_RANGE, .uid_base = UINT32_MAX - 1, .gid_base = 1 };

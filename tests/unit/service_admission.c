@@ -41,7 +41,8 @@ static struct admission active(size_t max)
 	return a;
 }
 
-/* --- policy --------------------------------------------------------------------------------------- */
+/* --- policy
+ * --------------------------------------------------------------------------------------- */
 
 static void policies(void)
 {
@@ -135,7 +136,8 @@ static void enforcement_stays(void)
 	admission_done(&a);
 }
 
-/* --- models ----------------------------------------------------------------------------------------- */
+/* --- models
+ * ----------------------------------------------------------------------------------------- */
 
 #define GRANT(instance, workspace, generation, revision, expires, sessions, processes)  \
 	"{\"instance_uuid\":\"" instance "\",\"workspace_uuid\":\"" workspace           \
@@ -211,7 +213,8 @@ static void grants_are_decoded(void)
 	T_STR(f.text, "entitlement_revision must be greater than 0");
 }
 
-/* --- grants ------------------------------------------------------------------------------------------ */
+/* --- grants
+ * ------------------------------------------------------------------------------------------ */
 
 static char instance[] = "inst-7", workspace[] = "w-blue";
 
@@ -510,7 +513,8 @@ static void receipts(void)
 	admission_done(&a);
 }
 
-/* --- specs -------------------------------------------------------------------------------------------- */
+/* --- specs
+ * -------------------------------------------------------------------------------------------- */
 
 /* Returns the rewritten spec, or the message. */
 static const char *rewritten(const char *text, const char *skill_root)
@@ -593,7 +597,8 @@ static void specs_are_rewritten(void)
 	      "\"read_only_rootfs\":true,\"workspace_quota_mb\":0}");
 }
 
-/* --- readiness ----------------------------------------------------------------------------------------- */
+/* --- readiness
+ * ----------------------------------------------------------------------------------------- */
 
 static const char *readiness(const struct readiness *r)
 {

@@ -205,7 +205,8 @@ static void messages(void)
 		{ "\"read_only_rootfs\":\"maybe\"", "read_only_rootfs must be a boolean" },
 		{ "\"workspace_quota_mb\":-1",
 		  "workspace_quota_mb must be greater than or equal to 0" },
-		/* of several bad fields, the message names the one that comes first in the table of fields */
+		/* of several bad fields, the message names the one that comes first in the table of
+		 * fields */
 		{ "\"workspace_quota_mb\":-1,\"cmd\":1,\"cpus\":0", "cmd must be a string" },
 	};
 
@@ -312,7 +313,8 @@ static void two_mounts_on_one_target(void)
 	}
 }
 
-/* The message names the first different field in the order of the protocol, and prints it as Python does. */
+/* The message names the first different field in the order of the protocol, and prints it as Python
+ * does. */
 static void conflicts(void)
 {
 	static const char base[] = "{\"session_id\":\"s\"}";

@@ -93,8 +93,8 @@ static void the_whole_limit(void)
 	T_INT(top.used, 0);
 }
 
-/* Near the ceiling a capture gets less memory and says so in its text. Other captures still get their
- * share. */
+/* Near the ceiling a capture gets less memory and says so in its text. Other captures still get
+ * their share. */
 static void the_ceiling_is_near(void)
 {
 	struct ceiling top = { .max = 100000 };

@@ -37,7 +37,8 @@ static void harmless_texts_stay(void)
 		T_STR(redacted(texts[i]), texts[i]);
 }
 
-/* Secrets of fewer than 18 characters are hidden whole. Longer secrets keep their first 6 and last 4 characters. */
+/* Secrets of fewer than 18 characters are hidden whole. Longer secrets keep their first 6 and last
+ * 4 characters. */
 static void the_length_decides_what_is_kept(void)
 {
 	T_STR(redacted("TOKEN=x"), "TOKEN=***");

@@ -1,5 +1,6 @@
-/* Tests the server with a hijacked skill worker. The test acts as the worker, and also as the parent that starts
- * workers. Each worker has a process that only sleeps, so that a test sees whether the server killed it. */
+/* Tests the server with a hijacked skill worker. The test acts as the worker, and also as the
+ * parent that starts workers. Each worker has a process that only sleeps, so that a test sees
+ * whether the server killed it. */
 #include "service/skills.h"
 
 #include <errno.h>
@@ -101,8 +102,8 @@ static void say(const char *text)
 	say_bytes(b.p, b.n);
 }
 
-/* Waits until the server asks for a worker, and gives the server a worker. ASKED is what the server must ask for: the
- * root, and perhaps a source. */
+/* Waits until the server asks for a worker, and gives the server a worker. ASKED is what the server
+ * must ask for: the root, and perhaps a source. */
 static void give_worker(const char *asked)
 {
 	char ask[SKILLS_ASK_MAX] = "";
@@ -321,7 +322,8 @@ static void a_worker_that_ends(void)
 	}
 }
 
-/* A reply that comes before the worker has the whole request cannot be the reply to this request. */
+/* A reply that comes before the worker has the whole request cannot be the reply to this
+ * request. */
 static void a_reply_that_comes_too_early(void)
 {
 	AUTO_BUF data = BUF_INIT(4u << 20);
@@ -341,7 +343,8 @@ static void a_reply_that_comes_too_early(void)
 	end();
 }
 
-/* A worker that sends a reply without a request is dropped. Its reply does not become the answer to the next request. */
+/* A worker that sends a reply without a request is dropped. Its reply does not become the answer to
+ * the next request. */
 static void a_reply_that_nobody_asked_for(void)
 {
 	begin_request();

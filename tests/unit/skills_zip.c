@@ -414,7 +414,8 @@ static void totals(void)
 	GIVES(shared, "<Uploaded file must be a valid .zip archive>");
 }
 
-/* Entry b, with its header, lies inside the content of entry a. Simple readers do not notice such an overlap. */
+/* Entry b, with its header, lies inside the content of entry a. Simple readers do not notice such
+ * an overlap. */
 static void overlapping(void)
 {
 	AUTO_MAKER inner = MAKER_INIT, m = MAKER_INIT;
@@ -449,7 +450,8 @@ static void not_archives(void)
 	}
 }
 
-/* Cuts and changes archives at every byte. No archive may cause a bad access, which the sanitizers would report. */
+/* Cuts and changes archives at every byte. No archive may cause a bad access, which the sanitizers
+ * would report. */
 static void damaged(void)
 {
 	AUTO_MAKER m = MAKER_INIT;

@@ -1,5 +1,5 @@
-/* Tests that the config object is written and read back, that its keys are sorted, and that damaged records are
- * refused. */
+/* Tests that the config object is written and read back, that its keys are sorted, and that damaged
+ * records are refused. */
 #include "spec/spec.h"
 
 #include <stdlib.h>
@@ -162,7 +162,8 @@ static void keys_are_sorted(void)
 	AUTO_JSON d = NULL;
 
 	fill(&s);
-	/* the keys inside a policy are not sorted, so each object of this policy has only one key */
+	/* the keys inside a policy are not sorted, so each object of this policy has only one
+	 * key */
 	json_free(s.net_extra_doc);
 	OK(json_parse("{\"policy\":{\"rules\":[]}}", 23, &s.net_extra_doc, &e));
 	text = text_of(&s, 2);

@@ -28,8 +28,8 @@ static off_t size_of(int dir, const char *path)
 static enum { FSTAT_WORKS, FSTAT_FAILS, FSTAT_OTHER_DEVICE } fstat_mode;
 static struct stat fstat_gives;
 
-/* Replaces the function of the C library for the whole program. The result of a failed fstat() is undefined: here it
- * is FSTAT_GIVES. */
+/* Replaces the function of the C library for the whole program. The result of a failed fstat() is
+ * undefined: here it is FSTAT_GIVES. */
 int fstat(int fd, struct stat *ret)
 {
 	if (fstat_mode == FSTAT_WORKS)
@@ -43,8 +43,8 @@ int fstat(int fd, struct stat *ret)
 	return 0;
 }
 
-/* Another process replaces the log file. The next check opens the new file, even if fstat() on the old file fails or
- * gives the inode number of the new file. */
+/* Another process replaces the log file. The next check opens the new file, even if fstat() on the
+ * old file fails or gives the inode number of the new file. */
 static void a_replaced_file_is_opened_again(void)
 {
 	char path[] = "/tmp/cordon-unit-XXXXXX";

@@ -325,8 +325,8 @@ static void a_sweep_spares_records_in_the_making(void)
 	T_TRUE(!in_home("sandboxes/.new-4567"));
 }
 
-/* A new sandbox has taken the name of a retired record. Files with this name belong to the new sandbox and must
- * stay. */
+/* A new sandbox has taken the name of a retired record. Files with this name belong to the new
+ * sandbox and must stay. */
 static void a_sweep_spares_a_new_sandbox_of_the_same_name(void)
 {
 	make("a", STATUS_STOPPED);

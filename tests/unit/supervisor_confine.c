@@ -38,7 +38,8 @@ enum { FILTERED = 0 };
 enum { FILTERED = 1 };
 #endif
 
-/* If CALL does not have the result WANT, the function that uses this macro returns the number of the expectation. */
+/* If CALL does not have the result WANT, the function that uses this macro returns the number of
+ * the expectation. */
 #define EXPECT(call, want)                          \
 	do {                                        \
 		n++;                                \
@@ -108,7 +109,8 @@ static int files(void)
 	EXPECT(openat(AT_FDCWD, "/proc/self/status", O_RDONLY), EACCES);
 	EXPECT(openat(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY), EACCES);
 	EXPECT(openat(AT_FDCWD, "/tmp/supervisor-confine", O_WRONLY | O_CREAT, 0600), EACCES);
-	/* what a supervisor does at its end: it removes sockets, and retires and erases the record */
+	/* what a supervisor does at its end: it removes sockets, and retires and erases the
+	 * record */
 	EXPECT(unlinkat(s.home.fd, "run/mine.sock", 0), 0);
 	EXPECT(renameat(s.home.fd, "sandboxes/mine", s.home.fd, "sandboxes/.gone-mine"), 0);
 	n++;

@@ -1,6 +1,6 @@
 /*
- * Tests how a supervisor starts and ends gateways. A Python script acts as the gateway. The test uses no network: its
- * "link" is a pipe.
+ * Tests how a supervisor starts and ends gateways. A Python script acts as the gateway. The test
+ * uses no network: its "link" is a pipe.
  */
 #include "supervisor/network.h"
 #include "t.h"
@@ -18,8 +18,8 @@ static struct loop *loop;
 static unsigned n_born, n_started, n_denied, n_failed;
 static char last_text[ERR_MSG_BYTES];
 
-/* This gateway reads its configuration, reports a denied connection, and reports that it is ready. It ends after it
- * has read one byte from the link. */
+/* This gateway reads its configuration, reports a denied connection, and reports that it is ready.
+ * It ends after it has read one byte from the link. */
 static const char program[] =
 	"#!/usr/bin/python3\n"
 	"import json, os, socket\n"

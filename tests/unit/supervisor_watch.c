@@ -1,4 +1,5 @@
-/* Tests when the supervisor looks at the free space, measures a writable layer, and ends commands. */
+/* Tests when the supervisor looks at the free space, measures a writable layer, and ends
+ * commands. */
 #include "supervisor/watch.h"
 
 #include "t.h"

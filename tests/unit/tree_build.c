@@ -133,7 +133,8 @@ static void links_stay_inside(void)
 		{ "./a//b/.", 0, "a/b" },
 		{ ".", 0, "." },
 		{ "a/..", 0, "." },
-		/* the tree comes from /top, so an absolute target is inside only if it is below /top */
+		/* the tree comes from /top, so an absolute target is inside only if it is below
+		 * /top */
 		{ "/", 0, NULL },
 		{ "/etc/passwd", 2, NULL },
 		{ "/topple/f", 0, NULL },

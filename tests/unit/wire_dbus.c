@@ -125,7 +125,8 @@ static void a_cut_message_needs_more_bytes_and_two_are_parsed_one_by_one(void)
 	T_INT(rest.n, 0);
 }
 
-/* Reads a message of a machine with the other byte order. Its types are "uoss", as in the signal JobRemoved. */
+/* Reads a message of a machine with the other byte order. Its types are "uoss", as in the signal
+ * JobRemoved. */
 static void both_byte_orders(void)
 {
 	static const char big[] = "B\4\1\1\0\0\0\x1c\0\0\0\2\0\0\0\x1d"

@@ -86,7 +86,8 @@ static void requests(void)
 	everywhere(A B, strlen(A B), false, "OPAQUE +54");
 }
 
-/* Writes a ClientHello with a name of three letters. If EARLY, it has the extension for early data. */
+/* Writes a ClientHello with a name of three letters. If EARLY, it has the extension for early
+ * data. */
 static size_t hello(uint8_t *out, const char *name, bool early)
 {
 	static const uint8_t front[] = { 22, 3, 1, 0, 0, 1, 0, 0, 0, 3, 3 };
