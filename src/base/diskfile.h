@@ -20,7 +20,8 @@ MUST_USE int disk_file_make(int dir, const char *name, const char *path, const s
 			    struct err *e);
 /* What disk_file_grow() does to a file system before it makes the file system larger. */
 enum disk_check {
-	DISK_CHECK, /* repairs the small damage that a crash leaves; makes lost+found if it is missing */
+	/* repairs the small damage that a crash leaves; makes lost+found if it is missing */
+	DISK_CHECK,
 	DISK_REPLAY, /* writes the journal back and checks nothing */
 	DISK_REPAIR, /* repairs everything, because an earlier growth was interrupted */
 };

@@ -32,8 +32,8 @@ enum err_code {
 	ERR_LIMIT,       /* a limit of cordon or the host was reached; the text names the limit */
 	ERR_UNSUPPORTED, /* the request is valid, but cordon or this host cannot do it */
 	ERR_TIMEOUT,     /* a deadline passed */
-	ERR_PROTOCOL, /* the other side of a connection broke the protocol, or its data is damaged */
-	ERR_SYSTEM,   /* a system call failed; err.sys says how */
+	ERR_PROTOCOL,    /* a peer broke the protocol, or data is damaged */
+	ERR_SYSTEM,      /* a system call failed; err.sys says how */
 	ERR_CODE_COUNT
 };
 

@@ -1,9 +1,10 @@
 /*
  * Messages of our programs to people. They go to stderr; stdout carries data only.
  *
- * A text may hold anything that a user, an image or a guest wrote. Control characters and broken UTF-8 appear as
- * \xNN, so that no message can control the terminal. A line feed inside a message starts a "  → detail" line.
- * main() ignores SIGPIPE, so that a write to a closed pipe does not kill the program.
+ * A text may hold anything that a user, an image or a guest wrote. Control characters and broken
+ * UTF-8 appear as \xNN, so that no message can control the terminal. A line feed inside a message
+ * starts a "  → detail" line. main() ignores SIGPIPE, so that a write to a closed pipe does not
+ * kill the program.
  */
 #pragma once
 

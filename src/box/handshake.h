@@ -35,8 +35,8 @@ struct handshake_trust {
 	bool configured; /* the instance is from the configuration, not from a peer */
 	bool admission;  /* grants are enforced, so legacy peers are refused */
 	enum handshake_legacy legacy;
-	const char *const *
-		host_names; /* our names besides localhost; ends with NULL; borrowed; may be NULL */
+	/* our names besides localhost; ends with NULL; borrowed; may be NULL */
+	const char *const *host_names;
 };
 
 struct handshake_peer {

@@ -25,9 +25,11 @@
 enum opt_kind {
 	OPT_FLAG, /* no value */
 	OPT_STR,  /* one value; the option may be given only once */
-	OPT_LIST, /* repeatable, in order; each value is a number within [min, max] if max is not 0 */
+	/* repeatable, in order; each value is a number within [min, max] if max is not 0 */
+	OPT_LIST,
 	OPT_UINT, /* one decimal number within [min, max], checked by the parser */
-	OPT_CPUS, /* a number of CPUs up to max, in thousandths (spec/cpus.h); `msb` takes only whole CPUs */
+	/* a number of CPUs up to max, in thousandths (spec/cpus.h); `msb` takes only whole CPUs */
+	OPT_CPUS,
 };
 
 enum opt_mark {
@@ -35,9 +37,8 @@ enum opt_mark {
 	OPT_UNSUPPORTED = 1 << 1, /* refused with "--x is not supported yet", exit 1 */
 	OPT_DASH_VALUE = 1 << 2,  /* the value may start with '-' (--init-arg) */
 	OPT_COMMA = 1 << 3, /* OPT_LIST: a word may hold several values, separated by commas */
-	OPT_BARE =
-		1
-		<< 4, /* for cordon the value is written only with '='; without '=' the option is a flag */
+	/* for cordon the value is written only with '='; without '=' the option is a flag */
+	OPT_BARE = 1 << 4,
 };
 
 struct opt {

@@ -41,8 +41,8 @@ int cmd_create(const struct args *a)
 			status = say_name(s.name);
 		if (status == 0)
 			say_done("Created", s.name, clock_mono_ns() - start);
-		else if (sandbox_remove(&home, s.name, true, &e) <
-			 0) /* the name could not be printed, so remove the sandbox */
+		/* the name could not be printed, so remove the sandbox */
+		else if (sandbox_remove(&home, s.name, true, &e) < 0)
 			say_error(&e);
 	}
 	spec_done(&s);

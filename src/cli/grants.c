@@ -4,10 +4,10 @@
  * person who reads the question. So:
  *
  *   - Every text of the file is cleaned of control characters, line feeds included.
- *   - If a line is longer than the terminal is wide, we break it and indent the rest. If the terminal broke the
- *     line, a long value could look like another line of the question.
- *   - Paths outside of the project come last, directly above the question, so that no long list can move them
- *     off the screen.
+ *   - If a line is longer than the terminal is wide, we break it and indent the rest. If the
+ *     terminal broke the line, a long value could look like another line of the question.
+ *   - Paths outside of the project come last, directly above the question, so that no long list can
+ *     move them off the screen.
  *   - If a list is too long for a person to read, this is an error. A list is never cut.
  */
 #include "cli/grants.h"
@@ -21,8 +21,8 @@
 #include "base/str.h"
 #include "spec/cpus.h"
 
-#define GRANTS_MAX_BYTES \
-	(64u << 10) /* about a thousand lines; no person reads more before they answer */
+/* about a thousand lines; no person reads more before they answer */
+#define GRANTS_MAX_BYTES (64u << 10)
 /* limit for the text after fold(), which adds a line feed and an indent where it breaks a line */
 #define FOLDED_MAX_BYTES (4 * GRANTS_MAX_BYTES)
 #define WIDTH_MIN 40u

@@ -450,9 +450,8 @@ int cmd_metrics(const struct args *a)
 	if (args_has(a, "watch") || args_has(a, "follow"))
 		return go_on(a, &home, &rows, interval);
 	if (rows.n) { /* without rows there is nothing to compare */
-		IGNORE(poll(
-			NULL, 0,
-			FIRST_WINDOW_MS)); /* a signal may shorten the window; the rates stay right */
+		/* a signal may shorten the window; the rates stay right */
+		IGNORE(poll(NULL, 0, FIRST_WINDOW_MS));
 		if (collect(a, &home, &rows, &e) < 0)
 			return say_error(&e);
 	}

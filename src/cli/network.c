@@ -10,8 +10,8 @@
 #include "policy/options.h"
 #include "spec/grammar.h"
 
-#define POLICY_TEXT_MAX_BYTES \
-	(4u << 20) /* far more than POLICY_RULES_MAX rules with the longest names need */
+/* far more than POLICY_RULES_MAX rules with the longest names need */
+#define POLICY_TEXT_MAX_BYTES (4u << 20)
 
 static struct policy_strings strings(const struct strv *l)
 {

@@ -32,8 +32,8 @@ struct call {
 	struct exit_message end;
 	bool reported; /* pid 1 has sent the command's report; it may send only one */
 	uint32_t told; /* how many commands pid 1 has listed */
-	struct command_message
-		command; /* after CALL_COMMAND; its strings are borrowed from the frame */
+	/* after CALL_COMMAND; its strings are borrowed from the frame */
+	struct command_message command;
 };
 
 #define CALL_TOLD_MAX 65536u /* the most commands in one list: more than a sandbox can run */
@@ -85,7 +85,8 @@ enum call_news {
 	CALL_OUTPUT,  /* the frame's body is output; the owner takes it and calls call_took() */
 	CALL_ENDED,   /* the command has ended; c->end says how */
 	CALL_REPORT,  /* the frame's body is what the command reported */
-	CALL_COMMAND, /* c->command is the command that the question is about, or one command of the list */
+	/* c->command is the command that the question is about, or one command of the list */
+	CALL_COMMAND,
 	CALL_TOLD, /* the list is complete */
 };
 

@@ -15,8 +15,8 @@ struct home;
 
 /* if a supervisor or pid 1 has not answered after this time, it is stuck */
 #define CONTROL_ANSWER_MS 5000
-#define CONTROL_LOCK_MS \
-	10000 /* how long to wait for a lock that another command holds for a short time */
+/* how long to wait for a lock that another command holds for a short time */
+#define CONTROL_LOCK_MS 10000
 
 /* Connects to the supervisor. If the supervisor was started just now, waits until it listens.
  * Returns 0 or -errno. */

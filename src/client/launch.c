@@ -399,8 +399,8 @@ int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
 		 (unsigned long long)(clock_mono_ns() - begin) / 1000);
 	if (r < 0) {
 		drop_volumes(l);
-		leftovers_sweep(
-			l->home); /* the supervisor is confined, so it may not have been able to erase everything */
+		/* the supervisor is confined, so it may not have been able to erase everything */
+		leftovers_sweep(l->home);
 	}
 	return r;
 }

@@ -14,8 +14,8 @@ struct source_rules;
 
 /* What is needed besides the spec. All pointers are borrowed. */
 struct preparation {
-	const char *
-		image_word; /* the image as the user wrote it, for messages; NULL if the spec has the same text */
+	/* the image as the user wrote it, for messages; NULL if the spec has the same text */
+	const char *image_word;
 	/* which paths of the host may be named; NULL means all paths */
 	const struct source_rules *rules;
 	/* after a failure: the number of the mount that caused it, counted from 1, or 0 if no mount

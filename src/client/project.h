@@ -25,11 +25,12 @@ struct spec;
 
 #define PROJECT_FILE "cordon.yaml"
 #define PROJECT_FILE_MAX_BYTES (1u << 20) /* the most that cordon-yaml accepts */
-#define PROJECT_FILES_MAX \
-	32u /* the project file and the files that it includes; each of them keeps a descriptor open */
+/* the project file and the files that it includes; each of them keeps a descriptor open */
+#define PROJECT_FILES_MAX 32u
 
 struct project {
-	char *dir; /* canonical path of the directory of the project file; NULL if there is no project file */
+	/* canonical path of the directory of the project file; NULL if there is no project file */
+	char *dir;
 	char *above; /* another project file further up, which is not used; or NULL */
 	struct project_text {
 		char *path;        /* the canonical path */

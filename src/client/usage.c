@@ -128,7 +128,8 @@ static void add_process(struct walk *w, uint64_t pid)
 	snprintf(path, sizeof(path), "/proc/%llu", (unsigned long long)pid);
 	proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0)
-		return; /* the process has ended, and its figures were added to those of its parent */
+		/* the process has ended, and its figures were added to those of its parent */
+		return;
 	w->processes++;
 	if (slurp(proc, "stat", &text))
 		add_stat(w, &text);

@@ -10,8 +10,8 @@
 struct entry {
 	uint64_t changed_sec; /* seconds since 1970 */
 	uint64_t size;
-	struct str
-		path; /* relative, without empty, `.` and `..` components; borrowed from the line */
+	/* relative, without empty, `.` and `..` components; borrowed from the line */
+	struct str path;
 };
 
 /* Reads "SECONDS SIZE ./PATH". Returns 0 or -EINVAL. */

@@ -5,7 +5,8 @@
  *    "lease":   lease_write_json(),
  *    "network": policy_write_json(),
  *    "host_addresses": ["198.51.100.7", "2001:db8:5::/64"],
- *    "ports":   [{"host_bind": "127.0.0.1", "host_port": 8080, "guest_port": 80, "protocol": "tcp"}],
+ *    "ports":   [{"host_bind": "127.0.0.1", "host_port": 8080, "guest_port": 80,
+ *                 "protocol": "tcp"}],
  *    "uid": 65534, "gid": 65534}
  *
  * `host_addresses` are addresses that no interface of this host has. Packets to these addresses
@@ -30,7 +31,8 @@ struct gateway_config {
 	size_t n_host_addresses;
 	bool has_ids;
 	uint32_t uid, gid;
-	int resolv_conf; /* descriptor of the host's resolv.conf, or -1; not a part of the message */
+	/* descriptor of the host's resolv.conf, or -1; not a part of the message */
+	int resolv_conf;
 };
 
 /* Initialises and fills C. The caller calls config_done() also after a failure. */

@@ -1,11 +1,13 @@
 /*
  * The restrictions that a gateway sets on itself. There are three stages:
  *
- *   start       it has its caller's rights: it reads the configuration and resolv.conf, and binds ports
- *   configured  it has given up its ids and all capabilities, can open no file (Landlock) and may have
- *               only a limited number of descriptors
- *   serving     its system calls are limited to sockets of the internet families, reading and writing
- *               open descriptors, memory and time; it has no call for files, processes or namespaces
+ *   start       it has its caller's rights: it reads the configuration and resolv.conf, and binds
+ *               ports
+ *   configured  it has given up its ids and all capabilities, can open no file (Landlock) and may
+ *               have only a limited number of descriptors
+ *   serving     its system calls are limited to sockets of the internet families, reading and
+ *               writing open descriptors, memory and time; it has no call for files, processes or
+ *               namespaces
  *
  * confine() does the last two stages together, before the gateway reads the first frame of the
  * guest. If a step fails, the gateway ends. Only Landlock may be missing on the host, because the

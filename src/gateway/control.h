@@ -12,8 +12,8 @@
 
 #include "base/json.h"
 
-#define CONTROL_MESSAGE_MAX \
-	(192u << 10) /* enough for the longest policy; a socket's send buffer holds it */
+/* enough for the longest policy; a socket's send buffer holds it */
+#define CONTROL_MESSAGE_MAX (192u << 10)
 
 struct gateway;
 struct gateway_config;

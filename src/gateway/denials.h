@@ -12,8 +12,8 @@
 #define DENIAL_TEXT_BYTES 1024
 
 struct denials {
-	uint64_t seen[2 *
-		      DENIALS_MAX]; /* a hash table with open addressing; 0 marks an empty slot */
+	/* a hash table with open addressing; 0 marks an empty slot */
+	uint64_t seen[2 * DENIALS_MAX];
 	unsigned n;
 	/* the list that pid 1 reads; the gateway adds every refused connection that the sandbox
 	 * itself began. May be NULL */

@@ -4,7 +4,8 @@
  * before the data, and our FIN takes one number after the data.
  *
  *   guest's SYN      -> OPENING; we send SYN+ACK
- *   guest's ACK      -> OPEN; data is collected in order, and whole messages become questions one by one
+ *   guest's ACK      -> OPEN; data is collected in order, and whole messages become questions one
+ *                    by one
  *   guest's FIN      -> `ended`; when nothing is left to answer or send, we send FIN -> CLOSING
  *   ACK of our FIN   -> free.  RST, silence, too many resends, too much data -> free at once
  */
@@ -214,7 +215,8 @@ static bool take_ack(struct conn *c, const struct packet *p, uint64_t now_ns)
 static bool take_data(struct dns_tcp *d, struct conn *c, const struct packet *p)
 {
 	if (p->seq != c->rcv || c->state != CONN_OPEN)
-		return true; /* bytes were repeated or are missing; our ACK says which byte we expect */
+		/* bytes were repeated or are missing; our ACK says which byte we expect */
+		return true;
 	buf_add(&c->rx, p->frame + p->data, p->data_n);
 	if (buf_failed(&c->rx)) {
 		conn_reset(d, c);

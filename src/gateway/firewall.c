@@ -1,7 +1,8 @@
 /*
- * From the guest:   parse -> check that the source is the guest -> answer ARP, neighbour messages and
- *                   port 53 here -> find the flow, or begin one that policy allows -> pass the bytes
- *                   through a hold (hold.h) if a name in them may change the verdict -> the stack
+ * From the guest:   parse -> check that the source is the guest -> answer ARP, neighbour messages
+ *                   and port 53 here -> find the flow, or begin one that policy allows -> pass the
+ *                   bytes through a hold (hold.h) if a name in them may change the verdict -> the
+ *                   stack
  * From the stack:   parse -> find the flow, or begin one to a published port -> the link
  *
  * All other frames are refused with a RST or an ICMP "unreachable" if the sender understands one,

@@ -40,9 +40,8 @@ struct flow {
 #define FLOW_TCP_IDLE_NS (9000ull * 1000000000) /* longer than libslirp's keep-alive of two hours */
 #define FLOW_UDP_IDLE_NS (60ull * 1000000000)   /* while no reply has come */
 #define FLOW_UDP_OPEN_NS (180ull * 1000000000)
-#define FLOW_UDP_EVICT_NS \
-	(5ull *           \
-	 1000000000) /* if the table is full, UDP conversations without a packet for this long are removed */
+/* if the table is full, UDP conversations without a packet for this long are removed */
+#define FLOW_UDP_EVICT_NS (5ull * 1000000000)
 
 struct flow_table {
 	struct flow *bucket[FLOW_BUCKETS];

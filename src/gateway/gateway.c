@@ -82,8 +82,8 @@ void gateway_set_policy(struct gateway *g, struct policy *p)
 	p->n_rules = 0;
 	g->flows.max = g->policy.max_connections;
 	resolver_flush(g->resolver);
-	denials_reset(
-		&g->denials); /* the new policy may refuse for other reasons, so report refusals again */
+	/* the new policy may refuse for other reasons, so report refusals again */
+	denials_reset(&g->denials);
 	start_rates(g);
 }
 

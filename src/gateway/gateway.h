@@ -23,11 +23,11 @@
 #include "gateway/route.h"
 #include "gateway/stack.h"
 
-#define GATEWAY_BATCH \
-	64u /* the most frames that are read from the link in one turn, so that other work is not delayed */
+/* the most frames that are read from the link in one turn, so that other work is not delayed */
+#define GATEWAY_BATCH 64u
 #define GATEWAY_RESETS_MAX 256u /* the most resets that wait for the stack */
-#define GATEWAY_ECHO_PER_S \
-	50u /* the most echo requests in a second; the stack keeps a socket for each for a while */
+/* the most echo requests in a second; the stack keeps a socket for each for a while */
+#define GATEWAY_ECHO_PER_S 50u
 /* The stack may have this many sockets more than --max-connections allows: for UDP, for echo
  * requests, and for connections that are being closed. */
 #define GATEWAY_SPARE_SOCKETS 1024u

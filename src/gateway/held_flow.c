@@ -99,8 +99,8 @@ static void end_of_held(struct gateway *g, struct flow *f)
 void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet *p)
 {
 	if (!packet_checksum_ok(p)) {
-		g->counters
-			.dropped++; /* the stack would ignore this segment, so we must not read it */
+		/* the stack would ignore this segment, so we must not read it */
+		g->counters.dropped++;
 		return;
 	}
 	if (flow_track(f, p, true)) {
@@ -162,10 +162,9 @@ void held_flows_go_on(struct gateway *g)
 			}
 			if (hold_can_give(f->hold)) {
 				f = work_hold(g, f);
+				/* tell the guest that the hold has room again */
 				if (f && f->hold)
-					acknowledge(
-						g, f,
-						0); /* this tells the guest that the hold has room again */
+					acknowledge(g, f, 0);
 			} else if (f->probed_ns != g->now_ns) {
 				probe(g, f);
 			} else {
@@ -173,8 +172,8 @@ void held_flows_go_on(struct gateway *g)
 				f = f->next;
 				continue;
 			}
-			f = g->flows.bucket
-				    [i]; /* start over, because other flows may have been removed */
+			/* start over, because other flows may have been removed */
+			f = g->flows.bucket[i];
 		}
 	}
 }

@@ -75,7 +75,8 @@ void hold_take(struct hold *g, const struct packet *p)
 		g->guest_window = p->window;
 	}
 	if (again >= n)
-		return; /* we already have all bytes of this segment, or bytes before them are missing */
+		/* we already have all bytes of this segment, or bytes before them are missing */
+		return;
 	n -= again;
 	buf_add(&g->held, p->frame + p->data + again, n < hold_window(g) ? n : hold_window(g));
 }

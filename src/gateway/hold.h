@@ -20,8 +20,10 @@ struct hold;
 
 enum hold_step {
 	HOLD_WAIT, /* the caller waits until the guest sends more or the stack takes more */
-	HOLD_JUDGE, /* the caller judges *RET_HELLO, then calls hold_allow() or ends the connection */
-	HOLD_GIVE, /* the caller gives the stack the bytes of hold_bytes(), then calls hold_gave() */
+	/* the caller judges *RET_HELLO, then calls hold_allow() or ends the connection */
+	HOLD_JUDGE,
+	/* the caller gives the stack the bytes of hold_bytes(), then calls hold_gave() */
+	HOLD_GIVE,
 };
 
 /* START is the sequence number of the first byte of data. If HTTP is true, the header `Host` of

@@ -97,7 +97,9 @@ int link_read(struct link *l, uint8_t **ret_frame, size_t *ret_n)
 		if (h.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM &&
 		    !finish_checksum(&h, *ret_frame, *ret_n))
 			*ret_n =
-				0; /* the frame is shorter than its virtio header, so the parser will drop it */
+				/* the frame is shorter than its virtio header, so the parser will
+				 * drop it */
+				0;
 	}
 	return 1;
 }

@@ -18,8 +18,8 @@
 #define ARP_FRAME_BYTES 42u
 #define IP_PACKET_MAX 65535u
 #define FRAME_MAX_BYTES (ETH_BYTES + IP_PACKET_MAX)
-#define REPLY_MAX_BYTES \
-	640u /* the longest frame that we make: an ICMPv6 error, which quotes the packet that caused it */
+/* the longest frame that we make: an ICMPv6 error, which quotes the packet that caused it */
+#define REPLY_MAX_BYTES 640u
 
 enum packet_kind { PACKET_ARP, PACKET_TCP, PACKET_UDP, PACKET_ICMP4, PACKET_ICMP6 };
 

@@ -12,8 +12,8 @@
 #include "policy/policy.h"
 
 #define RESOLVED_MAX 4096u
-#define RESOLVED_KEEP_NS \
-	(1800ull * 1000000000) /* an entry stays at least this long after its last use */
+/* an entry stays at least this long after its last use */
+#define RESOLVED_KEEP_NS (1800ull * 1000000000)
 #define RESOLVED_TTL_MAX_S 86400u
 
 struct resolved;

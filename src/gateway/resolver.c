@@ -487,8 +487,8 @@ static void ask_due(struct resolver *r, struct ask *a, uint64_t now_ns)
 {
 	if (a->resend_ns && now_ns >= a->resend_ns && now_ns < a->deadline_ns) {
 		a->resend_ns = 0;
-		IGNORE(send(a->fd, a->out + 2, a->out_n - 2, MSG_NOSIGNAL) <
-		       0); /* if sending fails, the ask ends at its deadline */
+		/* if sending fails, the ask ends at its deadline */
+		IGNORE(send(a->fd, a->out + 2, a->out_n - 2, MSG_NOSIGNAL) < 0);
 	} else if (now_ns >= a->deadline_ns) {
 		r->server[a->server].dead_until_ns = now_ns + RESOLVER_DEAD_NS;
 		ask_next(r, a, a->server + 1, now_ns);

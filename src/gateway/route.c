@@ -11,8 +11,8 @@
 
 #define ANSWER_BYTES 4096 /* enough for one route: the kernel's answers have about 200 bytes */
 #define NEWS_BYTES 16384
-#define NEWS_PER_TURN \
-	64u /* the most messages in one turn; on some hosts the routes change all the time */
+/* the most messages in one turn; on some hosts the routes change all the time */
+#define NEWS_PER_TURN 64u
 
 static int open_socket(uint32_t groups)
 {

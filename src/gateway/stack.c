@@ -359,9 +359,8 @@ int stack_publish(struct stack *s, struct published *p, struct err *e)
 			       p->host_port);
 	s->listener[s->n_listeners++] = fd;
 	if (!p->udp)
-		IGNORE(listen(
-			fd,
-			LISTEN_BACKLOG)); /* the socket listens already; this makes its queue longer */
+		/* the socket listens already; this makes its queue longer */
+		IGNORE(listen(fd, LISTEN_BACKLOG));
 	p->host_port = port_of(fd);
 	return 0;
 }

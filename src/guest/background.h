@@ -24,14 +24,15 @@ struct background {
 	unsigned flags; /* COMMAND_TERMINAL, COMMAND_CUT */
 	struct words words;
 	struct ring out;
-	struct screen
-		screen; /* the modes of the terminal after all output; all zeros without a terminal */
+	/* the modes of the terminal after all output; all zeros without a terminal */
+	struct screen screen;
 	/* True for a command that has a terminal and shall end with its client. pid 1 keeps the
 	 * output only because the client may detach later. Until then no other client sees the
 	 * entry. If the client never detaches, pid 1 drops the entry when the command ends. */
 	bool hidden;
-	uint64_t sent;    /* all output before this offset was sent to an attached client */
-	bool holds_input; /* BACKGROUND_INPUT_BYTES of the pool are reserved for the command's input */
+	uint64_t sent; /* all output before this offset was sent to an attached client */
+	/* BACKGROUND_INPUT_BYTES of the pool are reserved for the command's input */
+	bool holds_input;
 	struct str report; /* owned */
 	uint64_t began_ns, ended_ns, keep_ns;
 	bool ended;

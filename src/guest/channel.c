@@ -173,7 +173,9 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0)
-		_exit(1); /* the supervisor is gone, so pid 1 ends, and with it every process in the sandbox */
+		/* the supervisor is gone, so pid 1 ends, and with it every process in the
+		 * sandbox */
+		_exit(1);
 	if (frame_feed(&g->channel_in, chunk, (size_t)n, on_frame, g) < 0)
 		_exit(1);
 }

@@ -1,15 +1,16 @@
 /*
  * Rules that keep an errand safe:
- * - The task reads each argument of the call only once from the caller's memory. It opens the target with the
- *   caller's root, working directory, ids, groups and capabilities, so a path leads where the caller's rights lead.
+ * - The task reads each argument of the call only once from the caller's memory. It opens the
+ *   target with the caller's root, working directory, ids, groups and capabilities, so a path leads
+ *   where the caller's rights lead.
  * - The task reads from the caller by its thread id. If the caller died, another thread could get
  *   this id. So after the last read the task asks the kernel whether the call still waits. If it
  *   does, the caller lives, and everything was read from the caller.
  * - The mount of the target decides whether a privilege is allowed. The path does not matter. The
  *   task acts on a descriptor of the target, and asks the kernel in which mount this descriptor
  *   lies.
- * - The task never lets the kernel continue the call, because other threads of the caller may have changed the
- *   arguments in memory meanwhile.
+ * - The task never lets the kernel continue the call, because other threads of the caller may have
+ *   changed the arguments in memory meanwhile.
  */
 #include "guest/errand.h"
 

@@ -23,8 +23,8 @@ struct exec_walls {
 	bool single_id; /* the namespace has only one id, so supplementary groups cannot be set */
 	uint64_t nofile_soft, nofile_hard;
 	uint64_t data_limit, nproc_limit;
-	const struct exec_rlimit
-		*rlimit; /* the sandbox's limits; a command's own limits replace them */
+	/* the sandbox's limits; a command's own limits replace them */
+	const struct exec_rlimit *rlimit;
 	size_t n_rlimits;
 };
 
@@ -56,8 +56,8 @@ struct exec_args {
 	struct exec_report report;
 };
 
-#define EXEC_AGENT_FAILED \
-	127 /* exit status of a child that could not execute its program or run its agent function */
+/* exit status of a child that could not execute its program or run its agent function */
+#define EXEC_AGENT_FAILED 127
 /* Clones the process and returns its pid without waiting for the exec. If the clone fails, returns
  * -1 and sets the report in A. If a later step fails, the child writes the report into its own copy
  * of A and to report_fd. */

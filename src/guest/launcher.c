@@ -23,8 +23,8 @@
 #include "base/compat.h"
 #include "base/raw.h"
 
-#define ORDER_BYTES \
-	(128u << 10) /* size of an order with its strings; pid 1 starts longer commands itself */
+/* size of an order with its strings; pid 1 starts longer commands itself */
+#define ORDER_BYTES (128u << 10)
 #define STACK_BYTES 32768
 #define CAP_BIT(c) (1u << (c))
 

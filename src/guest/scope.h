@@ -28,8 +28,11 @@ struct scope {
 	int group;       /* the cgroup's directory, or -1 */
 	int procs;       /* the group's cgroup.procs, opened after the first command; or -1 */
 	unsigned number; /* the group's name is exec-NUMBER */
-	bool killed; /* the group was killed and cannot be used again: newer kernels kill every new process in it */
-	int mark; /* the UTS namespace, or -1; while it is open, no other namespace gets its inode number */
+	/* The group was killed and cannot be used again: newer kernels kill every new process
+	 * in it. */
+	bool killed;
+	/* the UTS namespace, or -1; while it is open, no other namespace gets its inode number */
+	int mark;
 	uint64_t mark_ino;
 	uint64_t deadline;         /* the time at which pid 1 stops the passes */
 	struct launcher *launcher; /* or NULL */

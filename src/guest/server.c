@@ -246,7 +246,8 @@ static bool on_frame(struct connection *c, const struct frame *f)
 		on_quit(c, f->stream);
 		return true;
 	default:
-		return true; /* the protocol says that frames which only newer clients know are ignored */
+		/* the protocol says that frames which only newer clients know are ignored */
+		return true;
 	}
 }
 

@@ -1,7 +1,8 @@
 /*
  * A session is one command, from the frame EXEC to the frame EXIT. There are five kinds:
  *
- *   piped       the client holds the other ends of the command's pipes; pid 1 only watches the process
+ *   piped       the client holds the other ends of the command's pipes; pid 1 only watches the
+ *               process
  *   terminal    pid 1 holds the master; output goes to the client in frames, within its credit
  *   detached    pid 1 holds the pipes; output goes to the log
  *   background  pid 1 holds the pipes or the master, and keeps output and status for later clients

@@ -28,8 +28,8 @@ struct session {
 	struct connection *connection; /* NULL if the session is detached */
 	uint32_t stream;
 	uint64_t id;
-	uint32_t
-		refused_before; /* how many connections the gateway had refused before the command began */
+	/* how many connections the gateway had refused before the command began */
+	uint32_t refused_before;
 	struct connection *asker; /* the connection that waits for the frame STARTED, or NULL */
 	unsigned flags;           /* bits of enum exec_flag */
 	struct start start;
@@ -55,14 +55,17 @@ struct session {
 	 * pipes */
 	enum { RELAY_NONE, RELAY_TERMINAL, RELAY_FILES, RELAY_PIPES } relay;
 	struct outlet out[2];
-	int in; /* only for RELAY_PIPES: the input pipe. A terminal or agent gets its input through out[0]. */
+	/* only for RELAY_PIPES: the input pipe. A terminal or agent gets its input through
+	 * out[0]. */
+	int in;
 	loop_id in_watch;
 	uint32_t credit;  /* bytes of output that pid 1 may still send to the client */
 	struct buf input; /* input that the command has not taken yet */
 	bool input_closed;
 	bool within_line; /* the last input for a terminal was not the end of a line */
 	struct redraw {
-		bool wanted; /* a client has attached, and has not yet told the size of its terminal */
+		/* a client has attached, and has not yet told the size of its terminal */
+		bool wanted;
 		loop_id timer;
 		unsigned turns;
 		/* how much output there was when pid 1 changed the size for a moment, to make the

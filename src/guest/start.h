@@ -28,7 +28,8 @@ enum start_state {
 	START_NEW,     /* nothing was done yet */
 	START_ORDERED, /* a launcher has the order */
 	START_LATE,    /* pid 1 looked once, and the launcher had not cloned the process */
-	START_CANCELLED, /* the command was cancelled, but the launcher may have cloned its process already */
+	/* the command was cancelled, but the launcher may have cloned its process already */
+	START_CANCELLED,
 	START_ALONE, /* the launcher is gone, so pid 1 clones the process itself */
 	START_BORN,  /* pid 1 cloned the process, which has not executed its program yet */
 	START_RUNNING,
@@ -58,8 +59,9 @@ enum start_action {
 	START_DO_NOTHING,
 	START_LOOK_SOON, /* look after START_LOOK_MS */
 	START_LOOK_LATE, /* look after START_PATIENCE_MS */
-	START_END_LAUNCHER, /* kill the launcher; when it is reaped, START_SEEN or START_GONE follows */
-	START_CLONE,        /* pid 1 clones the process */
+	/* kill the launcher; when it is reaped, START_SEEN or START_GONE follows */
+	START_END_LAUNCHER,
+	START_CLONE, /* pid 1 clones the process */
 	START_TELL_BEGAN,
 	START_TELL_FAILED,
 	START_TELL_ENDED,
@@ -101,8 +103,8 @@ void start_init(struct start *s, struct loop *loop, struct scopes *scopes, struc
 void start_done(struct start *s);
 
 enum start_flag {
-	START_KEEPS_STDIO =
-		1 << 0, /* the caller keeps the descriptors of A open until the command began */
+	/* the caller keeps the descriptors of A open until the command began */
+	START_KEEPS_STDIO = 1 << 0,
 	/* the client sends one command after another; see CLIENT_IS_KEPT of scope_order() */
 	START_CLIENT_STAYS = 1 << 1,
 };

@@ -8,7 +8,8 @@
 struct words {
 	char *p; /* NULL if there are no words */
 	size_t n;
-	bool cut; /* not all words fit: the last word may be cut, and further words may be missing */
+	/* not all words fit: the last word may be cut, and further words may be missing */
+	bool cut;
 };
 
 /* ARGV ends with NULL. */

@@ -14,7 +14,8 @@
 	"container --device /dev/fuse (Docker, Podman) and the package fuse-overlayfs"
 
 enum container_need {
-	CONTAINER_NAMESPACES, /* the container's system call filter forbids new namespaces, or mounts in new namespaces */
+	/* the container's system call filter forbids new namespaces, or mounts in new namespaces */
+	CONTAINER_NAMESPACES,
 	CONTAINER_MOUNTS,  /* the container's AppArmor profile forbids mounts */
 	CONTAINER_PROC,    /* the container engine covers parts of /proc with mounts */
 	CONTAINER_CGROUPS, /* the container's control groups are read-only */

@@ -11,18 +11,22 @@
 #include <stdbool.h>
 
 enum fact_id {
-	FACT_USER_NAMESPACE, /* two nested user namespaces can be made, and the other namespaces in the outer of the two */
+	/* two nested user namespaces can be made, and the other namespaces in the outer of the
+	 * two */
+	FACT_USER_NAMESPACE,
 	FACT_SUBIDS,          /* the user has 65536 subordinate ids */
 	FACT_OVERLAY,         /* overlay can be mounted inside a user namespace */
 	FACT_OVERLAY_ON_DISK, /* overlay can have its writable layer in the directory DIR */
-	FACT_FUSE_OVERLAYFS, /* fuse-overlayfs, which replaces the kernel's overlay, and /dev/fuse exist */
+	/* fuse-overlayfs, which replaces the kernel's overlay, and /dev/fuse exist */
+	FACT_FUSE_OVERLAYFS,
 	FACT_MOUNT_API,      /* the kernel has fsopen, open_tree and mount_setattr */
 	FACT_IDMAPPED_MOUNT, /* mounts of the directory DIR can have their ids mapped */
 	FACT_CGROUP_MEMORY,  /* a cgroup can be made that limits memory */
 	FACT_CGROUP_CPU,     /* a cgroup can be made that limits CPU time */
 	FACT_CGROUP_PIDS,    /* a cgroup can be made that limits the number of processes */
 	FACT_CGROUP_KILL,    /* cgroup.kill can kill a version 2 cgroup */
-	FACT_SETUID_PROGRAMS, /* this process can start set-user-id programs: no_new_privs is not set */
+	/* this process can start set-user-id programs: no_new_privs is not set */
+	FACT_SETUID_PROGRAMS,
 	FACT_LANDLOCK,
 	FACT_TUN,
 	FACT_KVM,
@@ -39,7 +43,8 @@ struct fact {
 	bool yes;
 	int sys;                    /* errno of the operation that the probe tried, or 0 */
 	char text[FACT_TEXT_BYTES]; /* a detail or the reason: "ABI 7", "open '/dev/kvm': …" */
-	char fix[FACT_FIX_BYTES]; /* the command or setting that makes the operation possible, or "" */
+	/* the command or setting that makes the operation possible, or "" */
+	char fix[FACT_FIX_BYTES];
 };
 
 struct facts {

@@ -55,9 +55,11 @@ struct str hierarchy_base(struct str own);
 bool hierarchy_is_unified(void);
 /* Who owns our version 2 group, judged by its place and its permissions. */
 enum hierarchy_owner {
-	HIERARCHY_OTHERS, /* we may not make groups in it; for example, it is the group of a login session */
+	/* we may not make groups in it; for example, it is the group of a login session */
+	HIERARCHY_OTHERS,
 	HIERARCHY_GIVEN, /* we may make groups in it, so it was delegated to us */
-	HIERARCHY_UNIT, /* it is a unit of this user's systemd, and may or may not be delegated to us */
+	/* it is a unit of this user's systemd, and may or may not be delegated to us */
+	HIERARCHY_UNIT,
 };
 enum hierarchy_owner hierarchy_owner(void);
 /* Writes "cordon-DIGITS.scope", where DIGITS are the digits of the home at the beginning of ID.

@@ -6,13 +6,15 @@
  *                              exclusive while content is removed
  *   cache/blobs/sha256/HEX     manifests, configurations and layers as they came, by digest
  *   cache/layers/HEX/root      a layer's tree, by the digest of its blob; a lower layer of overlays
- *   cache/layers/HEX/served    the same with whiteouts by name (.wh.NAME), if the file system cannot
- *                              store other whiteouts; only fuse-overlayfs understands such whiteouts
+ *   cache/layers/HEX/served    the same with whiteouts by name (.wh.NAME), if the file system
+ *                              cannot store other whiteouts; only fuse-overlayfs understands such
+ *                              whiteouts
  *   cache/layers/HEX/layer.json  struct image_layer_info
  *   cache/layers/HEX/owner-UID-GID  the same layer with rotated owners (base/rotation.h): root or
  *                              served, and layer.json; made on request, for sandboxes of ordinary
  *                              users in which the user UID:GID works
- *   cache/layers/HEX/passed-HEX  implied directories (implied.h) of an image with this topmost layer
+ *   cache/layers/HEX/passed-HEX  implied directories (implied.h) of an image with this topmost
+ *                                layer
  *   cache/flat/HEX             all layers of an image in one file system, by a hash of the layers;
  *                              made on request
  *   cache/images/KEY.json      one record per reference; KEY is the SHA-256 of reference_key()
@@ -123,7 +125,8 @@ MUST_USE int image_store_open_layers(int home_fd, const struct image_record *r, 
 
 /* How the owners of a layer's files are stored. */
 enum layer_owners {
-	LAYER_OWNERS_NATIVE, /* root unpacked: files have the image's own ids, 0–65535; mounts map them */
+	/* root unpacked: files have the image's own ids, 0–65535; mounts map them */
+	LAYER_OWNERS_NATIVE,
 	/* a user unpacked: id 0 is the user's own id, id N is the user's N-th subordinate id */
 	LAYER_OWNERS_MAPPED,
 	LAYER_OWNERS_SINGLE, /* a user unpacked: all files belong to this user */

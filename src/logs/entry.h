@@ -10,8 +10,8 @@
 #include "base/str.h"
 #include "state/execlog.h"
 
-#define ENTRY_LINE_MAX_BYTES \
-	(2u << 20) /* twice the longest line that cordon writes; longer lines are skipped */
+/* twice the longest line that cordon writes; longer lines are skipped */
+#define ENTRY_LINE_MAX_BYTES (2u << 20)
 
 struct entry {
 	struct str line; /* the whole line of the log, without its line feed; borrowed */

@@ -17,8 +17,8 @@ struct history {
 	struct buf index;
 	uint64_t end;     /* offset in exec.log of the first entry that is not indexed */
 	uint64_t stop_ns; /* when the sandbox last ended */
-	uint64_t
-		boot_ns; /* when the sandbox ended before its last start; older entries use other command numbers */
+	/* when the sandbox ended before its last start; older entries use other command numbers */
+	uint64_t boot_ns;
 };
 #define HISTORY_LIVE_FILE (HISTORY_FILES - 2)
 

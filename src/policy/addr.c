@@ -257,22 +257,25 @@ static const struct range {
 } ranges[] = {
 #define V4(a, b, c, d, len) { { ADDR_V4, { a, b, c, d } }, len }
 #define V6(len, ...) { { ADDR_V6, { __VA_ARGS__ } }, len }
-	{ GROUP_META, V4(169, 254, 169, 254, 32) }, /* AWS, Azure, Google, OpenStack, Oracle, DigitalOcean … */
+	{ GROUP_META, V4(169, 254, 169, 254, 32) }, /* AWS, Azure, Google, OpenStack and others */
 	{ GROUP_META, V4(169, 254, 170, 2, 32) },   /* AWS container credentials */
 	{ GROUP_META, V4(100, 100, 100, 200, 32) }, /* Alibaba */
 	{ GROUP_META, V4(168, 63, 129, 16, 32) },   /* Azure wire server */
 	{ GROUP_META, V4(192, 0, 0, 192, 32) },     /* Oracle's older cloud */
-	{ GROUP_META, V6(128, 0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54) }, /* AWS over IPv6 */
+	/* AWS over IPv6 */
+	{ GROUP_META, V6(128, 0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54) },
 	{ GROUP_LOOPBACK, V4(127, 0, 0, 0, 8) },
 	{ GROUP_LOOPBACK, V6(128, [15] = 1) },
 	{ GROUP_PRIVATE, V4(10, 0, 0, 0, 8) },
 	{ GROUP_PRIVATE, V4(172, 16, 0, 0, 12) },
 	{ GROUP_PRIVATE, V4(192, 168, 0, 0, 16) },
 	{ GROUP_PRIVATE, V4(100, 64, 0, 0, 10) }, /* carrier-grade NAT */
-	{ GROUP_PRIVATE, V4(192, 0, 0, 0, 24) },  /* between a network and its provider (DS-Lite, discovery) */
+	/* between a network and its provider (DS-Lite, discovery) */
+	{ GROUP_PRIVATE, V4(192, 0, 0, 0, 24) },
 	{ GROUP_PRIVATE, V6(7, 0xfc) },
 	{ GROUP_PRIVATE, V6(10, 0xfe, 0xc0) },                         /* site-local, deprecated */
-	{ GROUP_PRIVATE, V6(48, 0x00, 0x64, 0xff, 0x9b, 0x00, 0x01) }, /* local-use translation, RFC 8215 */
+	/* local-use translation, RFC 8215 */
+	{ GROUP_PRIVATE, V6(48, 0x00, 0x64, 0xff, 0x9b, 0x00, 0x01) },
 	{ GROUP_LINK_LOCAL, V4(169, 254, 0, 0, 16) },
 	{ GROUP_LINK_LOCAL, V6(10, 0xfe, 0x80) },
 	{ GROUP_MULTICAST, V4(224, 0, 0, 0, 4) },

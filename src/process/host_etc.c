@@ -34,8 +34,8 @@
  * /usr/share/maven/bin. To look through the whole of /usr would make the first start a second
  * slower. The targets of deeper links, such as those of Java, are in the list `wanted`. */
 #define USR_DEPTH_MAX 3
-#define LISTING_BYTES \
-	16384 /* for names that one call reads; each level of a walk has this on the stack */
+/* for names that one call reads; each level of a walk has this on the stack */
+#define LISTING_BYTES 16384
 
 /* Names and patterns of files in /etc that programs open by their own path, not through a link in
  * /usr. None of these files is secret. */

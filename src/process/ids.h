@@ -14,8 +14,10 @@
  *            outer                                        inner
  *   range    0 = BASE+65536, 1..65536 = BASE..            0..65535 = 1..65536
  *   subid    0 = SUB+65535, 1 = CALLER, 2..65535 = SUB..  0 = 1, 1..65534 = 2..65535
- *   subid, if the user N works inside (base/rotation.h)   N = 1, 0..N-1 = 2..N+1, N+1..65534 = N+2..65535
  *   single   0 = CALLER                                   0 = 0
+ *
+ * If the user N works inside (base/rotation.h), the inner namespace of `subid` is
+ * N = 1, 0..N-1 = 2..N+1, N+1..65534 = N+2..65535.
  */
 #pragma once
 

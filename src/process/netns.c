@@ -32,8 +32,8 @@ int netns_begin(struct netns *n, struct err *e)
 	struct clone_args args = {
 		.flags = CLONE_VM | CLONE_FILES | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID,
 		.parent_tid = (uintptr_t)&n->coming,
-		.child_tid =
-			(uintptr_t)&n->coming, /* the kernel clears this word if the task dies */
+		/* the kernel clears this word if the task dies */
+		.child_tid = (uintptr_t)&n->coming,
 		.exit_signal = SIGCHLD,
 		.stack = (uintptr_t)n->stack,
 		.stack_size = sizeof(n->stack),

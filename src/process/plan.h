@@ -64,12 +64,14 @@ enum step_op {
 	STEP_NODE,   /* makes the empty file `path` in the target and attaches `tree` on it */
 	STEP_LINK,   /* makes the symbolic link `path` in the target, which leads to `text` */
 	STEP_SUBDIR, /* makes the directory `path` in the target, with `mode` */
-	STEP_WRITE, /* makes the file `path` in the target, with the content `text` and with `mode` */
+	/* makes the file `path` in the target, with the content `text` and with `mode` */
+	STEP_WRITE,
 	/* opens `tree` as a clone of `path` in the target; if `flags` is AT_RECURSIVE, with the
 	 * mounts below `path` */
 	STEP_SOURCE,
 	STEP_ATTR, /* sets the mount attributes `flags` on the target */
-	STEP_OWNER, /* gives `uid`, `gid` and `mode` to the directory `path` in the root, if it exists */
+	/* gives `uid`, `gid` and `mode` to the directory `path` in the root, if it exists */
+	STEP_OWNER,
 	STEP_HOSTNAME, /* sets the host name `text` */
 	STEP_LOOPBACK, /* brings the interface lo up */
 	STEP_SYSCTL,   /* writes `text` to `path` of the old root, if that is possible */

@@ -4,7 +4,8 @@
  *   "registries": { "ca_certs": FILE, "hosts": { HOST: {
  *       "insecure": true,                     plain HTTP
  *       "mirrors": ["mirror:5000", …],        asked first, in this order
- *       "auth": { "username": U, "password_env": VARIABLE | "secret_name": NAME | "store": … } } } }
+ *       "auth": { "username": U,
+ *                 "password_env": VARIABLE | "secret_name": NAME | "store": … } } } }
  *
  * A struct settings owns the parsed file. All strings that the functions return are part of it.
  */

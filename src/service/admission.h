@@ -88,11 +88,11 @@ enum admission_effect {
 	ADMISSION_DROP_SESSIONS, /* end all sessions of the Workspace */
 };
 
-/* Installs a grant. FENCED is the highest generation of the Workspace that the fence (service/fence.h) has seen, or
- * 0. After a success the calling code passes the grant's generation to fence_observe(). *RET_RECORD
- * is the record with the grant that is valid now. The calling code passes it to admission_encode_receipt(),
- * which writes the answer to the peer. The pointer is valid until the next call. Returns 0, or -1 with a fault in
- * *F. */
+/* Installs a grant. FENCED is the highest generation of the Workspace that the fence
+ * (service/fence.h) has seen, or 0. After a success the calling code passes the grant's generation
+ * to fence_observe(). *RET_RECORD is the record with the grant that is valid now. The calling code
+ * passes it to admission_encode_receipt(), which writes the answer to the peer. The pointer is
+ * valid until the next call. Returns 0, or -1 with a fault in *F. */
 MUST_USE int admission_install(struct admission *a, const struct admission_grant *g,
 			       struct str trusted, uint64_t fenced, uint64_t now_ns,
 			       enum admission_effect *ret_effect,

@@ -18,8 +18,8 @@
 #define BOX_DEFAULT_IMAGE "rockchin/langbot-sandbox:latest"
 #define BOX_DEFAULT_PLACE "/workspace"
 #define BOX_COMMAND_MAX_BYTES (1u << 20)
-#define BOX_MOUNTS_MAX \
-	1024u /* LangBot sends one mount per skill, and a store has at most 1000 skills */
+/* LangBot sends one mount per skill, and a store has at most 1000 skills */
+#define BOX_MOUNTS_MAX 1024u
 #define BOX_SKILL_NAME_MAX 64u /* in characters */
 
 enum box_network { BOX_OFFLINE, BOX_ONLINE };

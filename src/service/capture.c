@@ -5,8 +5,8 @@
 
 #include "service/python.h"
 
-#define FIRST_BYTES \
-	4096u /* most commands print less; a capture gets this much unless the ceiling is reached */
+/* most commands print less; a capture gets this much unless the ceiling is reached */
+#define FIRST_BYTES 4096u
 #define NOTICE_MAX_BYTES 256u
 
 void capture_init(struct capture *c, struct ceiling *ceiling, size_t limit)

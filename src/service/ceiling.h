@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 #define CEILING_DEFAULT_BYTES ((size_t)512 << 20)
-#define CEILING_SMALL_BYTES \
-	((size_t)64 << 10) /* a holding may grow by this much if enough is left */
+/* a holding may grow by this much if enough is left */
+#define CEILING_SMALL_BYTES ((size_t)64 << 10)
 
 struct ceiling {
 	size_t max, used; /* bytes */

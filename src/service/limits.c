@@ -11,8 +11,8 @@
 #define OWN_DESCRIPTORS 32u
 /* for the connections of peers: a quarter of all descriptors, but at most PEERS_MAX */
 #define PEERS_MAX 1024u
-#define SESSION_DESCRIPTORS \
-	4u /* the leash, the connection to pid 1, two pipes of the running exec */
+/* the leash, the connection to pid 1, two pipes of the running exec */
+#define SESSION_DESCRIPTORS 4u
 #define PROCESS_DESCRIPTORS 3u /* pipes of a managed process */
 
 // clang-format off

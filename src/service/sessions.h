@@ -31,8 +31,8 @@ struct sessions;
 struct work;
 
 #define SESSION_TTL_SEC 300 /* default idle time after which a session ends */
-#define SESSION_REAPER_SEC \
-	30 /* the pause between two searches for idle sessions, unless the idle time is shorter */
+/* the pause between two searches for idle sessions, unless the idle time is shorter */
+#define SESSION_REAPER_SEC 30
 
 struct reply {
 	/* Called with the result. FAULT is NULL on success. *DATA is a JSON object. FAULT and DATA

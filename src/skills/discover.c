@@ -74,8 +74,8 @@ static int by_name(const void *a, const void *b)
 /* Puts the directories in D into the queue. AT is the queue's entry for D itself. */
 static int add_children(struct search *s, DIR *d, const struct waiting *at)
 {
-	AUTO_FREE char *above =
-		xstrdup(at->path); /* a copy, because AT is invalid after the queue has grown */
+	/* a copy, because AT is invalid after the queue has grown */
+	AUTO_FREE char *above = xstrdup(at->path);
 	unsigned depth = at->depth + 1;
 	size_t first = s->n;
 	struct dirent *entry;

@@ -9,8 +9,8 @@
 #include "skills/why.h"
 
 #define PACKAGE_ENTRY "SKILL.md"
-#define PACKAGE_TEXT_MAX_BYTES \
-	(1u << 20) /* the limit for each entry file and for each file that peers read or write */
+/* the limit for each entry file and for each file that peers read or write */
+#define PACKAGE_TEXT_MAX_BYTES (1u << 20)
 
 /* How many levels a search for packages descends below a directory that a peer names, and below a
  * store. */

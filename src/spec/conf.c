@@ -1,9 +1,10 @@
 /*
  * A file passes three stages:
  *
- *   expand   replace ${NAME}, make host paths absolute, put the contents of patch files and env_file
- *            in place of their names, write a network preset as an object, put the contents of a
- *            --net-conf file below the key `network` (see wrapper() for the other options)
+ *   expand   replace ${NAME}, make host paths absolute, put the contents of patch files and
+ *            env_file in place of their names, write a network preset as an object, put the
+ *            contents of a --net-conf file below the key `network` (see wrapper() for the other
+ *            options)
  *   check    apply the file to a spec that is thrown away
  *   merge    merge the file into the result of the files before it
  *

@@ -1,7 +1,8 @@
 /*
  * Scripts that appear as /.msb/scripts/NAME.
  *
- *   --script NAME=BODY       decodes escapes, adds the shebang of the sandbox's shell and a final newline
+ *   --script NAME=BODY       decodes escapes, adds the shebang of the sandbox's shell and a final
+ *                            newline
  *   --script-raw NAME=BODY   takes BODY as it is
  *   --script-path NAME:FILE  takes the bytes of the file, which is read now
  */

@@ -8,8 +8,8 @@
 
 /* not UINT32_MAX, because (uid_t)-1 means "no change" to the kernel */
 #define ID_MAX (UINT32_MAX - 1)
-#define USER_NAME_MAX_BYTES \
-	255u /* the longest name that glibc's NSS handles; useradd stops at 32 */
+/* the longest name that glibc's NSS handles; useradd stops at 32 */
+#define USER_NAME_MAX_BYTES 255u
 
 /* Checks the user or the group, one side of the colon. Returns NULL, or a text that says what is
  * wrong. */

@@ -126,7 +126,8 @@ bool record_sweep(const struct home *h, record_release *release)
 		if (!is_new && !starts_with(entry->d_name, ".gone-"))
 			continue;
 		if (is_new && flock(fd, LOCK_EX | LOCK_NB) < 0)
-			continue; /* a command may be making this record; the next sweep tries again */
+			/* a command may be making this record; the next sweep tries again */
+			continue;
 		one = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (one >= 0 && record_is_live(one) == 0 &&
 		    (is_new || release_claims(h, fd, one, entry->d_name, release))) {

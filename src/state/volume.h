@@ -2,8 +2,10 @@
  * Named volumes: storage that outlives sandboxes.
  *
  *   volumes/NAME/volume.json   kind, size and quota
- *   volumes/NAME/data/         the files of a directory volume; all sandboxes that mount it share them
- *   volumes/NAME/disk.raw      the file system of a disk volume, sparse; one writer at a time (flock)
+ *   volumes/NAME/data/         the files of a directory volume; all sandboxes that mount it share
+ *                              them
+ *   volumes/NAME/disk.raw      the file system of a disk volume, sparse; one writer at a time
+ *                              (flock)
  *
  * A rename makes a volume appear or disappear. A command that uses a volume takes a shared lock on
  * volumes/.lock before it looks for the volume, and keeps the lock until a record names the volume.

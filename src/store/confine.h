@@ -3,10 +3,10 @@
  * hostile byte:
  *
  *   root         DIR_FD is the worker's root directory; `..` cannot lead above READ_FD
- *   files        Landlock: the worker opens files beneath DIR_FD only and, if READ_FD is a directory,
- *                reads files beneath it. If the kernel has no Landlock, this restriction is missing.
- *                Then openat2 with RESOLVE_IN_ROOT, by which the worker opens names from an
- *                archive, keeps it beneath DIR_FD.
+ *   files        Landlock: the worker opens files beneath DIR_FD only and, if READ_FD is a
+ *                directory, reads files beneath it. If the kernel has no Landlock, this restriction
+ *                is missing. Then openat2 with RESOLVE_IN_ROOT, by which the worker opens names
+ *                from an archive, keeps it beneath DIR_FD.
  *   privilege    the worker keeps only the capabilities that set owners, modes and attributes
  *   calls        a list of allowed calls without sockets, processes or mounts
  *   resources    limits on memory and descriptors, no core files

@@ -15,8 +15,10 @@
  *   list             --quiet --format json
  *   inspect REF      --format json
  *   remove REF…      --quiet --force
- *   prune            --quiet --yes --dangling --format json   (--dangling keeps all images that have a reference)
- *   login HOST       --quiet --username USER --insecure --ca-certs FILE --no-check   (reads the password from stdin)
+ *   prune            --quiet --yes --format json
+ *                    --dangling               (keeps all images that have a reference)
+ *   login HOST       --quiet --username USER --insecure --ca-certs FILE --no-check
+ *                                             (reads the password from stdin)
  *   logout HOST      --quiet
  *   registries
  *

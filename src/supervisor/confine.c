@@ -1,17 +1,17 @@
 /*
  * A confined supervisor keeps these rights, which it needs for its sandbox:
  *
- *   capabilities  DAC_OVERRIDE, FOWNER  to delete files of the sandbox's ids: the record of an ephemeral
- *                                       sandbox, and control groups that pid 1 made
+ *   capabilities  DAC_OVERRIDE, FOWNER  to delete files of the sandbox's ids: the record of an
+ *                                       ephemeral sandbox, and control groups that pid 1 made
  *                 KILL                  to kill pid 1, whose user namespace belongs to an id of
  *                                       the sandbox's range of ids; the filter allows signals only
  *                                       through a pidfd
  *                 with a network:
  *                 SETUID, SETGID        to start the gateway, which changes to an id of this range
  *                 NET_BIND_SERVICE      to let the gateway publish a port below 1024
- *   files         its record, and the right to make and remove directories beside it, to retire
- *                 the record; its sockets; the engine's files. With a network: the gateway, the loader, the
- *                 libraries, and the files that name the host's resolvers
+ *   files         its record, and the right to make and remove directories beside it, to retire the
+ *                 record; its sockets; the engine's files. With a network: the gateway, the loader,
+ *                 the libraries, and the files that name the host's resolvers
  *   calls         tools/supervisor.table
  *
  * The supervisor of an ordinary user never has a capability; its other rights are the same. A start

@@ -2,7 +2,8 @@
  * Two calls to systemd can move a supervisor into the scope of its home:
  *
  *   StartTransientUnit    makes the scope with us in it; fails if the scope exists
- *   AttachProcessesToUnit moves us into a scope that exists; fails while the scope is starting or ending
+ *   AttachProcessesToUnit moves us into a scope that exists; fails while the scope is starting or
+ *                         ending
  *
  * A supervisor that waits tries both in turn until one succeeds or the time is up. So two
  * supervisors that start at once get into one scope, even while the last sandbox in it ends. A

@@ -186,8 +186,8 @@ static enum end_reason judge_over(struct watch *w, bool knew)
 		return become_over(w, w->size.bytes > w->most.bytes ? END_LAYER : END_FILES);
 	if (w->over)
 		w->grew |= exceeds(&w->size, &grown);
-	else if (
-		w->ended) /* the layer may have grown by writes of commands that were ended before */
+	/* the layer may have grown by writes of commands that were ended before */
+	else if (w->ended)
 		w->over = w->grew = true;
 	else
 		become_over(w, END_NONE);

@@ -34,7 +34,8 @@ struct call {
 	bool read_only;   /* --workspace DIR:ro */
 	const char *hint; /* static text: what a model can do after a failure; or NULL */
 	struct connector runtime;
-	bool worked; /* the call of a model has begun, so its failure is added to the list of errors */
+	/* the call of a model has begun, so its failure is added to the list of errors */
+	bool worked;
 	struct buf out;
 	struct json_writer w;
 };

@@ -69,8 +69,8 @@ void attached_encode(struct buf *b, const struct attached_message *m);
 MUST_USE int attached_decode(struct str body, struct attached_message *ret);
 
 enum command_flag {
-	COMMAND_BACKGROUND =
-		1 << 0, /* a background command; other commands end with their client */
+	/* a background command; other commands end with their client */
+	COMMAND_BACKGROUND = 1 << 0,
 	COMMAND_TERMINAL = 1 << 1,
 	COMMAND_ATTACHED = 1 << 2, /* a client is attached */
 	COMMAND_ENDED = 1 << 3,

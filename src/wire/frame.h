@@ -26,12 +26,12 @@
 #define WIRE_OLDEST 1u
 
 #define FRAME_HEADER_BYTES 12u
-#define FRAME_BODY_MAX_BYTES \
-	(8u << 20)                  /* more than an EXEC with the kernel's largest argument list */
+/* more than an EXEC with the kernel's largest argument list */
+#define FRAME_BODY_MAX_BYTES (8u << 20)
 #define FRAME_DATA_MAX_BYTES 65536u /* as much as one pipe holds */
 #define FRAME_FDS_MAX 3u            /* stdin, stdout, stderr */
-#define FRAME_CREDIT_BYTES \
-	(256u << 10) /* bytes that may be sent per stream and direction before a CREDIT comes */
+/* bytes that may be sent per stream and direction before a CREDIT comes */
+#define FRAME_CREDIT_BYTES (256u << 10)
 
 enum frame_type {
 	FRAME_HELLO = 1,

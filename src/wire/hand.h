@@ -57,8 +57,8 @@ struct hand_answer {
 	const char *text;     /* text of the error; never NULL */
 	const char *hint;     /* hint of the error, or NULL */
 	const char *warnings; /* CREATE, START: lines of warnings about the sandbox; never NULL */
-	uint64_t
-		mount; /* CREATE: the mount of the spec that caused the error, counted from 1; or 0 */
+	/* CREATE: the mount of the spec that caused the error, counted from 1; or 0 */
+	uint64_t mount;
 	/* CREATE, START: how soft limits are enforced, as in wire/leash.h. Empty if the limits are
 	 * not soft; never NULL */
 	const char *held;
@@ -66,7 +66,8 @@ struct hand_answer {
 	uint64_t bytes, entries;
 	/* WORKSPACE: the canonical path. MARKER: the SHA-256 of the file in hex. Never NULL */
 	const char *found;
-	bool usable; /* WORKSPACE: the directory is in a root, and we may read, write and enter it */
+	/* WORKSPACE: the directory is in a root, and we may read, write and enter it */
+	bool usable;
 };
 void hand_answer_encode(struct buf *b, const struct hand_answer *m);
 MUST_USE int hand_answer_decode(struct str body, struct hand_answer *ret);

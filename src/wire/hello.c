@@ -248,12 +248,12 @@ static bool is_quic(const uint8_t *p, size_t n)
 	if (n < 5 || !(p[0] & 0x80))
 		return false;
 	version = (uint32_t)p[1] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 8 | p[4];
+	/* 0x?a?a?a?a is a number that makes the server list its versions */
 	return version == 1 || version == 0x6b3343cf ||
 	       version >> 8 == 0xff0000 ||                             /* 1, 2, and drafts of 1 */
 	       version >> 24 == 'Q' || version >> 24 == 'T' ||         /* Google's versions */
 	       version >> 8 == 0xfaceb0 || version >> 8 == 0x709a50 || /* mvfst; drafts of 2 */
-	       (version & 0x0f0f0f0f) ==
-		       0x0a0a0a0a; /* a number that makes the server list its versions */
+	       (version & 0x0f0f0f0f) == 0x0a0a0a0a;
 }
 
 void hello_read_datagram(const uint8_t *p, size_t n, struct hello *ret)

@@ -28,8 +28,8 @@ enum hello_kind {
 struct hello {
 	enum hello_kind kind;
 	size_t n; /* length of the hello; for HELLO_MORE how many bytes are needed at least */
-	char name
-		[HELLO_NAME_BYTES]; /* TLS, HTTP: lower case without trailing dot; Host may be an address */
+	/* TLS, HTTP: lower case without trailing dot; Host may be an address */
+	char name[HELLO_NAME_BYTES];
 	/* TLS: the client may send data before the server has answered */
 	bool early;
 	bool chunked; /* HTTP: the body is chunked; otherwise it has BODY bytes */

@@ -25,8 +25,8 @@ uint32_t hello_agree(const struct hello *peer);
 enum exec_flag {
 	EXEC_TTY = 1 << 0,      /* pid 1 opens a terminal, and the stream is framed */
 	EXEC_DETACHED = 1 << 1, /* no client stays, and the output goes to the log */
-	EXEC_JOINED =
-		1 << 2,     /* stdout and stderr are one pipe; two descriptors travel, not three */
+	/* stdout and stderr are one pipe; two descriptors travel, not three */
+	EXEC_JOINED = 1 << 2,
 	EXEC_MAIN = 1 << 3, /* the sandbox ends when this command ends (run -d) */
 	/* no other request follows on this connection: pid 1 closes it after EXIT, if no process of
 	 * the command is left. So pid 1 need not wake up once more when the client closes the
@@ -71,8 +71,8 @@ struct exec_message {
 	const char *term; /* EXEC_TTY */
 	uint32_t rows, cols;
 	uint64_t timeout_ms; /* 0 for no timeout */
-	uint64_t
-		keep_ms; /* EXEC_BACKGROUND: how long pid 1 keeps the command after its end; 0 for the default */
+	/* EXEC_BACKGROUND: how long pid 1 keeps the command after its end; 0 for the default */
+	uint64_t keep_ms;
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX];
 	size_t n_rlimits;
 };
@@ -105,7 +105,8 @@ enum end_reason {
 	END_LAYER, /* the writable layer is too large */
 	END_FILES, /* the writable layer has too many files */
 	END_SPACE, /* the file system below the layer is nearly full, and the sandbox writes */
-	END_INODES, /* the file system below the layer has nearly no inodes left, and the sandbox makes files */
+	/* the file system below the layer has nearly no inodes left, and the sandbox makes files */
+	END_INODES,
 	/* For the reasons below, the sandbox is being stopped. pid 1 need not kill its commands,
 	 * because SHUTDOWN follows. */
 	END_DURATION, /* the sandbox has run as long as it may */

@@ -60,7 +60,8 @@ struct screen {
 enum screen_event {
 	SCREEN_WITHIN, /* nothing: a sequence goes on */
 	SCREEN_TEXT,   /* one byte of text, or a control character that belongs to text */
-	SCREEN_DRAW, /* a sequence that only draws: it moves the cursor, erases or chooses a colour */
+	/* a sequence that only draws: it moves the cursor, erases or chooses a colour */
+	SCREEN_DRAW,
 	SCREEN_CLEAR, /* the whole screen was erased */
 	SCREEN_MODE,  /* a mode may have changed */
 	/* a sequence that must not be repeated: the terminal would answer it, or it has an effect

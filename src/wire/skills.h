@@ -5,16 +5,20 @@
  * at a time; the worker answers each with one reply. Before the first request the worker sends one
  * reply to say that it is ready.
  *
- *   request  {"op":"read","tenant":"ws-…","data":{…}}      tenant is null if the peer has no tenants; data is as the
- *                                                         peer sent it. The archive of preview_zip and install_zip
- *                                                         comes as a descriptor with the first byte.
- *   reply    {"ok":true,"data":{…}}                        the peer gets data
- *            {"ok":false,"class":"ValueError","text":"…"}  the peer gets the error "class: text"
- *            {"again":"source"}                            the owner must start another worker, with the path in the
- *                                                         request as its second argument (skill.package_root of
- *                                                         create, path of scan), and send it the request again
- *            {"again":"root"}                              the skills root was deleted: the owner must start another
- *                                                         worker and send it the request again
+ *   request {"op":"read","tenant":"ws-…","data":{…}}
+ *           tenant is null if the peer has no tenants; data is as the peer sent it. The archive of
+ *           preview_zip and install_zip comes as a descriptor with the first byte.
+ *
+ *   reply   {"ok":true,"data":{…}}
+ *           the peer gets data
+ *           {"ok":false,"class":"ValueError","text":"…"}
+ *           the peer gets the error "class: text"
+ *           {"again":"source"}
+ *           the owner must start another worker, with the path in the request as its second
+ *           argument (skill.package_root of create, path of scan), and send it the request again
+ *           {"again":"root"}
+ *           the skills root was deleted: the owner must start another worker and send it the
+ *           request again
  *
  * This file encodes and decodes only lengths; base/json does the rest.
  */
@@ -26,11 +30,10 @@
 #include "base/err.h"
 
 #define SKILLS_HEAD_BYTES 4u
-#define SKILLS_REQUEST_MAX_BYTES \
-	(17u << 20) /* a peer's message of 16 MiB, and the other members of the request */
-#define SKILLS_REPLY_MAX_BYTES \
-	(32u                   \
-	 << 20) /* a list of 16 MiB of text, half of it quotes and line ends, which are escaped */
+/* a peer's message of 16 MiB, and the other members of the request */
+/* a list of 16 MiB of text, half of it quotes and line ends, which are escaped */
+#define SKILLS_REQUEST_MAX_BYTES (17u << 20)
+#define SKILLS_REPLY_MAX_BYTES (32u << 20)
 
 /* Makes room for the length in the empty buffer B. The caller then appends the JSON. */
 void skills_message_begin(struct buf *b);

@@ -8,7 +8,8 @@
  * after the name pass only after the caller has judged the name.
  *
  *   HEAD     only if Host is judged: a request's head is held until it is whole; its body passes
- *   CHUNK    the line with a chunk's size, then the chunk, then AFTER: the end of line behind the chunk
+ *   CHUNK    the line with a chunk's size, then the chunk, then AFTER: the end of line behind the
+ *            chunk
  *   TRAILER  after the last chunk: lines up to an empty line, then HEAD
  *   HELLO    a TLS hello is held until it is whole
  *   RECORDS  TLS records: another hello is held; the first record with data ends this state

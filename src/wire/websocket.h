@@ -23,8 +23,8 @@
 #define WEBSOCKET_FRAGMENTS_MAX 4096u           /* the most frames of one message */
 #define WEBSOCKET_CONTROL_MAX_BYTES 125u        /* payload of ping, pong and close, by the RFC */
 #define WEBSOCKET_HEAD_MAX_BYTES 14u
-#define WEBSOCKET_KEEP_BYTES \
-	(64u << 10) /* memory that a decoder keeps from one message to the next */
+/* memory that a decoder keeps from one message to the next */
+#define WEBSOCKET_KEEP_BYTES (64u << 10)
 #define WEBSOCKET_MASK_BYTES 4u
 #define WEBSOCKET_NONCE_BYTES 16u
 #define WEBSOCKET_KEY_BYTES 25u    /* base64 of a nonce, with the terminator */
@@ -106,9 +106,10 @@ struct websocket_event {
 /* Initialises W. A message longer than MESSAGE_MAX bytes makes the decoder fail with 1009. */
 void websocket_init(struct websocket *w, enum websocket_role role, size_t message_max);
 void websocket_done(struct websocket *w);
-/* Reads bytes and cuts them off the front of IN. Returns 1 and *RET for an event, 0 when all of IN was read, or
- * -EPROTO when the peer broke a rule (w->failed is the close code). The caller repeats the call while the result is
- * 1. The caller may also stop earlier and keep the rest of IN for later. */
+/* Reads bytes and cuts them off the front of IN. Returns 1 and *RET for an event, 0 when all of IN
+ * was read, or -EPROTO when the peer broke a rule (w->failed is the close code). The caller repeats
+ * the call while the result is 1. The caller may also stop earlier and keep the rest of IN for
+ * later. */
 MUST_USE int websocket_next(struct websocket *w, struct str *in, struct websocket_event *ret);
 /* Returns how many bytes of memory the decoder holds. */
 size_t websocket_held_bytes(const struct websocket *w);

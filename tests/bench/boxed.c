@@ -4,10 +4,12 @@
  * index, nanoseconds, two numbers without a meaning, and a number of bytes. The usage below says
  * what each index measures.
  *
- * usage: boxed exec PORT SESSION SANDBOX SECONDS     0: over the WebSocket, 1: the same line over a kept connection
- *        boxed create PORT SECONDS CORDON            0: box_create_session, 1: `CORDON create`, 2: the start of CORDON alone
- *        boxed relay PORT SESSION PROCESS            0: all lines of a process through its relay
- *        boxed pipe COMMAND [ARG…]                   0: all output of a command through a pipe
+ * usage: boxed exec PORT SESSION SANDBOX SECONDS   0: over the WebSocket, 1: the same line over a
+ *                                                  kept connection
+ *        boxed create PORT SECONDS CORDON          0: box_create_session, 1: `CORDON create`,
+ *                                                  2: the start of CORDON alone
+ *        boxed relay PORT SESSION PROCESS          0: all lines of a process through its relay
+ *        boxed pipe COMMAND [ARG…]                 0: all output of a command through a pipe
  *
  * CORDON_HOME says where the sandboxes are.
  */

@@ -5,8 +5,10 @@
  * pid 1 of its own. No real sandbox can be faster.
  *
  * usage: floor PROGRAM [ARG…]     run a command
- *        floor --idle             do nothing in the namespaces until killed; measures the memory of the namespaces alone
- *        floor --pause            do nothing until killed; this is the smallest payload for idle sandboxes
+ *        floor --idle             do nothing in the namespaces until killed; measures the memory of
+ *                                 the namespaces alone
+ *        floor --pause            do nothing until killed; this is the smallest payload for idle
+ *                                 sandboxes
  */
 #include <errno.h>
 #include <signal.h>

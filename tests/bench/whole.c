@@ -6,8 +6,9 @@
  * supervisor starts, and root's network namespace is made beside the other work. There are no
  * checks and no options, and no later command can connect.
  *
- * usage: whole DIR PROGRAM UID GID   DIR is on the file system of the sandboxes; UID and GID are the first of the
- *                                    caller's subordinate ids; if they are 0, one id is mapped
+ * usage: whole DIR PROGRAM UID GID   DIR is on the file system of the sandboxes; UID and GID are
+ *                                    the first of the caller's subordinate ids; if they are 0, one
+ *                                    id is mapped
  *        whole DIR - UID GID         make everything but the command, and stay until the input
  *                                    ends, to measure the memory of an idle sandbox
  */

@@ -5,7 +5,8 @@
  *
  * usage: clerk SANDBOX WORD…    (the sandbox is in CORDON_HOME)
  *
- *   start:SCRIPT   start a background command that runs SCRIPT and may report; the steps below are about this command
+ *   start:SCRIPT   start a background command that runs SCRIPT and may report; the steps below are
+ *                  about this command
  *   feed:TEXT      give the command a line of input
  *   end            end the command's input
  *   until:TEXT     look until the command's output has TEXT

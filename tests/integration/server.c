@@ -2,7 +2,8 @@
  * A small server that uses client/hands, client/line and client/job. Each line on its standard
  * input is an order:
  *
- *   create NAME [OPTION]…      makes a sandbox of the image `host` with its layer on disk; prints "created NAME"
+ *   create NAME [OPTION]…      makes a sandbox of the image `host` with its layer on disk; prints
+ *                              "created NAME"
  *   start NAME [OPTION]…       starts a stopped sandbox; prints "started NAME"
  *   delete NAME                prints "gone NAME" when the sandbox is gone
  *   limits NAME [OPTION]…      changes limits of a running sandbox; prints "limited NAME"

@@ -44,9 +44,8 @@ static void flows_are_bounded_and_idle_flows_are_replaced(void)
 	T_INT(t.n, 3);
 	flow_expire(&t, 79 * SECOND);
 	T_INT(t.n, 3);
-	flow_expire(
-		&t,
-		81 * SECOND); /* the flows that began at time 0 expire, because they got no answer */
+	/* the flows that began at time 0 expire, because they got no answer */
+	flow_expire(&t, 81 * SECOND);
 	T_INT(t.n, 1);
 	flow_table_done(&t);
 	T_INT(t.n, 0);
@@ -97,8 +96,8 @@ static void names_are_remembered_and_forgotten(void)
 	T_TRUE(resolved_covers(n, &r, &a, 3400 * SECOND));
 	T_TRUE(!resolved_covers(n, &r, &a, 5300 * SECOND));
 	resolved_remember(n, "www.example.com", &b, 7200, 0);
-	T_TRUE(resolved_covers(
-		n, &r, &b, 7100 * SECOND)); /* with a long TTL, a name stays without being used */
+	/* with a long TTL, a name stays without being used */
+	T_TRUE(resolved_covers(n, &r, &b, 7100 * SECOND));
 	T_STR(resolved_name_of(n, &b, 7100 * SECOND), "www.example.com");
 	for (unsigned i = 0; i < 2 * RESOLVED_MAX; i++) {
 		struct addr other = { ADDR_V4,

@@ -125,7 +125,8 @@ static void for_terminals(void)
 		{ "\xc2\x9b"
 		  "2J \x9b"
 		  "2J",
-		  "\\xc2\\x9b2J \\x9b2J" }, /* a C1 control character, in UTF-8 and as a single byte */
+		  /* a C1 control character, in UTF-8 and as a single byte */
+		  "\\xc2\\x9b2J \\x9b2J" },
 		{ "gr\xc3\xbc\xc3\x9f \xe2\x82\xac", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac" },
 		{ "\xff\xfe\xc3", "\\xff\\xfe\\xc3" },
 		{ "\033\033[2J", "[2J" }, /* removing one sequence must not make another */

@@ -210,8 +210,8 @@ static void holdings(void)
 	T_TRUE(holding_set(&large, 2 << 20));
 	T_TRUE(holding_set(&large, 1 << 20)); /* shrinking works always */
 	T_INT(top.used, 1 << 20);
-	while (ceiling_left(&top) >=
-	       CEILING_SMALL_BYTES) /* a holding may grow in small steps while bytes are left */
+	/* a holding may grow in small steps while bytes are left */
+	while (ceiling_left(&top) >= CEILING_SMALL_BYTES)
 		T_TRUE(holding_set(&small, small.bytes + CEILING_SMALL_BYTES));
 	T_TRUE(!holding_set(&small, small.bytes + 1));
 	holding_done(&small);
