@@ -12,8 +12,6 @@
 #include "base/io.h"
 
 #define LINKS_MAX 8 /* how many links beneath_write() follows at the end of a path */
-/* how often we try to open a path if other processes keep renaming directories of this path */
-#define TRIES_MAX 64
 
 /* --- looking and reading --------------------------------------------------------------------- */
 
@@ -21,16 +19,11 @@ static int open_how(int dir, const char *path, int flags, unsigned long long res
 {
 	struct open_how how = { .flags = (unsigned)flags | O_CLOEXEC,
 				.resolve = RESOLVE_BENEATH | resolve };
-	unsigned tries = 0;
 	int fd;
 
 	if (!(flags & O_PATH))
 		how.flags |= O_NONBLOCK | O_NOCTTY;
-	/* The kernel returns EAGAIN if another process renamed a directory during the lookup,
-	 * because `..` might then lead out of DIR. */
-	do
-		fd = sys_openat2(dir, *path ? path : ".", &how);
-	while (fd < 0 && errno == EAGAIN && ++tries < TRIES_MAX);
+	fd = sys_openat2(dir, *path ? path : ".", &how);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -1,12 +1,13 @@
 /*
  * System calls and constants that our C libraries lack.
  *
- * Each function makes only the system call and sets errno as usual. This header also defines
- * numbers that the headers of Debian 12 (Linux 6.1) may lack. A comment beside each number says
- * since which kernel it exists.
+ * Each function makes only the system call and sets errno as usual; sys_openat2() may repeat it.
+ * This header also defines numbers that the headers of Debian 12 (Linux 6.1) may lack. A comment
+ * beside each number says since which kernel it exists.
  */
 #pragma once
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/mount.h>
@@ -53,9 +54,21 @@
 #define RWF_NOWAIT 8
 #endif
 
+/* The kernel fails with EAGAIN if any process of the machine renames or mounts something while the
+ * kernel looks up a `..` for RESOLVE_BENEATH or RESOLVE_IN_ROOT. Beside eight processes that only
+ * rename, one lookup in ten fails, and seldom twice in a row. */
+#define OPENAT2_TRIES_MAX 64
+
+/* Opens PATH as HOW says. If the kernel cannot be sure of a `..`, tries again. */
 static inline int sys_openat2(int dirfd, const char *path, struct open_how *how)
 {
-	return (int)syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
+	unsigned tries = 0;
+	int fd;
+
+	do
+		fd = (int)syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
+	while (fd < 0 && errno == EAGAIN && ++tries < OPENAT2_TRIES_MAX);
+	return fd;
 }
 
 /* Does read(2), but fails with EAGAIN instead of waiting, even on a blocking descriptor. Fails with

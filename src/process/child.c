@@ -23,6 +23,7 @@
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 
+#include "base/compat.h"
 #include "base/raw.h"
 #include "process/netlink.h"
 
@@ -53,8 +54,13 @@ static void close_fd(int *fd)
 static long open_how(long dir, const char *path, unsigned long flags, unsigned long resolve)
 {
 	struct open_how how = { .flags = flags | O_CLOEXEC, .resolve = resolve };
+	unsigned tries = 0;
+	long fd;
 
-	return RAW4(SYS_openat2, dir, path, &how, sizeof(how));
+	do
+		fd = RAW4(SYS_openat2, dir, path, &how, sizeof(how));
+	while (fd == -EAGAIN && ++tries < OPENAT2_TRIES_MAX); /* see base/compat.h */
+	return fd;
 }
 
 static long in_root(const struct walker *w, const char *path, unsigned long flags)

@@ -2,14 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/compat.h"
 #include "base/erase.h"
 #include "base/str.h"
 #include "store/worker.h"
@@ -22,12 +21,12 @@ int tree_open(int root_fd, const char *path, int flags)
 		.flags = (unsigned)flags | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
-	long fd;
+	int fd;
 
 	do
-		fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	while (fd < 0 && (errno == EINTR || errno == EAGAIN));
-	return fd < 0 ? -errno : (int)fd;
+		fd = sys_openat2(root_fd, path, &how);
+	while (fd < 0 && errno == EINTR);
+	return fd < 0 ? -errno : fd;
 }
 
 /* BASE and PREFIX are offsets in PATH: where the name of a link begins and where it ends. The

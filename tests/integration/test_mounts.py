@@ -3,6 +3,8 @@
 import os
 import resource
 import signal
+import subprocess
+import sys
 
 from harness import ALL_MODES, MODE, CordonTest, below, unique_number
 
@@ -510,6 +512,21 @@ class Links(MountTest):
             self.assertEqual(got.code, 1, got)
             self.assertIn("mount on '/up'", got.errtext)
             self.assertIn("a link in the image leads from this target to the image's root", got.errtext)
+
+    def test_renames_of_other_processes_do_not_disturb_a_link_with_dots(self):
+        """The kernel gives up a lookup of `..` if any process of the machine renames something meanwhile."""
+        src, root = self.source(), self.root()
+        os.mkdir(os.path.join(self.dir, "here"))
+        loop = "import os\nwhile True: os.rename('here', 'there'); os.rename('there', 'here')"
+        other = subprocess.Popen([sys.executable, "-c", loop], cwd=self.dir)
+        try:
+            for _ in range(40):
+                got = self.cordon("create", "-q", "-v", f"{src}:/up", root)
+                self.assertIn("mount on '/up'", got.errtext)
+            self.assertIsNone(other.poll())
+        finally:
+            other.kill()
+            other.wait()
 
     def test_dots_in_the_target_are_normalised(self):
         src = self.source()

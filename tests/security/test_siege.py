@@ -532,6 +532,8 @@ class HostAddresses(GatewayTest):
         ours, ours6, local = (self.conversation(a) for a in (PUBLIC, PUBLIC6, PUBLIC2))
         self.lab.outside.ip(f"address add {PUBLIC} dev lo\naddress add {PUBLIC6} dev lo nodad\n"
                             f"route add local {PUBLIC2} dev lo\n")
+        # a task of the kernel makes the local route of an IPv6 address, perhaps after the command has ended
+        eventually(lambda: self.lab.outside.run("ip", "-6", "route", "get", PUBLIC6).stdout.startswith("local"))
         self.conversation_ends(ours, PUBLIC)
         self.conversation_ends(ours6, PUBLIC6)
         self.conversation_ends(local, PUBLIC2)
