@@ -5,15 +5,17 @@
 
 #include "base/cleanup.h"
 
-/* How many descriptors a server needs, and for what. */
+/* These numbers say how many descriptors a server needs, and for what. */
+
 /* for the loop, the log and the hands, and for the pipe ends that the server sends to pid 1 with a
  * new command */
 #define OWN_DESCRIPTORS 32u
 /* for the connections of peers: a quarter of all descriptors, but at most PEERS_MAX */
 #define PEERS_MAX 1024u
-/* the leash, the connection to pid 1, two pipes of the running exec */
+/* for each session: the leash, the connection to pid 1, two pipes of the running exec */
 #define SESSION_DESCRIPTORS 4u
-#define PROCESS_DESCRIPTORS 3u /* pipes of a managed process */
+/* for each managed process: its pipes */
+#define PROCESS_DESCRIPTORS 3u
 
 // clang-format off
 #define LIMIT(name, fallback, min, max, shown) \

@@ -1,5 +1,6 @@
-/* Reads any bytes from a WebSocket peer, in both roles. The messages do not depend on how the bytes
- * are cut. Text is UTF-8, and no message is too long. */
+/* Feeds any bytes to the decoder of WebSocket messages, in both roles. Checks that the decoded
+ * messages do not depend on how the bytes are cut, that each text message is valid UTF-8, and that
+ * no message is longer than the limit. */
 #include "wire/websocket.h"
 
 #include <stdlib.h>

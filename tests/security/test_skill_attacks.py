@@ -156,11 +156,11 @@ class Swaps(HostileTest):
         self.put("s/dir/file", "inside")
         self.stop = threading.Event()
 
-    def beside(self, once):
-        """Calls ONCE in a thread until the test ends."""
+    def beside(self, step):
+        """Calls STEP again and again in a thread, until the test ends."""
         def loop():
             while not self.stop.is_set():
-                once()
+                step()
 
         thread = threading.Thread(target=loop, daemon=True)
         thread.start()
@@ -168,7 +168,7 @@ class Swaps(HostileTest):
         self.addCleanup(self.stop.set)
 
     def swap(self, path, target):
-        """Replaces PATH by a link to TARGET, and then by the directory again."""
+        """Until the test ends, a thread keeps exchanging the directory PATH and a link to TARGET."""
         link, libc = path + ".link", ctypes.CDLL(None)
         os.symlink(target, link)
         self.beside(lambda: libc.renameat2(-100, os.fsencode(path), -100, os.fsencode(link), RENAME_EXCHANGE))

@@ -37,8 +37,8 @@ static void own_limits_come_back(void)
 
 		T_TRUE(now.rlim_cur == before.rlim_cur && now.rlim_max == before.rlim_max);
 		T_TRUE(then.rlim_cur == processes.rlim_cur && then.rlim_max == processes.rlim_max);
-		/* it fails where user namespaces are refused, and where the user has more processes
-		 * than the limit */
+		/* holder_start_within() may fail: some hosts refuse user namespaces, and the user
+		 * may have more processes than the limit allows */
 		if (r == 0)
 			holder_end(&h);
 		else

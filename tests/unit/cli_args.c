@@ -1,5 +1,6 @@
-/* Tests the parser with a table of its own. Each case checks how a command line is read, its exit
- * status and its messages. */
+/* Tests the parser of command lines. The commands and options are made up for this test; they are
+ * not those of cordon. Each case checks how a command line is read, its exit status and its
+ * messages. */
 #include "cli/args.h"
 
 #include <fcntl.h>
