@@ -1,6 +1,7 @@
 /* Writes a file of a tree that other processes may change at any moment. Other processes see either
  * the old file or the whole new file. If our process is killed while it writes, no incomplete file
- * is left. */
+ * is left. If our process is killed directly before it renames the new file, the new file stays
+ * beside the old one, under the name BENEATH_NEW and a number. */
 #pragma once
 
 #include <sys/stat.h>
