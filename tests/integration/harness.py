@@ -518,11 +518,15 @@ class KeptHome:
         self.path, self.lock = os.path.join(BASE, f"kept-{os.urandom(8).hex()}"), threading.Lock()
 
     def lend(self, home):
-        if not os.path.lexists(home) and os.path.lexists(self.path):
-            try:
+        """Moves the kept home to HOME, unless the test runs cordon as another user than the test that left it. Such a
+        test has given its own directory, where HOME will be, to that user."""
+        try:
+            if not os.path.lexists(home) and \
+                    os.lstat(self.path).st_uid == os.stat(os.path.dirname(home)).st_uid:
                 os.rename(self.path, home)
-            except OSError:
-                pass  # the test's home is on another file system, or in a directory that does not exist yet
+        except OSError:
+            # there is no kept home, or HOME is on another file system or in a directory that does not exist yet
+            pass
 
     def take(self, home):
         """Takes over HOME if it holds only bases and is on the file system of the kept home. Returns true if it took
