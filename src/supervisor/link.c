@@ -104,12 +104,13 @@ int link_open(struct supervisor *s, bool *ret_waits, struct err *e)
 	return 0;
 }
 
-int link_update(struct supervisor *s, const struct spec *now, struct err *e)
+int link_read_policy(struct supervisor *s, const struct spec *now, struct policy *ret,
+		     struct err *e)
 {
 	if (!s->network)
 		return err_set(e, ERR_UNSUPPORTED,
 			       "a sandbox without a network gets one at its next start");
-	return network_set_policy(s->network, now, e);
+	return network_read_policy(now, ret, e) < 0 ? err_wrap(e, "network") : 0;
 }
 
 void link_count(const struct supervisor *s, struct usage_message *u)

@@ -58,7 +58,7 @@ struct network {
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static int read_policy(const struct spec *spec, struct policy *p, struct err *e)
+int network_read_policy(const struct spec *spec, struct policy *p, struct err *e)
 {
 	static const struct policy_options none;
 
@@ -82,7 +82,7 @@ int network_new(struct loop *loop, const struct spec *spec, const char *program,
 	n->link = n->control = n->child.pidfd = n->resolv_conf = n->refusals = -1;
 	n->program = xstrdup(program);
 	n->events = *events;
-	if (read_policy(spec, &n->policy, e) < 0) {
+	if (network_read_policy(spec, &n->policy, e) < 0) {
 		network_free(n);
 		return err_wrap(e, "network");
 	}
@@ -421,25 +421,33 @@ int network_set_link(struct network *n, int link, struct err *e)
 	return n->link_watch ? 0 : err_sys(e, errno, "watch the sandbox's link");
 }
 
-int network_set_policy(struct network *n, const struct spec *spec, struct err *e)
+/* Sends P to the gateway. If no gateway runs, does nothing: the next gateway gets the policy with
+ * its configuration. */
+static int send_policy(struct network *n, const struct policy *p, struct err *e)
 {
 	AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
 	struct json_writer w;
-	struct policy p;
 
-	if (read_policy(spec, &p, e) < 0)
-		return err_wrap(e, "network");
-	policy_done(&n->policy);
-	n->policy = p;
 	if (n->state == GATEWAY_IDLE)
-		return 0; /* the next gateway gets the new policy with its configuration */
+		return 0;
 	json_writer_init(&w, &b, 0);
 	json_begin_object(&w);
 	json_key_str(&w, "type", "policy");
 	json_key(&w, "network");
-	policy_write_json(&n->policy, &w);
+	policy_write_json(p, &w);
 	json_end_object(&w);
 	return send_message(n, &b, e);
+}
+
+int network_swap_policy(struct network *n, struct policy *p, struct err *e)
+{
+	struct policy old = n->policy;
+
+	if (send_policy(n, p, e) < 0)
+		return -1;
+	n->policy = *p;
+	*p = old;
+	return 0;
 }
 
 struct network_counters network_count(struct network *n)

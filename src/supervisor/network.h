@@ -15,6 +15,7 @@
 #include "loop/loop.h"
 #include "policy/addr.h"
 #include "policy/lease.h"
+#include "policy/policy.h"
 #include "spec/spec.h"
 
 struct network;
@@ -78,8 +79,11 @@ void network_set_host_addresses(struct network *n, const struct cidr *list, size
 /* Takes over the link. If ports are published, starts the gateway at once. Else the first frame on
  * the link will start it. */
 MUST_USE int network_set_link(struct network *n, int link, struct err *e);
-/* Applies the policy of SPEC to new connections. */
-MUST_USE int network_set_policy(struct network *n, const struct spec *spec, struct err *e);
+/* Reads the policy of SPEC. The caller must call policy_done() for *RET. */
+MUST_USE int network_read_policy(const struct spec *spec, struct policy *ret, struct err *e);
+/* Applies the policy *P to new connections, and sets *P to the policy that was in force before.
+ * After an error the old policy stays in force, and *P is unchanged. */
+MUST_USE int network_swap_policy(struct network *n, struct policy *p, struct err *e);
 /* Returns the last known numbers. Asks the gateway for newer numbers: the next call returns
  * those. */
 struct network_counters network_count(struct network *n);

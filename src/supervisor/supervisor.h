@@ -14,6 +14,8 @@
 #include "supervisor/engine.h"
 #include "wire/message.h"
 
+struct policy;
+
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
 #define STOP_USUAL UINT32_MAX /* a grace time of this value means the usual time */
 /* the time between SIGTERM and SIGKILL, unless our environment sets another time */
@@ -118,8 +120,10 @@ MUST_USE int link_prepare(struct supervisor *s, struct err *e);
 /* Opens the link when pid 1 is ready. If *RET_WAITS is set, the start must wait until
  * supervisor_gateway_up() or supervisor_fail() is called. */
 MUST_USE int link_open(struct supervisor *s, bool *ret_waits, struct err *e);
-/* Applies the policy of NOW to new connections. */
-MUST_USE int link_update(struct supervisor *s, const struct spec *now, struct err *e);
+/* Reads the policy of NOW, to which the running network will change. Fails if the sandbox has no
+ * network. The caller must call policy_done() for *RET. */
+MUST_USE int link_read_policy(struct supervisor *s, const struct spec *now, struct policy *ret,
+			      struct err *e);
 void link_count(const struct supervisor *s, struct usage_message *u);
 /* Ends the gateway and closes its ports. */
 void link_close(struct supervisor *s);

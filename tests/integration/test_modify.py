@@ -161,6 +161,11 @@ class Limits(ModifyTest):
         self.modify(box, "--memory", "128M")
         self.assertNotEqual(box.exec(*hungry).code, 0)
         self.modify(box, "--memory", "2G", code=1)
+        # a change that fails in part changes nothing: pid 1 takes no environment of this size
+        large = ("-e", "A=" + "a" * 90000, "-e", "B=" + "b" * 90000)
+        self.modify(box, "--memory", "600M", *large, code=1)
+        self.assertEqual(box.inspect()["config"]["resources"]["memory_mib"], 128)
+        self.assertNotEqual(box.exec(*hungry).code, 0)
 
 
 class Processes(ModifyTest):

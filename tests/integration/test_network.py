@@ -309,6 +309,21 @@ class Change(NetworkTest):
         self.assertEqual(got.code, 1, got)
         self.assertIn("has no rule", got.errtext)
 
+    def test_a_change_that_fails_in_part_leaves_the_old_rules_in_force(self):
+        """pid 1 takes no environment of this size while the sandbox runs, so no part of the change may take effect."""
+        self.server(PUBLIC, 80)
+        self.server(PRIVATE, 80)
+        box = self.create()
+        large = ("-e", "A=" + "a" * 90000, "-e", "B=" + "b" * 90000)
+        for reached in (False, True):  # without and with a gateway
+            before = box.inspect()["config"]
+            got = box.cordon("modify", box.name, "--net", "private", *large)
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("an environment this large can only be changed at the next start", got.errtext)
+            self.assertEqual(box.inspect()["config"], before)
+            self.assertEqual(self.connect(box, PRIVATE, 80), "ConnectionRefusedError", reached)
+            self.assertEqual(self.connect(box, PUBLIC, 80), "got hello", reached)
+
     def ports(self, box):
         return [(p["host_bind"], p["host_port"], p["guest_port"]) for p in box.inspect()["ports"]]
 
