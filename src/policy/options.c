@@ -205,53 +205,76 @@ int policy_change_rules(const struct policy_options *o, struct policy *p, struct
 	return add_baseline(o, p, e);
 }
 
-/* Removes the first rule that has the same text form as TOKEN. */
-static int remove_rule(struct policy *p, struct str token, struct err *e)
+static bool rule_is(const struct rule *r, const struct rule *other)
 {
-	char wanted[RULE_TEXT_BYTES], text[RULE_TEXT_BYTES];
+	char text[RULE_TEXT_BYTES], of_other[RULE_TEXT_BYTES];
+
+	rule_format(r, text);
+	rule_format(other, of_other);
+	return strcmp(text, of_other) == 0;
+}
+
+/* Removes the first rule that has the same text form as TOKEN. Leaves the first KEPT rules
+ * alone. */
+static int remove_rule(struct policy *p, size_t kept, struct str token, struct err *e)
+{
+	char text[RULE_TEXT_BYTES];
 	struct rule r;
 
 	if (rule_parse(token, &r, e) < 0)
 		return -1;
-	rule_format(&r, wanted);
-	for (size_t i = 0; i < p->n_rules; i++) {
-		rule_format(&p->rule[i], text);
-		if (strcmp(text, wanted) != 0)
+	for (size_t i = kept; i < p->n_rules; i++) {
+		if (!rule_is(&p->rule[i], &r))
 			continue;
 		memmove(&p->rule[i], &p->rule[i + 1], (--p->n_rules - i) * sizeof(*p->rule));
 		return 0;
 	}
-	err_set(e, ERR_INVALID, "--net-rule-rm: the sandbox has no rule '%s'", wanted);
+	rule_format(&r, text);
+	err_set(e, ERR_INVALID, "--net-rule-rm: the sandbox has no rule '%s'", text);
 	return err_hint(e, "'inspect' shows its rules");
 }
 
-int policy_edit_rules(struct policy *p, const struct policy_strings *add,
-		      const struct policy_strings *rm, bool multi_tenant, struct err *e)
+/* Returns the number of rules in WALLS if P begins with these rules, and 0 if not. */
+static size_t leading(const struct policy *p, const struct policy *walls)
 {
-	struct policy_options o = { .multi_tenant = multi_tenant, .rules = *add };
-	struct policy first;
-	size_t walls = 0;
+	for (size_t i = 0; i < walls->n_rules; i++)
+		if (i >= p->n_rules || !rule_is(&p->rule[i], &walls->rule[i]))
+			return 0;
+	return walls->n_rules;
+}
+
+/* Works like policy_edit_rules(). FIRST has the rules that must stay before all others. Adds all
+ * other rules of the result to FIRST. Rules are removed from P. */
+static int edit_rules(struct policy *first, struct policy *p, const struct policy_strings *add,
+		      const struct policy_strings *rm, struct err *e)
+{
+	size_t kept = leading(p, first);
 	int r = 0;
 
 	for (size_t i = 0; i < rm->n; i++)
 		for (struct str rest = str_of(rm->v[i]); rest.p;) {
 			struct str token = str_cut(&rest, ',');
 
-			if (token.n && remove_rule(p, token, e) < 0)
+			if (token.n && remove_rule(p, kept, token, e) < 0)
 				return -1;
 		}
-	if (!add->n)
-		return 0;
-	policy_init(&first);
-	r = check_tenant(&o, e);
-	if (r == 0 && multi_tenant) {
-		r = add_tenant_walls(&first, e);
-		walls = first.n_rules;
-	}
 	for (size_t i = 0; r == 0 && i < add->n; i++)
-		r = add_tokens(&first, add->v[i], e);
-	for (size_t i = walls; r == 0 && i < p->n_rules; i++)
-		r = policy_add_rule(&first, &p->rule[i], e);
+		r = add_tokens(first, add->v[i], e);
+	for (size_t i = kept; r == 0 && i < p->n_rules; i++)
+		r = policy_add_rule(first, &p->rule[i], e);
+	return r;
+}
+
+int policy_edit_rules(struct policy *p, const struct policy_strings *add,
+		      const struct policy_strings *rm, bool multi_tenant, struct err *e)
+{
+	struct policy first;
+	int r;
+
+	policy_init(&first);
+	r = multi_tenant ? add_tenant_walls(&first, e) : 0;
+	if (r == 0)
+		r = edit_rules(&first, p, add, rm, e);
 	if (r == 0) {
 		struct rule *old = p->rule;
 

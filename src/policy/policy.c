@@ -46,6 +46,17 @@ static bool matches_name(const struct rule *r, const struct policy_flow *f,
 	return resolved || shown;
 }
 
+/* A translator on the way turns an IPv6 address of NAT64 or 6to4 into the IPv4 address in it. So a
+ * deny rule about this IPv4 address matches both. An allow rule matches only the address that it
+ * names. */
+static bool matches_address(const struct rule *r, const struct addr *a)
+{
+	struct addr carried;
+
+	return cidr_has(&r->cidr, a) || (r->action == POLICY_DENY && addr_carried(a, &carried) &&
+					 cidr_has(&r->cidr, &carried));
+}
+
 static bool matches_peer(const struct rule *r, const struct addr_host *host,
 			 const struct policy_flow *f, const struct policy_names *names)
 {
@@ -55,7 +66,7 @@ static bool matches_peer(const struct rule *r, const struct addr_host *host,
 	case TARGET_GROUP:
 		return addr_group_of(&f->peer, host) == r->group;
 	case TARGET_CIDR:
-		return cidr_has(&r->cidr, &f->peer);
+		return matches_address(r, &f->peer);
 	case TARGET_DOMAIN:
 	case TARGET_SUFFIX:
 		return matches_name(r, f, names);
@@ -131,7 +142,7 @@ bool policy_allows_answer(const struct policy *p, const struct addr_host *host,
 		if (r->direction == POLICY_INGRESS || rule_is_scoped(r))
 			continue;
 		if ((r->target == TARGET_GROUP && r->group == g) ||
-		    (r->target == TARGET_CIDR && cidr_has(&r->cidr, a)))
+		    (r->target == TARGET_CIDR && matches_address(r, a)))
 			return r->action == POLICY_ALLOW;
 	}
 	return false;

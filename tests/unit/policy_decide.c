@@ -307,6 +307,62 @@ static void the_verdict_equals_the_reference(void)
 	}
 }
 
+/* With NAT64 or 6to4 a connection to such an IPv6 address reaches the IPv4 address in it. */
+static void a_denied_ipv4_address_is_not_reached_through_ipv6(void)
+{
+	static const struct {
+		const char *rule, *addr;
+		enum policy_action want;
+	} c[] = {
+		{ "deny@198.51.100.0/24", "198.51.100.1", POLICY_DENY },
+		{ "deny@198.51.100.0/24", "64:ff9b::198.51.100.1", POLICY_DENY },
+		{ "deny@198.51.100.0/24", "2002:c633:6401::1", POLICY_DENY },
+		{ "deny@198.51.100.0/24", "64:ff9b::198.51.101.1", POLICY_ALLOW },
+		{ "deny@198.51.100.0/24", "2001:db8::c633:6401", POLICY_ALLOW },
+		{ "deny@[64:ff9b::/96]", "64:ff9b::198.51.100.1", POLICY_DENY },
+		{ "allow@10.0.0.1", "10.0.0.1", POLICY_ALLOW },
+		{ "allow@10.0.0.1", "64:ff9b::10.0.0.1", POLICY_DENY },
+	};
+	struct rule public = { .action = POLICY_ALLOW,
+			       .target = TARGET_GROUP,
+			       .group = GROUP_PUBLIC };
+	struct err e = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		struct policy_flow f = { .proto = PROTO_TCP, .port = 80, .peer = A(c[i].addr) };
+		struct policy p;
+		struct rule r;
+
+		policy_init(&p);
+		T_INT(rule_parse(str_of(c[i].rule), &r, &e), 0);
+		T_INT(policy_add_rule(&p, &r, &e), 0);
+		T_INT(policy_add_rule(&p, &public, &e), 0);
+		if (policy_decide(&p, NULL, &f, NULL).action != c[i].want)
+			T_FAIL("%s, %s", c[i].rule, c[i].addr);
+		policy_done(&p);
+	}
+}
+
+/* DNS answers with such an IPv6 address obey the same deny rules. */
+static void a_denied_ipv4_address_is_no_answer_through_ipv6(void)
+{
+	static const char *const rules[] = { "deny@10.0.0.0/8", "allow@private" };
+	struct addr denied = A("64:ff9b::10.0.0.1"), allowed = A("64:ff9b::192.168.0.1");
+	struct policy p;
+	struct err e = { 0 };
+
+	policy_init(&p);
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		struct rule r;
+
+		T_INT(rule_parse(str_of(rules[i]), &r, &e), 0);
+		T_INT(policy_add_rule(&p, &r, &e), 0);
+	}
+	T_TRUE(!policy_allows_answer(&p, NULL, &denied));
+	T_TRUE(policy_allows_answer(&p, NULL, &allowed));
+	policy_done(&p);
+}
+
 static void an_empty_policy_denies(void)
 {
 	struct policy p;
@@ -352,6 +408,8 @@ static void a_name_may_change_the_verdict(void)
 
 int main(void)
 {
+	T_RUN(a_denied_ipv4_address_is_not_reached_through_ipv6);
+	T_RUN(a_denied_ipv4_address_is_no_answer_through_ipv6);
 	T_RUN(an_empty_policy_denies);
 	T_RUN(the_verdict_equals_the_reference);
 	T_RUN(a_name_may_change_the_verdict);

@@ -105,6 +105,44 @@ static void tenants_reach_public_and_the_resolver_only(void)
 	policy_done(&p);
 }
 
+/* The rules that separate tenants stay first, whatever rules of the same text a user adds and
+ * removes. */
+static void no_edit_opens_the_walls_between_tenants(void)
+{
+#define WALLS                                                                           \
+	"deny/allow: deny@host:any:0-52+54-65535 deny@meta deny@loopback deny@private " \
+	"deny@link-local deny@multicast"
+	const struct policy_options o = { .rules = LIST("deny@1.2.3.4", "deny@private"),
+					  .multi_tenant = true };
+	const struct {
+		struct policy_strings add, rm;
+		const char *want; /* NULL: the edit fails */
+	} c[] = {
+		{ .rm = LIST("deny@private"),
+		  .want = WALLS " deny@1.2.3.4 allow@dns allow@public" },
+		{ .rm = LIST("deny@private"), .want = NULL },
+		{ .add = LIST("allow@private"),
+		  .want = WALLS " allow@private deny@1.2.3.4 allow@dns allow@public" },
+		{ .rm = LIST("deny@meta"), .want = NULL },
+		{ .add = LIST("allow@any"),
+		  .rm = LIST("allow@private,allow@public"),
+		  .want = WALLS " allow@any deny@1.2.3.4 allow@dns" },
+	};
+	AUTO_BUF text = BUF_INIT(4096);
+	struct policy p;
+	struct err e = { 0 };
+
+	T_INT(policy_from_options(&o, &p, &e), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		T_INT(policy_edit_rules(&p, &c[i].add, &c[i].rm, true, &e), c[i].want ? 0 : -1);
+		show(&p, &text);
+		if (c[i].want)
+			T_STR(buf_str(&text), c[i].want);
+	}
+	policy_done(&p);
+#undef WALLS
+}
+
 static void wrong_options(void)
 {
 	const struct {
@@ -249,6 +287,7 @@ int main(void)
 {
 	T_RUN(baselines);
 	T_RUN(tenants_reach_public_and_the_resolver_only);
+	T_RUN(no_edit_opens_the_walls_between_tenants);
 	T_RUN(wrong_options);
 	T_RUN(json_round_trips);
 	T_RUN(wrong_json_denies_everything);
