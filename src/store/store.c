@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/dir.h"
 #include "base/io.h"
@@ -152,9 +153,10 @@ static int publish(int fd, int from_fd, const char *from, int to_fd, const char 
 
 static int put_file(const struct store *store, const void *p, size_t n, int to_fd, const char *to)
 {
-	AUTO_FREE char *temp = xasprintf("%s.%d.new", to, (int)getpid());
+	AUTO_FREE char *prefix = xasprintf("%s.new-", to);
+	AUTO_FREE char *temp = beneath_fresh_name(prefix);
 	AUTO_FD fd = openat(store->tmp_fd, temp,
-			    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+			    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int r;
 
 	if (fd < 0)
