@@ -5,11 +5,11 @@ docs/architecture.md prints the same table, and both must be equal. The list of 
 enough to be learnt. Files in src/bin may include any room. An include names its room, so that a reader sees which
 rooms a file uses.
 
-A file that includes a header also gets what that header includes. So both count: if a file of the room `top` may not
-include `low`, it may also not include a header of `middle` that includes a header of `low`. DOORS lists the exceptions.
-BEHIND lists rooms that only some files of another room may include, so that the code of an engine stays in that
-engine's files. The check first runs on a small tree with known faults, because a check that finds nothing would look
-like a clean tree."""
+A file that includes a header also gets what that header includes. So indirect includes count, too: if a file of the
+room `top` may not include `low`, it may also not include a header of `middle` that includes a header of `low`. DOORS
+lists the exceptions. BEHIND lists rooms that only some files of another room may include, so that the code of an engine
+stays in that engine's files. A check that is broken and finds nothing would look like a clean tree. So the check first
+runs on a small tree with known faults."""
 import ast
 import pathlib
 import re

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that the suite counts correctly: cases, runs and modes, unsteady tests, and the figures in README.md.
 
-A copy of tests/integration/run.py runs the tests in TESTS. Some of these fail the first time only. A
-copy of README.md is compared with invented closing lines of `./dev test`.
+A copy of tests/integration/run.py runs the tests in TESTS. Some of these tests fail the first time only.
+tools/readme-counts.py compares an invented README.md with invented closing lines of `./dev test`.
 """
 import os
 import pathlib
@@ -61,8 +61,9 @@ def expect(what, got, wanted):
 
 
 def counts(readme, closing, strict="1"):
-    """Runs tools/readme-counts.py on a tree whose README.md is README and whose closing lines are CLOSING. Returns its
-    status and the README.md that it wrote."""
+    """Runs tools/readme-counts.py on a tree whose README.md is README and whose closing lines are CLOSING, first
+    without --write and then with --write. Returns the status of the first run, and the README.md that the second run
+    wrote."""
     with tempfile.TemporaryDirectory() as name:
         tree = pathlib.Path(name)
         (tree / "build/log").mkdir(parents=True)

@@ -2,8 +2,9 @@
 """Writes the manual pages. Names, synopses and options come from the command tables. People write the rest.
 
 man/NAME.man holds the sections of page NAME that people write, in roff. In cordon.man the lines `@COMMANDS@` and
-`@OPTIONS@` stand for the table of all commands and the global options. The script fails unless meson asks for
-exactly the pages of the tables, so man/meson.build cannot forget a command."""
+`@OPTIONS@` stand for the table of all commands and the global options. man/meson.build lists the pages that this script
+makes. If these pages are not the pages of the command tables, the script fails, so meson.build cannot forget a
+command."""
 import argparse
 import json
 import pathlib
@@ -17,7 +18,7 @@ See
 
 
 def roff(text):
-    """Escapes text for roff: no request, no font change, dashes that can be copied."""
+    """Escapes text for roff, so that the text makes no request and no font change, and its dashes can be copied."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     text = text.replace("…", "...")
     text = "".join(c if ord(c) < 128 else "\\[u%04X]" % ord(c) for c in text)
@@ -107,7 +108,7 @@ def name(n):
 
 
 def conflicts(c):
-    """Returns one list of the options that exclude or require each other."""
+    """Returns the section CONFLICTS, which lists the options that exclude or require each other."""
     hidden = {o["name"] for o in c["options"] if o["hidden"]}
     lines = ["%s cannot be used together with %s." % (name(a), name(b))
              for a, b in c["conflicts"] if not {a, b} & hidden]

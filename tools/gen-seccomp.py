@@ -191,8 +191,8 @@ class Program:
 
 
 def emit_tree(p, leaves):
-    """Emits the tree. When it runs, the accumulator holds the number of the call. A leaf has no code, because its
-    parent jumps to the leaf's label."""
+    """Emits the tree. When the tree runs, the accumulator holds the number of the call. A leaf has
+    no code, because its parent jumps to the leaf's label."""
     half = len(leaves) // 2
     left, right = leaves[:half], leaves[half:]
     left_label = left[0][1] if len(left) == 1 else p.fresh() + "l"

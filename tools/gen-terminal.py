@@ -4,8 +4,8 @@
     tools/gen-terminal.py SCRIPT [--svg FILE]
 
 SCRIPT has one shell command in each line. A line that begins with '@' is run but not shown. '#' begins a comment. All
-commands run in one new directory with a new CORDON_HOME; the script deletes both afterwards, with all sandboxes. The
-directory is shown as ~. Without --svg the script prints text, which README.md shows. The commands use the programs of
+commands run in one new directory with a new CORDON_HOME; this program deletes both afterwards, with all sandboxes. The
+directory is shown as ~. Without --svg this program prints text, which README.md shows. The commands use the programs of
 build/stage, so run ./dev first.
 
 This command makes docs/terminal.svg: `tools/gen-terminal.py docs/terminal.txt --svg docs/terminal.svg`.
@@ -33,7 +33,7 @@ root = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Screen:
-    """A terminal without a last row. It understands text, colours, carriage return, cursor up and erase."""
+    """A terminal with any number of rows. It understands text, colours, carriage return, cursor up and erase."""
 
     PIECE = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|\x1b.|[\r\n\b]|[^\x1b\r\n\b]", re.S)
 

@@ -23,7 +23,7 @@ def chosen(build, patterns):
 
 
 def count(entry):
-    """Cases that passed, failed and were skipped in one program."""
+    """Returns how many cases of one program passed, failed and were skipped."""
     passed = failed = skipped = 0
     for line in entry.get("stdout", "").splitlines():
         match = CASE.match(line)

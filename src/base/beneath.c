@@ -158,7 +158,7 @@ static int enter(int top, const char *path, int dir, const char *name)
 
 int beneath_make_dirs(int dir, const char *path)
 {
-	/* PATH, cut after the component that is being entered */
+	/* a copy of PATH; during a call of enter(), it ends after the component to enter */
 	AUTO_FREE char *way = xstrdup(path);
 	AUTO_FD at = beneath_open(dir, "", O_RDONLY | O_DIRECTORY);
 	char *name = way;
@@ -220,7 +220,7 @@ int beneath_replace(int dir, const char *name, struct str content)
 	if (r == 0 && renameat(dir, temp, dir, name) < 0)
 		r = -errno;
 	if (r < 0)
-		/* if this fails, too, the caller still gets the first error */
+		/* if unlinkat() fails, too, the caller still gets the first error */
 		IGNORE(unlinkat(dir, temp, 0));
 	return r;
 }

@@ -21,8 +21,8 @@
 /* While a file or package is still being written, its name has this prefix. */
 #define BENEATH_NEW ".cordon-new-"
 
-/* Opens PATH for reading and follows links that stay below DIR. Opening a FIFO does not block.
- * Returns a descriptor or -errno; -EXDEV means that the path leads out of DIR. */
+/* Opens PATH with the flags FLAGS of open(), and follows links that stay below DIR. Opening a FIFO
+ * does not block. Returns a descriptor or -errno; -EXDEV means that the path leads out of DIR. */
 MUST_USE int beneath_open(int dir, const char *path, int flags);
 /* Like beneath_open(), but follows no link. The path "" is DIR itself. */
 MUST_USE int beneath_open_unlinked(int dir, const char *path, int flags);

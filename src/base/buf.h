@@ -25,8 +25,8 @@ struct buf {
 
 // clang-format off
 #define BUF_INIT(ceiling) { .max = (ceiling) }
-/* ARRAY is the first memory of the buffer and must outlive it. Contents that fit into ARRAY need no
- * allocation. */
+/* The buffer keeps its contents in ARRAY until they no longer fit, and only then allocates memory.
+ * ARRAY must outlive the buffer. */
 #define BUF_IN(array, ceiling) \
 	{ .p = ((array)[0] = '\0', (array)), .cap = sizeof(array) - 1, .max = (ceiling), .lent = true }
 // clang-format on
@@ -54,8 +54,8 @@ void buf_add_fill(struct buf *b, char c, size_t n);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Appends S, quoted so that a shell reads it as one word. */
 void buf_add_shell_word(struct buf *b, const char *s);
-/* Appends S. A byte appears as \\xNN if it could control a terminal, or could hide or reorder
- * the text around it. */
+/* Appends S. A byte that could control a terminal, or could hide or reorder the text around it,
+ * appears as \xNN. */
 void buf_add_clean(struct buf *b, const char *s);
 /* Does the same as buf_add_clean() for N bytes, which may hold NULs. The bytes listed in KEEP stay
  * unchanged, even if they are control characters. */

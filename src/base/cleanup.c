@@ -10,7 +10,7 @@ void out_of_memory(void)
 {
 	static const char text[] = "error: out of memory\n";
 
-	/* a failure could not be reported anywhere */
+	/* if this write fails, there is no other place for the message */
 	IGNORE(write(STDERR_FILENO, text, sizeof(text) - 1));
 	_exit(err_exit_status(ERR_SYSTEM));
 }

@@ -1,5 +1,5 @@
-/* Variables that own memory or a descriptor. At the end of its block such a variable releases what
- * it owns, unless another owner has taken it over. */
+/* Variables that own memory or a descriptor. At the end of its block such a variable releases the
+ * memory or the descriptor, unless fd_take() or TAKE() has passed it to another owner. */
 #pragma once
 
 #include <errno.h>
@@ -71,8 +71,9 @@ static inline void *xmalloc(size_t n)
 	return p;
 }
 
-/* Makes an array longer or shorter. The caller must have checked that N is within a limit. If
- * there is no memory, ends the program. */
+/* Makes the array P longer or shorter, so that it has N members of SIZE bytes. Returns the array,
+ * which may have moved. The caller must have checked that N is within a limit. If there is no
+ * memory, ends the program. */
 static inline void *xreallocarray(void *p, size_t n, size_t size)
 {
 	p = reallocarray(p, n, size);
@@ -82,6 +83,6 @@ static inline void *xreallocarray(void *p, size_t n, size_t size)
 }
 
 char *xstrdup(const char *s);
-char *xstrndup(const char *s, size_t n); /* copies at most N bytes, or fewer if S ends earlier */
+char *xstrndup(const char *s, size_t n); /* copies at most the first N bytes of S */
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *xvasprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));

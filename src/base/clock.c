@@ -66,7 +66,7 @@ void clock_rfc3339_ms(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES])
 /* Converts a date and time in UTC to seconds since the epoch. */
 static int64_t utc_seconds(int year, int month, int day, int hour, int min, int sec)
 {
-	/* counts days in years that start in March, so that the leap day comes last */
+	/* counts in years that start in March, so that the leap day is the last day of a year */
 	int64_t y = month <= 2 ? year - 1 : year;
 	int64_t era = (y >= 0 ? y : y - 399) / 400;
 	int64_t yoe = y - era * 400;
@@ -86,7 +86,8 @@ void clock_local(uint64_t real_ns, char out[CLOCK_LOCAL_BYTES])
 		snprintf(out, CLOCK_LOCAL_BYTES, "-");
 }
 
-/* Reads a decimal field of fixed width and advances S. */
+/* Reads a decimal number of WIDTH digits into *RET and moves *S behind the digits. Returns false if
+ * there are other characters, or if the number is not between LO and HI. */
 static bool digits(const char **s, int width, int lo, int hi, int *ret)
 {
 	int v = 0;

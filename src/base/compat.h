@@ -1,9 +1,9 @@
 /*
  * System calls and constants that our C libraries lack.
  *
- * Each function makes only the system call and sets errno as usual; sys_openat2() may repeat it.
- * This header also defines numbers that the headers of Debian 12 (Linux 6.1) may lack. A comment
- * beside each number says since which kernel it exists.
+ * Each function makes only one system call and sets errno as usual. Only sys_openat2() may repeat
+ * its call. This header also defines numbers that the headers of Debian 12 (Linux 6.1) may lack.
+ * For newer system calls and options, a comment says which kernel introduced them.
  */
 #pragma once
 
@@ -55,8 +55,8 @@
 #endif
 
 /* The kernel fails with EAGAIN if any process of the machine renames or mounts something while the
- * kernel looks up a `..` for RESOLVE_BENEATH or RESOLVE_IN_ROOT. Beside eight processes that only
- * rename, one lookup in ten fails, and seldom twice in a row. */
+ * kernel looks up a `..` for RESOLVE_BENEATH or RESOLVE_IN_ROOT. While eight other processes do
+ * nothing but rename, one lookup in ten fails, and seldom two in a row. */
 #define OPENAT2_TRIES_MAX 64
 
 /* Opens PATH as HOW says. If the kernel cannot be sure of a `..`, tries again. */

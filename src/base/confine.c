@@ -122,7 +122,7 @@ int confine_files_allow_path(struct confine_files *f, const char *path, uint64_t
 
 	if (f->ruleset < 0)
 		return 0;
-	/* musl's open() would need a second system call, fcntl() */
+	/* not open(), because musl's open() also makes the system call fcntl() */
 	fd = openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;

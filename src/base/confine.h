@@ -34,8 +34,8 @@ MUST_USE int confine_limit(int resource, rlim_t max, struct err *e);
 
 /* With this RLIMIT_CORE a crash leaves no core file and starts no program. 0 is not enough: if the
  * host's core pattern begins with `|` (systemd-coredump, apport), the kernel ignores the limit and
- * starts the crash handler as the host's root, with the memory of the crashed process as input.
- * Only if the limit is exactly 1 does the kernel start no handler. It writes no core file either,
+ * starts the crash handler as the host's root, with the memory of the crashed process as input. If
+ * the limit is exactly 1, the kernel starts no handler. The kernel writes no core file either,
  * because an ELF core file has at least one page. */
 #define CONFINE_CORE_BYTES 1
 
@@ -49,9 +49,9 @@ MUST_USE int confine_core(struct err *e);
  * Returns 0 or -errno. Returns -EPERM if an ordinary user runs this program. */
 MUST_USE int confine_enclose(int fd);
 
-/* The rights on files that this process keeps, for each tree. After confine_files_end() the
- * process can open, make or remove nothing outside of these trees. Descriptors that are already
- * open stay usable. */
+/* Collects the directory trees that this process may still use, and the rights on each tree. After
+ * confine_files_end() the process can open, make or remove nothing outside of these trees.
+ * Descriptors that are already open stay usable. */
 struct confine_files {
 	int ruleset;      /* -1 if this host has no Landlock; all functions then do nothing */
 	uint64_t handled; /* the rights that this kernel knows */
@@ -74,7 +74,7 @@ void confine_files_done(struct confine_files *f);
  * would refuse. */
 MUST_USE int confine_calls(const struct sock_filter *filter, unsigned short n, struct err *e);
 
-/* The filter for programs that only read something and write text. It is compiled from
+/* The filter for programs that only read something and write text, compiled from
  * tools/reader.table. */
 extern const struct sock_filter reader_filter[];
 extern const unsigned short reader_filter_len;

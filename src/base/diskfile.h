@@ -41,7 +41,7 @@ enum disk_clone { DISK_CLONE_AUTO, DISK_CLONE_COPY, DISK_CLONE_SHARE };
 MUST_USE int disk_file_clone(int from, int to, enum disk_clone how, struct err *e);
 
 #define DISK_DEVICE_BYTES 32
-/* Attaches FILE to a free loop device. Returns the device's path and an open descriptor; the
- * device stays attached as long as it is open or mounted. */
+/* Attaches FILE to a free loop device. Stores the device's path in PATH and an open descriptor of
+ * the device in *RET_FD. FILE stays attached as long as the device is open or mounted. */
 MUST_USE int disk_file_attach(int file, bool readonly, char path[DISK_DEVICE_BYTES], int *ret_fd,
 			      struct err *e);

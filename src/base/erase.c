@@ -1,10 +1,10 @@
 /*
- * Hostile code chooses the depth and the width of the tree. So the walk does not recurse, and does
- * not keep a descriptor for each level. It goes down by name and up by "..". For each directory
- * above the current one, the walk remembers the inode and an offset. On the way up, the walk
- * compares the inode to be sure that ".." is the same directory as on the way down. It then goes on
- * reading at the offset. If the walk read each directory from the start again, the time would grow
- * with the square of the entries.
+ * Hostile code may have made the tree very deep or very wide. So the walk does not recurse, and
+ * does not keep a descriptor for each level. It goes down by name and up by "..". For each
+ * directory above the current one, the walk remembers the inode and an offset. On the way up, the
+ * walk compares the inode to be sure that ".." is the same directory as on the way down. It then
+ * goes on reading at the offset. If the walk read each directory from the start again, the time
+ * would grow with the square of the entries.
  *
  * Two commands may delete the same tree, so an entry that is already gone is no error. A dying
  * process may still write into the tree, so a directory that is not empty at the end is read again.
@@ -26,9 +26,10 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-/* How often a directory is read at most. One reading is not always enough. On tmpfs before Linux
- * 6.6 the offset in a directory is a number of entries. For example, we delete the first ten
- * entries and go on reading at offset 10: this skips ten entries that still exist. */
+/* The most times that the walk enters one directory, or reads the top directory again. One reading
+ * is not always enough. On tmpfs before Linux 6.6 the offset in a directory is a number of entries.
+ * For example, we delete the first ten entries and go on reading at offset 10: this skips ten
+ * entries that still exist. */
 #define TRIES_MAX 64
 #define ENTRIES_BYTES 4096u /* the buffer of one getdents64() */
 
@@ -81,7 +82,8 @@ static void skip(struct level *l, int error)
 	l->tries = 0;
 }
 
-/* Enters the directory FD. The walk closes FD later. */
+/* Enters the directory FD, which the walk closes later. If FD is negative, it is an error of
+ * open_dir(), and enter() returns it. */
 static int enter(struct walk *w, int fd)
 {
 	struct stat st;
@@ -102,8 +104,8 @@ static int enter(struct walk *w, int fd)
 	return 0;
 }
 
-/* Goes up. If a process has moved the directory, ".." is another directory than before and must not
- * be emptied. */
+/* Goes up. If a process has moved the current directory, its ".." is not the directory from which
+ * the walk came and must not be emptied. In this case leave() returns -EBUSY. */
 static int leave(struct walk *w)
 {
 	AUTO_FD up = openat(w->at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -172,8 +174,8 @@ static int empty_level(struct walk *w, char sub[NAME_MAX + 1])
 	return n < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Returns true if the directory FD is deleted. A process may have renamed another directory over
- * FD. Then the name leads to that other directory, which must not be removed. */
+/* Returns true if the directory FD is deleted. If a process has renamed another directory to the
+ * name of FD, the name leads to that other directory, which must not be removed. */
 static bool is_gone(int fd)
 {
 	struct stat st;
@@ -181,8 +183,8 @@ static bool is_gone(int fd)
 	return fstat(fd, &st) == 0 && st.st_nlink == 0;
 }
 
-/* Removes the top directory of the tree, which we have emptied. Sets *RET_AGAIN if this directory
- * must be read once more. */
+/* Removes the top directory of the tree, which we have emptied. Sets *RET_AGAIN to true if this
+ * directory must be read once more. Returns 0 or -errno. */
 static int remove_top(struct walk *w, int dirfd, const char *name, bool *ret_again)
 {
 	int r = w->level[0].error;
@@ -290,8 +292,8 @@ static void handle_entries(struct part *p, const char *entries, long n)
 			r = move_out(p, d->d_name);
 		if (r < 0 && !p->error)
 			p->error = r;
-		/* an entry that stays does not count; otherwise each call could spend all of MAX on
-		 * such entries */
+		/* do not count an entry that could not be removed or moved; otherwise each call
+		 * could spend all of MAX on such entries */
 		p->left -= r == 0;
 	}
 }

@@ -1,10 +1,10 @@
 /*
  * Errors that functions pass up to their callers. No error needs an allocation.
  *
- * A function that knows what the user wants to do returns 0 or -1. If it fails, it fills a struct
- * err, which its caller has on the stack. The caller decides by the error code; the text is for
- * people. A small helper cannot know what the user wants to do. It returns -errno and takes no
- * struct err.
+ * A function that knows what the user wants to do returns 0 or -1. If the function fails, it fills
+ * a struct err on the stack of its caller. The caller decides by the error code what to do; the
+ * text is for people. A small helper cannot know what the user wants to do. It returns -errno and
+ * takes no struct err.
  */
 #pragma once
 

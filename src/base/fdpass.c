@@ -46,9 +46,9 @@ int fdpass_send(int sock, const void *p, size_t n, const int *fds, unsigned n_fd
 	const char *rest;
 	ssize_t k = send_first(sock, p, n, fds, n_fds, 0);
 
-	/* the kernel counts sent descriptors that nobody has received yet against the limit of
-	 * open files. We return -EMFILE, because the C library has no fitting text for
-	 * ETOOMANYREFS */
+	/* ETOOMANYREFS means that the sent descriptors that nobody has received yet have reached
+	 * the limit of open files. We return -EMFILE instead, because the C library has no fitting
+	 * text for ETOOMANYREFS */
 	if (k < 0)
 		return k == -ETOOMANYREFS ? -EMFILE : (int)k;
 	rest = (const char *)p + k;

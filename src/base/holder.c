@@ -52,7 +52,7 @@ struct limit {
 
 /* Parses TEXT (holder_start_within()) into OUT, and returns the number of limits in OUT. Leaves out
  * items that are malformed. Limits are only lowered: if the present soft limit of a resource is
- * less than the number in TEXT, it stays. */
+ * less than the number in TEXT, the present limit stays. */
 static unsigned read_limits(const char *text, struct limit out[HOLDER_LIMITS_MAX])
 {
 	unsigned n = 0;

@@ -1,8 +1,8 @@
 /*
  * A holder is a task in a new user namespace. The task does nothing, but keeps the namespace alive
  * until we have written the id maps of the namespace and opened it. The task shares our memory, so
- * it needs no page tables of its own. It ends when our end of a pipe closes, so at the latest when
- * we end.
+ * it needs no page tables of its own. The task ends when our end of a pipe closes, so at the latest
+ * when we end.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ MUST_USE int holder_start(struct holder *h);
  * "RESOURCE:NUMBER RESOURCE:NUMBER …". The kernel then applies each limit to all ids of the
  * namespace together. Our own limits are restored afterwards. */
 MUST_USE int holder_start_within(struct holder *h, const char *limits);
-/* Pid 1 gets a text of limits in this environment variable. */
+/* The environment variable in which pid 1 gets the text LIMITS. */
 #define HOLDER_LIMITS "LIMITS"
 /* Returns a descriptor of the task's namespace, or -errno. */
 MUST_USE int holder_namespace(const struct holder *h);

@@ -116,7 +116,8 @@ char *identity_path(int fd)
 	return xstrndup(path, (size_t)n);
 }
 
-/* Opens the directory that holds the canonical PATH. *RET_NAME is the last component of PATH. */
+/* Opens the directory that holds the canonical PATH. *RET_NAME is the last component of PATH.
+ * Returns a descriptor, or -1 and sets errno. */
 static int open_parent(const char *path, const char **ret_name)
 {
 	const char *slash = strrchr(path, '/');
@@ -259,7 +260,8 @@ void identity_write_json(const struct identity *id, struct json_writer *w)
 		json_key_str(w, "handle", hex);
 		json_key_int(w, "handle_type", id->handle_type);
 	}
-	/* as text, because some readers of JSON do not keep 64 bits of a number */
+	/* the inode number is a text, because some readers of JSON do not keep 64 bits of a
+	 * number */
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)id->inode);
 	json_key_str(w, "inode", number);
 	json_key_str(w, "of", id->of_parent ? "parent" : "self");

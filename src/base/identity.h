@@ -2,11 +2,11 @@
  * Remembers which file or directory of the host a path means. Later uses of the path then reach the
  * same object, or fail.
  *
- * When a person names a path, identity_hold() follows its links once. It finds the canonical path
- * of the object, and the object's identity. The sandbox's record keeps the canonical path and the
- * identity. Every later use calls identity_open(), which opens the canonical path from / without
- * following any link, and fails if it finds another object. The caller mounts or reads the
- * descriptor and does not look the path up again.
+ * When a person names a path, identity_hold() follows the links of this path once, and finds the
+ * canonical path and the identity of the object. The sandbox's record keeps both. Every later use
+ * calls identity_open(), which opens the canonical path from / without following any link, and
+ * fails if it finds another object. The caller mounts or reads the descriptor and does not look the
+ * path up again.
  *
  * Neither a device number nor an inode number identifies an object: st_dev changes when a loop
  * device or btrfs is mounted again, and ext4 gives a new directory the inode number of a deleted
@@ -29,8 +29,8 @@
 
 struct identity {
 	bool known;        /* false if the record was made before identities were kept */
-	bool of_parent;    /* the object is a file; this identity is that of the file's directory */
-	uint32_t handle_n; /* 0 if the file system has no handles */
+	bool of_parent;    /* the object is a file, and the members below describe its directory */
+	uint32_t handle_n; /* 0 if the file system has no lasting handles */
 	int32_t handle_type;
 	uint8_t handle[IDENTITY_HANDLE_MAX_BYTES];
 	uint64_t inode;
@@ -62,7 +62,7 @@ int identity_reopen(int fd, int flags);
 
 /* Writes ID as one JSON value, or null if ID is not known. */
 void identity_write_json(const struct identity *id, struct json_writer *w);
-/* Reads an identity from V. If V is NULL, the identity in *RET is not known. Error messages call
- * the member PATH. */
+/* Reads an identity from V. If V is NULL or the JSON value null, the identity in *RET is not known.
+ * Error messages call the member PATH. */
 MUST_USE int identity_read_json(const struct json_value *v, const char *path, struct identity *ret,
 				struct err *e);

@@ -21,11 +21,13 @@ MUST_USE int io_read_to_end(int fd, struct buf *b);
 /* Opens PATH, checks that it is a regular file and reads it whole. Returns 0 or -errno; -EFBIG when
  * B's ceiling is reached. */
 MUST_USE int io_read_file(int dirfd, const char *path, struct buf *b);
-/* Writes DIRFD/PATH under a temporary name and renames it, so a reader sees the old file or the new
- * one. */
+/* Writes the N bytes at P to a temporary file and renames this file to DIRFD/PATH, so a reader sees
+ * either the old file or the new file. Returns 0 or -errno. */
 MUST_USE int io_replace_file(int dirfd, const char *path, const void *p, size_t n, mode_t mode);
-/* Writes a short string to an existing control file (proc, cgroup) in one write. */
+/* Writes the short string S to an existing control file (proc, cgroup) in one write. Returns 0 or
+ * -errno. */
 MUST_USE int io_write_file(int dirfd, const char *path, const char *s);
-/* Opens the file of FD again and returns a non-blocking descriptor. Other processes share FD
- * itself, so its flags must not change. Returns -1 if the file cannot be opened again. */
+/* Opens the file of FD again and returns the new, non-blocking descriptor. The flags of FD itself
+ * stay unchanged, because other processes may share FD. Returns -1 if the file cannot be opened
+ * again. */
 int io_reopen_nowait(int fd, int flags);

@@ -164,7 +164,7 @@ static int parse_number(struct parser *p, struct json_value *ret)
 	return 0;
 }
 
-/* Reads four hexadecimal digits. Returns -1 if there are other characters. */
+/* Reads four hexadecimal digits. Returns their value, or -1 if there are other characters. */
 static int hex4(struct parser *p)
 {
 	int v = 0;
@@ -278,7 +278,8 @@ static void push(struct parser *p, const struct json_member *m)
 	p->doc->slot[--p->top] = *m;
 }
 
-/* Pops the values that were pushed since the top was MARK. Returns them in order, oldest first. */
+/* Pops the values that were pushed since the top was MARK. Returns them as an array of *RET_N
+ * members, oldest first. */
 static struct json_member *pop_all(struct parser *p, size_t mark, size_t *ret_n)
 {
 	struct json_member *m = &p->doc->slot[p->top];
@@ -314,7 +315,8 @@ static int parse_array(struct parser *p, struct json_value *ret)
 	}
 	m = pop_all(p, mark, &n);
 	item = (void *)p->done;
-	/* source and target may overlap, but the target is never ahead of the source */
+	/* source and target may overlap; the target begins at the same or a lower address, so
+	 * copying in this order never overwrites a value that is still to be copied */
 	for (size_t i = 0; i < n; i++) {
 		struct json_value v = m[i].value;
 
@@ -364,8 +366,8 @@ static int check_keys(struct parser *p, const struct json_member *m, size_t n,
 	return 0;
 }
 
-/* Sorts the members by key, and equal keys in the order of the text. Returns NULL if there is no
- * memory. */
+/* Returns an array of pointers to the members, sorted by key. Members with the same key stay in the
+ * order of the text. Returns NULL if there is no memory. */
 static struct json_member **sort_members(struct json_member *m, size_t n)
 {
 	struct json_member **sorted = calloc(n, sizeof(*sorted));
@@ -544,8 +546,8 @@ static int parse(const char *p, size_t n, bool lenient, struct json_doc **ret, s
 	if (lenient && state.top >= JSON_LENIENT_VALUES_MAX)
 		return err_set(e, ERR_LIMIT, "JSON text of %zu values; the limit is %u",
 			       state.top + 1, JSON_LENIENT_VALUES_MAX);
-	/* one byte more than the text, because a number at the very end of the text needs a
-	 * terminator */
+	/* the characters get one byte more than the text has, because a number at the very end of
+	 * the text needs a terminator */
 	bytes = sizeof(*doc) + state.top * sizeof(doc->slot[0]) + n + 1;
 	doc = malloc(bytes);
 	if (!doc)
@@ -900,7 +902,8 @@ static const char *type_name(const struct json_value *v)
 	return v ? names[v->type] : "nothing";
 }
 
-/* Puts a dot between path and key, unless one of them is empty. */
+/* A format and its arguments: they write PATH, a dot and KEY. If PATH is empty, they write only
+ * KEY. */
 #define AT_FMT "%s%s%s"
 #define AT(path, key) (path), *(path) ? "." : "", (key)
 

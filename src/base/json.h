@@ -57,8 +57,8 @@ struct json_member {
 
 struct json_doc;
 
-/* this many values take 40 MB of memory; without the limit, a text `[0,0,…` of 16 MiB would take
- * 320 MB */
+/* The most values in a text for json_parse_lenient(). This many values take 40 MB of memory.
+ * Without the limit, a text `[0,0,…` of 16 MiB would take 320 MB. */
 #define JSON_LENIENT_VALUES_MAX 1000000u
 
 /* Parses exactly one value with optional white space around it. Fails with ERR_INVALID if the
@@ -136,10 +136,10 @@ struct json_field {
 	int64_t min, max;
 };
 
-/* The type of a FIELD_STR in the struct is `const char *`. The pointer points into the document,
- * and the string must not contain NUL. FIELD_INT is an int64_t, FIELD_BOOL a bool, and FIELD_VALUE
- * a `const struct json_value *`. If an optional member is absent or null, the struct keeps the
- * caller's value. */
+/* The type of a FIELD_STR in the struct is `const char *`. The pointer points into the document;
+ * json_decode() refuses a string that contains NUL. FIELD_INT is an int64_t, FIELD_BOOL a bool, and
+ * FIELD_VALUE a `const struct json_value *`. If an optional member is absent or null, the struct
+ * keeps the caller's value. */
 // clang-format off
 #define FIELD_STR(type, name, need) { #name, JSON_FIELD_STR, need, offsetof(type, name), 0, 0 }
 #define FIELD_INT(type, name, need, lo, hi) { #name, JSON_FIELD_INT, need, offsetof(type, name), lo, hi }
@@ -147,7 +147,9 @@ struct json_field {
 #define FIELD_VALUE(type, name, need) { #name, JSON_FIELD_VALUE, need, offsetof(type, name), 0, 0 }
 // clang-format on
 
-/* Messages put PATH in front of a member's name ("params.timeout_ms: expected integer 1..9, got
- * string"). Unknown members are ignored unless STRICT. */
+/* Copies the members of the object V into the struct OUT, as the table F says. If STRICT is true, a
+ * member that is not in the table is an error. Messages put PATH in front of a member's name
+ * ("params.timeout_ms: expected integer 1..9, got string"). Returns 0, or -1 with *OUT
+ * unchanged. */
 MUST_USE int json_decode(const struct json_value *v, const char *path, const struct json_field *f,
 			 size_t n_fields, bool strict, void *out, struct err *e);

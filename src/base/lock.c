@@ -16,8 +16,8 @@
 
 #define STACK_BYTES 4096 /* enough, because the task makes only a few system calls */
 
-/* The system call that takes the lock. The task makes only this call, without the C library,
- * because the task shares our memory and must not change errno. */
+/* The system call that takes the lock, and its arguments. The task makes its calls without the C
+ * library, because the task shares our memory and must not change errno. */
 struct attempt {
 	long number; /* the number of the system call */
 	int fd;
@@ -62,7 +62,7 @@ static long start_task(struct attempt *a, int *ret_pidfd)
 	return pid;
 }
 
-/* Waits for the task's end until the deadline, then kills it. */
+/* Waits until the task ends. Kills the task if it has not ended by the deadline. */
 static void await_task(pid_t pid, int pidfd, uint64_t deadline_ns)
 {
 	struct pollfd p = { .fd = pidfd, .events = POLLIN };

@@ -1,7 +1,7 @@
 /*
  * Log lines of our programs. A program writes no log lines unless the user asks for them. Each
- * event is one line on stderr; background programs write to a file. A line holds names and numbers,
- * never values of variables, input or output.
+ * event is one line on stderr. The stderr of a background program is a file. A line holds names and
+ * numbers, never values of variables, input or output.
  */
 #pragma once
 

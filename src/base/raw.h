@@ -60,9 +60,9 @@ static inline long raw_clone_on_stack(const struct clone_args *args, void (*fn)(
 	return ret;
 }
 
-/* Does the same as raw_clone_on_stack() with clone(2), for code behind a system call filter: a
- * filter can see the flags of clone, but not the flags of clone3. If FLAGS has CLONE_PIDFD or
- * CLONE_PARENT_SETTID, the kernel writes *RET_ID. */
+/* Does the same as raw_clone_on_stack() with clone(2), for code that runs under a system call
+ * filter: a filter can see the flags of clone, but not the flags of clone3. If FLAGS has
+ * CLONE_PIDFD or CLONE_PARENT_SETTID, the kernel writes *RET_ID. */
 static inline long raw_old_clone_on_stack(unsigned long flags, void *stack_top, int *ret_id,
 					  void (*fn)(void *), void *arg)
 {

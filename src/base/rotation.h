@@ -3,8 +3,8 @@
  *
  * "The caller" is the user who runs cordon. Usually the caller's id appears as 0 (root) in the
  * sandbox, and the other ids follow in order. If commands run as the user N, the caller's id
- * appears as N instead. In the sandbox, files that the caller shares with it then belong to the
- * user N. The ids below N move up by one, and the ids above N stay. With N = 0 nothing changes.
+ * appears as N instead. Then files that the caller shares with the sandbox belong to the user N
+ * inside. The ids below N move up by one, and the ids above N stay. With N = 0 nothing changes.
  */
 #pragma once
 

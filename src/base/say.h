@@ -20,8 +20,8 @@ bool say_is_quiet(void);
 /* Turns off colour. A line feed inside a message then appears as \x0a. */
 void say_set_plain(void);
 
-/* Print "error: TEXT", then the hint as "  → HINT". Return the exit status that belongs to the
- * code. */
+/* These functions print "error: TEXT", and then the hint, if there is one, as "  → HINT". They
+ * return the exit status that belongs to the error code. */
 int say_error(const struct err *e);
 int say_errorf(enum err_code code, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Prints "warn: TEXT". */
@@ -40,7 +40,7 @@ void say_already(const char *verb, const char *target, const char *why);
 /* Prints "   ✗ Verb         target". */
 void say_failed(const char *verb, const char *target);
 
-/* Print lines of `doctor`: "info Key: value" and "   ✓ Check        result". */
+/* These functions print lines of `doctor`: "info Key: value" and "   ✓ Check        result". */
 enum say_mark { SAY_GOOD, SAY_SOSO, SAY_BAD };
 void say_info(const char *key, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void say_check(enum say_mark mark, const char *check, const char *fmt, ...) PRINTF_LIKE(3, 4);

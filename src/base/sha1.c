@@ -50,7 +50,8 @@ static void add_block(uint32_t state[5], const unsigned char *p)
 void sha1(const void *p, size_t n, unsigned char out[SHA1_BYTES])
 {
 	uint32_t state[5] = { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0 };
-	/* the input, one bit, zeros, and eight bytes of length at the end of a block */
+	/* TEXT is the input, then a 1 bit and zeros, and the length of the input in the last eight
+	 * bytes of the last block */
 	unsigned char text[SHA1_INPUT_MAX_BYTES + 9 + BLOCK_BYTES] = { 0 };
 	size_t whole = (n + 9 + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #define SHA1_BYTES 20
-#define SHA1_INPUT_MAX_BYTES 512 /* a handshake key is 60 bytes; no caller hashes a stream */
+#define SHA1_INPUT_MAX_BYTES 512 /* the text of a handshake has 60 bytes */
 
-/* Hashes N bytes, at most SHA1_INPUT_MAX_BYTES. */
+/* Writes the sum of the N bytes at P to OUT. N is at most SHA1_INPUT_MAX_BYTES. */
 void sha1(const void *p, size_t n, unsigned char out[SHA1_BYTES]);

@@ -1,7 +1,8 @@
 /*
  * Starts programs by a clone that works like vfork. The child runs in our memory, on a stack of its
- * own, and makes only system calls until exec. Meanwhile this process sleeps. If a step fails, the
- * child writes the error into the shared struct, so no failure gets lost.
+ * own, and makes only system calls until exec. spawn() sleeps until the exec, and spawn_begin()
+ * returns at once. If a step fails, the child writes the error into the shared struct, so no
+ * failure gets lost.
  */
 #include "base/spawn.h"
 
@@ -24,7 +25,7 @@
 #define STACK_BYTES 16384
 #define KERNEL_SIGSET_BYTES 8
 
-/* What the child shares with this process. The child sets ERR if the exec fails. */
+/* What the child shares with this process. The child sets `err` if one of its steps fails. */
 struct shared {
 	const struct spawn *s;
 	pid_t parent;
@@ -81,8 +82,8 @@ static void run(void *arg)
 	unsigned long none = 0;
 	long r;
 
-	/* exec resets signals that have handlers; it does not reset signals that our own parent
-	 * made us ignore */
+	/* Exec itself resets only the signals that have handlers. Our own parent may have made us
+	 * ignore signals, so reset these here. */
 	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++)
 		RAW4(SYS_rt_sigaction, inherited[i], &dfl, NULL, KERNEL_SIGSET_BYTES);
 	if (shared->s->new_session)
@@ -110,8 +111,8 @@ static void run(void *arg)
 	raw_exit(127);
 }
 
-/* Call this after the exec has happened or failed. Returns 0, or -1 with the child's error in *E,
- * after the child was reaped. */
+/* Call this after the exec has succeeded or a step of the child has failed. After a success,
+ * returns 0. After a failure, reaps the child, and returns -1 with the child's error in *E. */
 static int outcome(const struct shared *shared, struct child *c, struct err *e)
 {
 	int status;

@@ -24,15 +24,15 @@ struct spawn {
 	const char *path; /* executed as it is; PATH is not searched */
 	const char *const *argv;
 	const char *const *envp;           /* NULL for an empty environment */
-	struct spawn_fd fd[SPAWN_FDS_MAX]; /* all other descriptors except 0..2 are closed */
+	struct spawn_fd fd[SPAWN_FDS_MAX]; /* the child loses all other descriptors from 3 on */
 	size_t n_fds;
 	bool new_session; /* call setsid(): the program goes on when the caller's terminal closes */
 	bool tied;        /* the kernel kills the program when the thread that started it ends */
 	int cwd_fd; /* the directory in which the program starts; callers must set -1 for none */
 };
 
-/* Starts a program and returns after the exec. So if the program does not exist, this call
- * fails. */
+/* Starts a program and returns after the exec. If the exec fails, for example because the program
+ * does not exist, this call fails. */
 MUST_USE int spawn(const struct spawn *s, struct child *ret, struct err *e);
 
 /* These two functions together do the same as spawn(), for a caller that does other work while

@@ -12,7 +12,7 @@ void stack_trim(void)
 {
 	/* use the address of the frame, because a sanitizer may keep variables off the stack */
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-	/* the current page of the stack and the next page are in use */
+	/* keep the current page of the stack and the page below, because both are in use */
 	uintptr_t end = (here & ~(uintptr_t)(PAGE_BYTES - 1)) - PAGE_BYTES;
 
 	/* if nothing is mapped below the stack, madvise() fails and changes nothing */

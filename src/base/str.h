@@ -1,5 +1,5 @@
-/* Slices: a slice is a pointer into memory that another object owns, and a length. Also the
- * functions of the project that parse numbers, and functions for UTF-8. */
+/* Slices, and functions for numbers and UTF-8. A slice is a length and a pointer into memory that
+ * another object owns. */
 #pragma once
 
 #include <stdbool.h>

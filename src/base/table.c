@@ -7,7 +7,7 @@
 #include "base/say.h"
 #include "base/str.h"
 
-/* a list of a hundred thousand sandboxes takes a tenth of this */
+/* the most bytes of a table; a list of a hundred thousand sandboxes takes a tenth of this */
 #define TABLE_MAX_BYTES (64u << 20)
 #define GAP_WIDTH 4
 

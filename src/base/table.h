@@ -1,5 +1,5 @@
 /* A table for people. Columns are padded to their widest cell, with four spaces between them; the
- * last column is not padded. Widths count code points. */
+ * last column is not padded. The width of a text is its number of code points. */
 #pragma once
 
 #include <stddef.h>
@@ -22,7 +22,8 @@ void table_begin(struct table *t, const char *const *head, size_t n_columns);
 void table_add(struct table *t, const char *cell);
 /* Adds a row. CELLS has one element for each column. */
 void table_add_row(struct table *t, const char *const *cells);
-/* Appends the table to OUT and releases it. */
+/* Appends the table to OUT and frees the memory of the table. */
 void table_end(struct table *t, struct buf *out);
-/* Writes the table to stdout as say_output() does, and releases it. Returns the exit status. */
+/* Writes the table to stdout as say_output() does, and frees the memory of the table. Returns the
+ * exit status. */
 int table_print(struct table *t);

@@ -2,8 +2,9 @@
  * Finds a user of a sandbox or an image. The caller passes the texts of /etc/passwd and /etc/group
  * of this sandbox or image.
  *
- * Hostile code may have written these texts. A string of digits is never read as a name. Such a
- * string is a number, or an error if the number is too large.
+ * Hostile code may have written these texts, and may have named a user "0", for example. So a
+ * caller who asks for a string of digits always gets the user or group with this number, never one
+ * with this name. A number that is too large is an error.
  */
 #pragma once
 
@@ -13,7 +14,8 @@
 
 #define USER_GROUPS_MAX 64
 #define USER_HOME_BYTES 1024
-/* room for thousands of users; a longer file counts as empty */
+/* the most bytes that a passwd or group file may have: room for thousands of users. A longer file
+ * counts as empty */
 #define USER_FILE_MAX_BYTES (1u << 20)
 
 struct user {

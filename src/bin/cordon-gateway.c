@@ -29,8 +29,8 @@ static int serve(struct gateway *g, struct gateway_config *config, int link_fd, 
 	if (gateway_start(g, config, link_fd, e) < 0)
 		return -1;
 	json_free(TAKE(doc));
-	/* confine first, because from here on the gateway reads bytes from the sandbox, which
-	 * may be hostile */
+	/* confine first, because from here on the gateway reads what the sandbox sends, and the
+	 * sandbox may be hostile */
 	if (confine(config, e) < 0)
 		return -1;
 	control_send_ready(&g->control, config);
@@ -56,7 +56,8 @@ int main(int argc, char **argv)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	g->control.fd = (int)control_fd;
-	/* if this is NULL, commands do not learn of refusals */
+	/* if the mapping fails and this is NULL, clients are not told which connections were
+	 * refused */
 	g->denials.refusals = refusals_map((int)refusals_fd, true);
 	close((int)refusals_fd);
 	r = serve(g, config, (int)link_fd, argc == 5 ? (int)list_fd : -1, &e);

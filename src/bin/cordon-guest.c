@@ -31,8 +31,8 @@ int main(void)
 	/* this program was executed by a descriptor, so the kernel named the process after the
 	 * descriptor's number */
 	IGNORE(prctl(PR_SET_NAME, "cordon-guest"));
-	/* no process of the sandbox may interrupt pid 1, so all signals are blocked; the loop
-	 * reads them from a signalfd */
+	/* no process of the sandbox may interrupt pid 1, so all signals are blocked; the loop reads
+	 * SIGCHLD from a signalfd */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	if (guest_boot(&g, &e) < 0) {
@@ -47,7 +47,7 @@ int main(void)
 	    !loop_add_signal(g.loop, SIGCHLD, on_child, &g))
 		return 1;
 	channel_send(&g, FRAME_READY, 0, 0, NULL, 0);
-	/* If a client already waits for its first command, pid 1 starts this command first, and
+	/* If a client is connected from the start, pid 1 first starts the command of this client.
 	 * server.c calls guest_confine() after that. */
 	if (g.first_connection < 0) {
 		stack_trim();

@@ -45,7 +45,7 @@ static int send_answer(const struct buf *b, const int *fds, unsigned n)
 	int r;
 
 	while ((r = fdpass_send(HAND_FD, b->p, b->n, fds, n)) == -EMFILE)
-		IGNORE(poll(NULL, 0, CROWDED_WAIT_MS)); /* waits */
+		IGNORE(poll(NULL, 0, CROWDED_WAIT_MS)); /* poll() without descriptors only waits */
 	return r;
 }
 
@@ -79,9 +79,9 @@ static void on_server(void *arg, int fd, uint32_t events)
 		loop_stop(h->loop);
 }
 
-/* The server has raised its soft limit of open files, and we inherit the raised limit. SOFT is the
- * limit that the server had at its start. We lower our limit to SOFT, so that the supervisors that
- * we start inherit SOFT. */
+/* The program that starts hands has raised its soft limit of open files, and we inherit the raised
+ * limit. SOFT is the soft limit that this program had at its start. We lower our limit to SOFT, so
+ * that the supervisors that we start inherit SOFT. */
 static void set_open_files(uint64_t soft)
 {
 	struct rlimit l;

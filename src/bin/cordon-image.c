@@ -1,7 +1,7 @@
 /*
- * cordon-image pulls, loads, saves and manages images. Only `cordon` starts this program, after
- * `cordon` has checked the user's command line. So the command line of this program is small and
- * strict.
+ * cordon-image pulls, loads, saves and manages images. Only our own programs start this program,
+ * for example `cordon` after it has checked the user's command line. So the command line of this
+ * program is small and strict.
  */
 #include <limits.h>
 #include <linux/capability.h>
@@ -86,7 +86,8 @@ static int dispatch(const struct options *all, struct err *e)
 	return err_set(e, ERR_USAGE, "cordon-image: no command '%s'", name);
 }
 
-/* Returns the descriptor on which `cordon` waits for the error report, or -1. */
+/* Returns the descriptor of the pipe on which the caller (`cordon`, for example) waits for the
+ * error report, or -1. */
 static int report_fd(const struct options *o)
 {
 	uint64_t fd;
@@ -94,7 +95,7 @@ static int report_fd(const struct options *o)
 	return o->report_fd && parse_u64(o->report_fd, 0, INT_MAX, &fd) == 0 ? (int)fd : -1;
 }
 
-/* Makes this process end when `cordon` is killed, because then nobody needs the image. */
+/* Makes this process end when the caller is killed, because then nobody needs the image. */
 static void end_with_caller(const struct options *o)
 {
 	struct pollfd p = { .fd = report_fd(o) };
@@ -103,10 +104,11 @@ static void end_with_caller(const struct options *o)
 		return;
 	IGNORE(prctl(PR_SET_PDEATHSIG, SIGTERM)); /* cannot fail */
 	if (poll(&p, 1, 0) > 0 && p.revents & POLLERR)
-		exit(1); /* `cordon` died before prctl() */
+		exit(1); /* the caller died before prctl() */
 }
 
-/* Sends the error to `cordon`, which shows it to the user and may add to the text. */
+/* Sends the error to the caller, which shows the error to the user and may add to the text. Returns
+ * the exit status of this process. */
 static int report(const struct options *o, const struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(8192);

@@ -1,8 +1,8 @@
 /*
  * Shows the log of a sandbox. `cordon logs` checks the options, finds the sandbox and executes this
- * program. It is a program of its own because it needs a library for regular expressions (pcre2).
- * If `cordon` itself were linked with this library, every command of `cordon` would start more
- * slowly. The sandbox's directory is descriptor 3; LOGS_USAGE shows the options.
+ * program. cordon-logs is a program of its own because it needs a library for regular expressions
+ * (pcre2). If `cordon` itself were linked with this library, every command of `cordon` would start
+ * more slowly. The sandbox's directory is descriptor 3; LOGS_USAGE shows the options.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /*
  * Searches files with a regular expression that a model wrote. `cordon tool grep` starts this
- * program. It is a separate program for two reasons: it needs a library for regular expressions,
- * which no other tool loads, and it reads hostile text, so it first confines itself. Descriptor 3
- * is the directory or the file to search, or a pipe with a stream of files (search/stream.h). The
- * result is a JSON object. The exit status is 2 for a bad expression, 3 for an expression that
- * takes too long, and 1 for other failures.
+ * program. It is a separate program for two reasons. It needs a library for regular expressions,
+ * and the other tools should not load this library. It also reads hostile text, so it first
+ * confines itself. Descriptor 3 is the directory or the file to search, or a pipe with a stream of
+ * files (search/stream.h). The result is a JSON object. The exit status is 2 for a bad expression,
+ * 3 for an expression that takes too long, and 1 for other failures.
  */
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -36,8 +36,8 @@ static int confine(struct err *e)
 	bool dir = fstat(SEARCH_FD, &st) == 0 && S_ISDIR(st.st_mode);
 	int r = -1;
 
-	/* if root runs this program, it keeps the right to read files of every owner, as the
-	 * tool `read` does */
+	/* if root runs this program, the program keeps the right to read files of every owner, as
+	 * the tool `read` does */
 	if (confine_limit(RLIMIT_CPU, CPU_SEC, e) == 0 && confine_core(e) == 0 &&
 	    confine_capabilities(CONFINE_CAP(CAP_DAC_READ_SEARCH), e) == 0 &&
 	    confine_files_begin(&f, e) == 0) {

@@ -45,8 +45,8 @@ static void fail(struct action *a, struct fault *f)
 	fault_done(f);
 }
 
-/* Gets the text of the member KEY. If the member is missing, fails the action with a message
- * like "KeyError: 'session_id'", as LangBot's own server does. */
+/* Gets the text of the member KEY. If the member is missing, fails the action with a message like
+ * "KeyError: 'session_id'", as LangBot's own server does, and returns false. */
 static bool get_text(struct action *a, const char *key, struct str *ret)
 {
 	const struct json_value *v = json_get(a->request.data, key);
@@ -64,8 +64,8 @@ static bool get_text(struct action *a, const char *key, struct str *ret)
 	return false;
 }
 
-/* Gets an id. Ids are kept as C strings, so an id with a NUL would be cut and could then name
- * another object. */
+/* Gets an id. Refuses an id with a NUL: ids are kept as C strings, so the id would be cut and could
+ * then name another object. */
 static bool get_id(struct action *a, const char *key, struct str *ret)
 {
 	struct fault f = { 0 };
@@ -525,8 +525,8 @@ static int find_tenant(struct action *a, struct fault *f)
 	a->of_sandbox = a->row->reach == REACH_SANDBOX;
 	if (a->legacy) {
 		tenant_init_legacy(&a->tenant);
-		/* a legacy peer that connected before grants were enforced has no Workspace that
-		 * could hold a grant */
+		/* the peer may have connected before grants were enforced; a legacy peer has no
+		 * Workspace, so it cannot have a grant */
 		return a->of_tenant && grant_gate_is_on(runtime_gate(a->server->runtime))
 			       ? context_missing(f)
 			       : 0;

@@ -61,8 +61,7 @@ enum envelope_kind envelope_read(struct str text, struct envelope_request *ret, 
 	return ENVELOPE_REQUEST;
 }
 
-/* --- responses
- * --------------------------------------------------------------------------------- */
+/* --- responses -------------------------------------------------------------------------------- */
 
 static void end_response(struct json_writer *w)
 {

@@ -46,6 +46,7 @@ void envelope_put_fault(struct json_writer *w, int64_t seq, const struct fault *
 void envelope_put_refusal(struct json_writer *w, const struct envelope_request *r,
 			  const struct fault *f);
 
-/* Set the faults for requests that no action handles. Each function returns -1. */
+/* Each function sets the fault for a request that is not carried out: the action is unknown, or too
+ * many actions are running. Returns -1. */
 int envelope_unknown_action(struct str action, struct fault *f);
 int envelope_busy(struct fault *f);

@@ -18,8 +18,7 @@ void handshake_trust_done(struct handshake_trust *t)
 	t->token = t->instance = NULL;
 }
 
-/* --- configuration
- * ----------------------------------------------------------------------------- */
+/* --- configuration ---------------------------------------------------------------------------- */
 
 int handshake_set_token(struct handshake_trust *t, const char *text, struct err *e)
 {
@@ -67,8 +66,7 @@ int handshake_set_legacy(struct handshake_trust *t, const char *text, struct err
 	return 0;
 }
 
-/* --- checks
- * ------------------------------------------------------------------------------------ */
+/* --- checks ----------------------------------------------------------------------------------- */
 
 /* Returns true if A is the secret. Takes the same time wherever the first wrong character is, so
  * that a peer cannot guess the secret step by step. The length of the secret need not be hidden. */
@@ -138,7 +136,8 @@ static bool legacy_fits(const struct handshake_trust *t, const struct http_reque
 {
 	if (!legacy_is_open(t) || !host_is_ours(t, r))
 		return false;
-	/* the kernel knows the owner of a socket only on loopback */
+	/* own_user is known only on loopback. A legacy peer of another machine needs
+	 * HANDSHAKE_LEGACY_ALWAYS */
 	return peer.loopback ? peer.own_user : t->legacy == HANDSHAKE_LEGACY_ALWAYS;
 }
 

@@ -25,7 +25,9 @@
 enum handshake_legacy {
 	/* accept legacy peers on loopback, from our own user, until an instance is pinned */
 	HANDSHAKE_LEGACY_AUTO,
-	HANDSHAKE_LEGACY_ALWAYS, /* accept legacy peers also from other addresses */
+	/* accept legacy peers also from other machines, and also after a peer has pinned an
+	 * instance */
+	HANDSHAKE_LEGACY_ALWAYS,
 	HANDSHAKE_LEGACY_NEVER,
 };
 

@@ -25,7 +25,7 @@ void joiner_done(struct joiner *j);
 /* Adds one WebSocket message. Returns 1 with the text in *RET if the object is complete, or 0 if
  * more parts are needed. If no object has begun and PART does not begin with '{', returns 1 with
  * PART itself. Returns -EPROTO if the text is longer than JOINER_MESSAGE_MAX_BYTES. *RET may point
- * into PART. The text is valid until the next call, or until PART is freed. */
+ * into PART, so the text is valid until the next call or until the caller frees PART. */
 MUST_USE int joiner_add(struct joiner *j, struct str part, struct str *ret);
 /* Returns the bytes of memory that the joiner holds now. */
 size_t joiner_held_bytes(const struct joiner *j);

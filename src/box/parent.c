@@ -142,8 +142,8 @@ static void on_server_gone(void *arg)
 	/* SIGCHLD follows, and on_child() handles it */
 }
 
-/* The hands enforce these bounds for every configuration, and even if a peer controls the server
- * process. */
+/* The hands enforce these bounds whatever the configuration says, even if a peer has taken over the
+ * server process. */
 static const struct hand_bounds hand_bounds = { .refused = source_rules_system,
 						.n_refused = SOURCE_RULES_SYSTEM,
 						.sessions_only = true };

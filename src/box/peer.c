@@ -68,7 +68,8 @@ static void set_timer(struct peer *p, unsigned ms)
 		out_of_memory();
 }
 
-/* Sends the last bytes for a limited time, then closes the connection. */
+/* Sends the bytes that are still queued, for at most PEER_CLOSE_MS, and then closes the
+ * connection. */
 static void leave(struct peer *p)
 {
 	if (p->state == PEER_HEAD)
@@ -167,8 +168,8 @@ static size_t take_frames(struct peer *p, const char *bytes, size_t n)
 		take_event(p, &event);
 	}
 	p->deaf = r < 0;
-	/* go on reading, so that the peer can finish sending its message and then read why it
-	 * failed */
+	/* go on reading after an error: so the peer can finish sending its message, and then reads
+	 * our close frame, which says what was wrong */
 	if (r < 0)
 		peer_close(p, p->ws.failed, "");
 	else if (!holding_set(&p->held, websocket_held_bytes(&p->ws)))

@@ -8,8 +8,9 @@
 
 struct peer;
 
+/* how long a peer may take to identify itself */
 #define PEER_HANDSHAKE_MS 10000
-#define PEER_CLOSE_MS 2000 /* how long the server waits for the peer's close frame */
+#define PEER_CLOSE_MS 2000 /* how long a close may take: the last bytes and the close frame */
 
 /* The callbacks of the code that uses an open WebSocket: the RPC, or the relay of a process. */
 struct peer_protocol {
@@ -22,14 +23,14 @@ struct peer_protocol {
 	void *arg;
 };
 
-/* Takes over FD. */
+/* Makes a peer for the connected socket FD, and takes over FD. */
 void peer_new(struct server *s, int fd, bool from_loopback);
 /* Ends all connections. A WebSocket gets a close frame first. */
 void peers_close(struct server *s, enum websocket_code code, const char *reason);
 /* Closes the oldest connection whose request is not complete or not answered. */
 void peers_drop_unidentified(struct server *s);
-/* Closes the connection with the longest output queue, and drops the queue. Returns false if no
- * queue is long. */
+/* Closes the connection with the longest output queue, and drops the queue. Returns false if every
+ * queue is shorter than STREAM_HIGH_WATER_BYTES. */
 bool peers_relieve(struct server *s);
 
 /* functions that the routes (box/routes.h) call */

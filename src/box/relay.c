@@ -116,7 +116,7 @@ static bool on_message(void *arg, enum websocket_opcode type, struct str payload
 
 /* Called when our close frame has been sent. Detaches from the process without waiting for the
  * peer's close frame. The next relay of the same process gets no output until this relay has
- * detached, and a peer that broke a rule must not make it wait. */
+ * detached, so a peer that never sends its close frame must not delay the next relay. */
 static void on_closing(void *arg)
 {
 	struct relay *r = arg;

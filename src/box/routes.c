@@ -112,8 +112,9 @@ static void answer_fault(struct peer *p, const struct fault *f)
 	peer_answer(p, 400, JSON_TYPE, (struct str){ body.p, body.n });
 }
 
-/* Reads the ids S and P from the path "/v1/sessions/S/managed-process[/P]/ws". Without P, PROCESS
- * gets PROCESS_DEFAULT_ID. Returns false for any other path, and if an id has a NUL. */
+/* Reads the ids S and P from the path "/v1/sessions/S/managed-process[/P]/ws". If the path has no
+ * P, PROCESS becomes PROCESS_DEFAULT_ID. Returns false for any other path, and if an id has a
+ * NUL. */
 static bool split_path(struct str path, struct buf *session, struct buf *process)
 {
 	struct str part[7];

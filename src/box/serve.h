@@ -1,5 +1,5 @@
-/* The server process, which reads what peers send. Its parent (box/parent.h) has already made
- * everything that needs a privilege or a file. */
+/* The server process, which reads what peers send. The parent of this process (box/parent.h) has
+ * already made everything that needs a privilege or a file. */
 #pragma once
 
 #include "box/settings.h"

@@ -48,8 +48,8 @@ static void on_listen_again(void *arg)
 		pause_listening(s);
 }
 
-/* Stops listening for a while. Without a free descriptor, a new connection stays in the backlog and
- * keeps the listener readable, so the loop would spin. */
+/* Stops listening for a while. If no descriptor is free, a new connection stays in the backlog and
+ * keeps the listener readable. Without the pause the loop would spin. */
 static void pause_listening(struct server *s)
 {
 	loop_remove(s->loop, &s->listen_watch);
@@ -72,8 +72,8 @@ static void on_connection(void *arg, int fd, uint32_t events)
 			pause_listening(s);
 		return; /* any other error means that the peer has left */
 	}
-	/* the new connection replaces the oldest one that has not identified itself; otherwise
-	 * silent connections could take all places */
+	/* if too many connections have not identified themselves, drop the oldest of them;
+	 * otherwise silent connections could take all places */
 	if (s->n_unidentified >= SERVER_UNIDENTIFIED_MAX)
 		peers_drop_unidentified(s);
 	if (s->n_peers >= SERVER_CONNECTIONS_MAX)

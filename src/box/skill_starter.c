@@ -93,7 +93,7 @@ static void answer(struct skill_starter *s, const char *root, const char *source
 	else
 		r = fdpass_try(s->channel, e.msg, strlen(e.msg), NULL, 0);
 	/* sending fails if the server has ended or does not read its answers. The parent does not
-	 * wait for such a server. It closes SOCK, and this ends the worker */
+	 * wait for such a server. When the parent closes SOCK, the worker ends */
 	IGNORE(r);
 	s->last = c.pidfd;
 }

@@ -9,9 +9,9 @@
 #include "box/stream.h"
 #include "wire/frame_stdio.h"
 
-/* The most bytes that one message takes as lines (wire/frame_stdio.h). A message is JSON, and a
- * long message is sent in pieces, which are JSON strings again. So its texts are escaped a second
- * time. */
+/* The most bytes of one message, written as lines (wire/frame_stdio.h). A long message is sent in
+ * pieces, and each piece is a JSON string. The message is JSON already, so its quotes and
+ * backslashes are escaped a second time and take more room. */
 #define LINES_MAX_BYTES (128u << 20)
 
 struct stdio_peer {

@@ -173,8 +173,8 @@ static bool make_room(struct stream *s, size_t n)
 	taken = ceiling_take(s->ceiling, n);
 	if (taken && !s->broken)
 		return true;
-	/* Either the ceiling has too few bytes left. Or ceiling_take() called peers_relieve(),
-	 * which abandoned this stream because its queue was the longest. */
+	/* Either the ceiling has too few bytes left, or ceiling_take() has called peers_relieve(),
+	 * which has abandoned this stream because its queue was the longest. */
 	ceiling_give(s->ceiling, taken ? n : 0);
 	stream_abandon(s);
 	return false;

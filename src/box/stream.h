@@ -1,7 +1,7 @@
 /*
  * A connected socket or a pair of pipes on the loop. A stream never blocks. If the peer does not
- * take all bytes, the rest is queued. While the queue is long, the stream reads no input. So if a
- * peer sends requests and does not read the answers, it soon cannot send more requests.
+ * take all bytes, the rest is queued. While the queue is long, the stream reads no input. So a peer
+ * that sends requests and does not read the answers soon cannot send more requests.
  *
  * Any function, also stream_free(), may be called from any callback. The memory of the stream is
  * freed when the last callback has returned.
@@ -31,8 +31,8 @@ struct stream_user {
 	void *arg;
 };
 
-/* Takes over the descriptors, which may be the same, and makes them non-blocking. Returns 0 or
- * -errno. */
+/* Takes over the descriptors IN and OUT, which may be the same, and makes both non-blocking.
+ * Returns 0 or -errno. */
 MUST_USE int stream_new(struct loop *loop, int in, int out, struct ceiling *ceiling,
 			const struct stream_user *u, struct stream **ret);
 void stream_free(struct stream *s);
@@ -40,8 +40,8 @@ void stream_free(struct stream *s);
 /* Queues the bytes of B, which is empty afterwards, and sends as much as possible now. If there is
  * no memory for the queue, closes the connection. */
 void stream_send(struct stream *s, struct buf *b);
-/* Queues two pieces, one after the other. The loop sends them after the current handler, so that
- * many small pieces are sent together. */
+/* Queues two pieces, one after the other. The loop sends the queue after the current handler, so
+ * that many small pieces are sent together. */
 void stream_add(struct stream *s, const void *head, size_t n_head, const void *p, size_t n);
 size_t stream_queued(const struct stream *s);
 /* Tells the stream whether the owner wants input. */

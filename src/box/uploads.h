@@ -26,6 +26,6 @@ void uploads_done(struct uploads *u);
 /* Adds a chunk. DATA is the data of the action. Returns 0, or -1 with a fault in F. */
 MUST_USE int uploads_add(struct uploads *u, const struct json_value *data, struct fault *f);
 /* Hands over the file that an action names in DATA. The file's bytes count against the ceiling
- * until the new owner gives them back. */
+ * until the new owner gives them back. Returns 0, or -1 with a fault in F. */
 MUST_USE int uploads_take(struct uploads *u, const struct json_value *data, struct skills_file *ret,
 			  struct fault *f);

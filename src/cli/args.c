@@ -4,8 +4,8 @@
  * At first the root is the current command. Each word that names a subcommand makes this subcommand
  * the current command. So an option is looked up in the command that comes before the option. The
  * parser prints help as soon as it meets `--help`. A usage error ends the program with status 2.
- * After the whole line, the parser refuses options that are not supported yet, with status 1. Only
- * then it runs the handler. The tables are constant data, and an option that was not given takes no
+ * After the whole line, the parser refuses options that are not supported yet, with status 1.
+ * Then it runs the handler. The tables are constant data, and an option that was not given takes no
  * memory.
  */
 #include "cli/args.h"
@@ -379,8 +379,9 @@ static int take(struct parser *p, const struct opt *o, const char *s)
 	return 0;
 }
 
-/* Takes the value of O from the next word. Refuses a word that starts with a dash, because it is
- * probably an option. The user can write `--opt=-x` instead. A lone '-' is a value. */
+/* Takes the value of O from the next word. If O has no mark OPT_DASH_VALUE, refuses a word that
+ * starts with a dash, because such a word is probably an option. The user can write `--opt=-x`
+ * instead. A lone '-' is a value. */
 static int take_next(struct parser *p, const struct opt *o)
 {
 	const char *next = p->at + 1 < p->argc ? p->argv[p->at + 1] : NULL;
@@ -408,7 +409,7 @@ static void finish_help(struct parser *p, bool long_form)
 	p->status = say_output(&out);
 }
 
-/* Handles the global flags. Returns true if O is a global flag. */
+/* If O is --help, --tree, or the --version of the root, handles O and returns true. */
 static bool take_global(struct parser *p, const struct opt *o, bool by_letter)
 {
 	if (o == find_in(args_global_sets, STR("help"), 0)) {

@@ -60,7 +60,7 @@ struct opt_set {
 	const struct opt *opt; /* ended by a NULL name */
 };
 
-/* What the positionals of a command name. Completions use this. */
+/* The kind of thing that the positionals of a command name. Completions use this kind. */
 enum word_kind { WORD_NONE, WORD_SANDBOX, WORD_IMAGE, WORD_VOLUME, WORD_FILE, WORD_COMMAND };
 
 #define ARGS_MANY UINT_MAX /* no upper bound for positionals */
@@ -81,8 +81,8 @@ struct command {
 	unsigned min_args, max_args;
 	const char *instead;     /* option that may replace the positionals, or NULL */
 	const char *instead_too; /* another such option, or NULL */
-	/* An option, or NULL. If it is given without positionals, the command has nothing to do and
-	 * succeeds. For `msb`, missing positionals are an error also with this option. */
+	/* An option, or NULL. If the option is given without positionals, the command does nothing
+	 * and succeeds. For `msb`, missing positionals are an error also with this option. */
 	const char *idle_with;
 	bool takes_rest; /* true: words after `--` are a command; false: they are positionals */
 	enum word_kind words;
@@ -105,13 +105,13 @@ struct args {
 	const char *program;   /* "cordon" or "msb": the name that messages and help use */
 	const char *log_level; /* "error" … "trace" if such a global flag was given, or NULL */
 	struct strv word;      /* positionals */
-	struct strv rest;      /* after -- */
-	bool has_rest;         /* the command line has `--`, even if no word follows it */
+	struct strv rest;      /* the words of the command to run in the sandbox */
+	bool has_rest;         /* the command line has such words, or at least a `--` */
 	struct args_values *values; /* private */
 };
 
 bool args_has(const struct args *a, const char *name);
-/* Returns true if the program was called as msb (the program of microsandbox). It must
+/* Returns true if our program was called as msb (the program of microsandbox). Our program must
  * then behave exactly as msb does. */
 bool args_as_msb(const struct args *a);
 /* Returns true if the option NAME, which is marked OPT_BARE, was given without a value. */

@@ -7,7 +7,7 @@
 #include "client/sandbox.h"
 #include "spec/spec.h"
 
-#define CELL_IMAGE_MAX_BYTES (64u << 10) /* more than a path may have */
+#define CELL_IMAGE_MAX_BYTES (64u << 10) /* limit for ROOM of cell_image(); longer than any path */
 
 /* Writes the image to ROOM as the user named it, and returns the text, which ROOM owns. */
 const char *cell_image(struct buf *room, const struct spec *s);
@@ -19,12 +19,12 @@ void cell_bytes(struct buf *out, uint64_t bytes);
 void cell_memory(struct buf *out, const struct spec *s);
 /* Writes "0.5 / 2": the CPUs and their maximum. */
 void cell_cpus(struct buf *out, const struct spec *s);
-/* Writes the command that the sandbox runs by itself, in double quotes, or "-". */
+/* Writes the main command of the sandbox (entrypoint and cmd), in double quotes, or "-". */
 void cell_command(struct buf *out, const struct spec *s);
 /* Writes "127.0.0.1:8080->80/tcp". */
 void cell_port(struct buf *out, const struct spec_port *p);
-/* Writes an array with the words of the command that the sandbox runs by itself. The array is empty
- * if there is none. */
+/* Writes an array with the words of the main command of the sandbox. The array is empty if the
+ * sandbox has no main command. */
 void cells_write_command(struct json_writer *w, const struct spec *s);
 /* Writes an array of the published ports of the running sandbox. The items are objects, or, if
  * TEXTS is true (for msb), the texts of cell_port(). If we chose a host port for the user, the

@@ -199,8 +199,8 @@ static char *mount_json(const struct spec_mount *m)
 }
 
 /* A change adds a mount, or replaces the mount at the same target. If the user names a mount again,
- * this is a change even if the text is the same. The path may lead to another object now, or an
- * option that the text does not show may differ. */
+ * this is a change even if the text is the same, because the path may lead to another object now,
+ * or an option that the text does not show may differ. */
 static int add_mounts(struct changes *c, const struct spec *was, const struct spec *now,
 		      struct err *e)
 {
@@ -262,7 +262,7 @@ static int add_ports(struct changes *c, const struct spec *was, const struct spe
 		AUTO_FREE char *now_json = port_json(now, p);
 
 		if (i >= was->n_ports && before)
-			continue; /* an earlier turn has handled this port of WAS */
+			continue; /* an earlier turn of the loop has handled this port of WAS */
 		if (add(c, CHANGE_PORT, field, before, after, e) < 0)
 			return -1;
 		set_json(c, field, before ? was_json : NULL, after ? now_json : NULL, NULL);

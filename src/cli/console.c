@@ -57,7 +57,8 @@ static void restore_terminal(void)
 	if (terminal_is_raw) {
 		/* after a failure there is nothing else to try */
 		IGNORE(tcsetattr(0, TCSADRAIN, &saved_terminal));
-		/* set it last: a signal that comes before must restore the terminal */
+		/* clear this last: if a signal comes earlier, its handler must restore the
+		 * terminal */
 		terminal_is_raw = 0;
 	}
 }
@@ -99,7 +100,7 @@ static void make_raw(int fd)
 		return;
 	t = saved_terminal;
 	cfmakeraw(&t);
-	terminal_is_raw = 1; /* before tcsetattr(), because a signal may arrive right after it */
+	terminal_is_raw = 1; /* before tcsetattr(): a signal may arrive right after tcsetattr() */
 	if (tcsetattr(fd, TCSADRAIN, &t) < 0)
 		terminal_is_raw = 0;
 }
@@ -181,7 +182,7 @@ int console_ask_secret(const char *prompt, struct buf *out, struct err *e)
 
 	if (tty < 0 || tcgetattr(tty, &before) < 0)
 		return err_set(e, ERR_INVALID, "there is no terminal to ask for a password");
-	/* if the terminal is gone, reading it fails */
+	/* ignore a failed write: if the terminal is gone, the read below fails, too */
 	IGNORE(io_write_all(tty, prompt, strlen(prompt)));
 	read_hidden(tty, &before, out);
 	IGNORE(io_write_all(tty, "\n", 1));

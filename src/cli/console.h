@@ -1,7 +1,7 @@
 /*
  * The terminal and the signals of this process. Only this code sets signal handlers, blocks
- * signals, makes the terminal raw and calls _exit(). So a server can use all other code of the
- * program.
+ * signals, makes the terminal raw and calls _exit(). All other code leaves the process alone, so a
+ * server can use that code, too.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ int console_begin(bool terminal);
  * signal handlers switch them off. */
 void console_screen(const struct screen *s);
 /* Switches off the terminal modes that the command has switched on, by control sequences on
- * standard output. Call it if the command did not end by itself, because such a command has not
- * switched off its modes. Moves the cursor to the beginning of a line. */
+ * standard output. Moves the cursor to the beginning of a line. Call this function if the command
+ * did not end by itself, because then the command has not switched off its modes. */
 void console_leave(void);
 /* Restores the terminal. RESIZED is what console_begin() returned. */
 void console_end(int resized);

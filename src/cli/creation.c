@@ -238,7 +238,7 @@ static int replace_grace(const struct args *a, uint64_t *ret_ms, struct err *e)
 	return v ? parse_duration_ms("--replace-with-timeout", v, ret_ms, e) : 0;
 }
 
-/* Fills S from options and files, and prepares it for a launch. */
+/* Checks --replace-with-timeout, applies --identity, and prepares S for a launch. */
 static int prepare_spec(const struct args *a, const struct home *h, const struct conf_extra *x,
 			struct spec *s, struct err *e)
 {

@@ -5,10 +5,10 @@
 #include "client/sandbox.h"
 #include "spec/spec.h"
 
-/* Initialises and fills S. Before it changes any state, makes all checks that need no running
- * sandbox. */
+/* Initialises S, and fills S from the options, the configuration files and the project file. Makes
+ * all checks that need no running sandbox before it changes any state. */
 MUST_USE int creation_spec(const struct args *a, const struct home *h, struct spec *s,
 			   struct err *e);
-/* If --replace was given, stops and deletes the sandbox NAME. */
+/* If --replace or --replace-with-timeout was given, stops and deletes the sandbox NAME. */
 MUST_USE int creation_replace(const struct args *a, const struct home *h, const char *name,
 			      struct err *e);

@@ -345,7 +345,7 @@ static void report_machine(const struct home *h)
 	}
 }
 
-/* Checks that every part of the state exists and can be written. */
+/* Checks that every part of the state can be written. Only the part `secrets` may be missing. */
 static void report_state(const struct home *h)
 {
 	for (size_t i = 0; places_names[i]; i++)

@@ -51,8 +51,8 @@ static int print_number(const struct args *a, uint64_t id)
 	return say_output(&b);
 }
 
-/* Runs the command and starts the sandbox if needed. If the command line has no command, loads
- * RECORD, which says what to run. */
+/* Runs the command, and first starts the sandbox if needed. If the command line has no command,
+ * loads RECORD, which says what to run. *RET_RAN is false if there was nothing to run. */
 static int run(struct execution *x, const struct args *a, const struct home *h,
 	       struct record *record, struct exec_result *result, bool *ret_ran, struct err *e)
 {

@@ -26,10 +26,11 @@ struct execution {
 /* Reads and checks `-e`, `-w`, `-u`, `-t`, `--timeout`, `--rlimit` and the options for streams. */
 MUST_USE int execution_options(struct execution *x, const struct args *a, struct err *e);
 void execution_done(struct execution *x);
-/* Chooses the words to run: COMMAND, or the command of the spec if COMMAND is empty. If stdin is a
- * terminal, chooses a shell if there is no command, or if COMMAND is empty and X->shell is set. If
- * stdin is no terminal, there is no command and X->scripted is set, waits for the first byte of
- * stdin. If this byte comes, chooses a shell. Returns false if there are no words. */
+/* Chooses the words to run: COMMAND, or the command of the spec if COMMAND is empty. If
+ * WITH_ENTRYPOINT is true, the entrypoint of the spec comes first. If stdin is a terminal, chooses
+ * a shell if there is no command, or if COMMAND is empty and X->shell is set. If stdin is no
+ * terminal, there is no command and X->scripted is set, waits for the first byte of stdin. If this
+ * byte comes, chooses a shell. Returns false if there are no words. */
 bool execution_command(struct execution *x, const struct spec *s, const struct strv *command,
 		       bool with_entrypoint);
 /* Prints that there is nothing to run. Returns the exit status: 1 for cordon, 0 for msb. */

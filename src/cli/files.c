@@ -13,8 +13,8 @@
 #include "client/sandbox.h"
 #include "spec/config.h"
 
-#define JSON_MAX_BYTES (8u << 20) /* the most that cordon-yaml writes */
-#define COMPLAINT_MAX_BYTES 4096u
+#define JSON_MAX_BYTES (8u << 20) /* the most bytes of JSON that we take from cordon-yaml */
+#define COMPLAINT_MAX_BYTES 4096u /* the most bytes of an error message of cordon-yaml */
 
 /* --- YAML ------------------------------------------------------------------------------------ */
 
@@ -27,13 +27,13 @@ static int not_converted(const char *path, struct buf *said, struct err *e)
 		text += strlen(prefix);
 	if (!*text)
 		text = "not understood";
-	/* if the message is about a line of the text, it begins with the line number */
+	/* a message about a line begins with the line number, so it needs no space in front */
 	return err_set(e, ERR_INVALID, "%s:%s%.*s", path, *text >= '0' && *text <= '9' ? "" : " ",
 		       (int)strcspn(text, "\n"), text);
 }
 
-/* Runs the YAML parser cordon-yaml. It is a separate program, so that this program links no
- * parser. */
+/* Runs the YAML parser cordon-yaml, a separate program, so that this program links no parser. OUT
+ * gets the JSON, and SAID gets the error message. */
 static int run_converter(const char *program, int in, struct buf *out, struct buf *said,
 			 int *ret_status, struct err *e)
 {

@@ -23,7 +23,7 @@
 
 /* about a thousand lines; no person reads more before they answer */
 #define GRANTS_MAX_BYTES (64u << 10)
-/* limit for the text after fold(), which adds a line feed and an indent where it breaks a line */
+/* limit for the text after fold(), which adds a line feed and an indent at each break */
 #define FOLDED_MAX_BYTES (4 * GRANTS_MAX_BYTES)
 #define WIDTH_MIN 40u
 #define WIDTH_DEFAULT 80u /* for a terminal that does not know its size */
@@ -78,8 +78,8 @@ static void add_source(struct buf *b, const struct project *p, bool outside, con
 
 /* Returns a text that says what the sandbox may do with the source of a mount. Two cases are
  * dangerous, so the text mentions them. With stat-virt=off, a command can give files of the mount
- * to any user of this machine. A disk image is read by the kernel itself, and the image may come
- * from the same stranger as the project file. */
+ * to any user of this machine. The kernel itself reads a disk image, and this image may come from
+ * the same stranger as the project file. */
 static const char *how_mounted(const struct spec_mount *m)
 {
 	if (m->kind == MOUNT_DISK)
@@ -233,8 +233,9 @@ static unsigned columns(const char **at)
 	return c < 0x80 ? 1 : 2;
 }
 
-/* Copies TEXT and breaks lines, so that each has fewer than WIDTH columns. Breaks a line after a
- * blank in its second half. If there is no such blank, breaks anywhere. */
+/* Copies TEXT to OUT and breaks lines, so that each line has fewer than WIDTH columns. Breaks a
+ * line after a blank in the second half of the line. If there is no such blank, breaks the line
+ * anywhere. */
 static void fold(const char *text, unsigned width, struct buf *out)
 {
 	unsigned column = 0, word_column = 0;

@@ -1,7 +1,7 @@
 /*
  * Writes the help texts. `-h` prints one line for each option. `--help` also prints the description
- * of the command and further text for each option. Both are plain text with lines of TEXT_WIDTH
- * columns, so that they look the same in a pipe.
+ * of the command and further text for each option. Both are plain text with lines of at most
+ * TEXT_WIDTH columns, so that they look the same on a terminal and in a pipe.
  */
 #include "cli/help.h"
 
@@ -135,7 +135,8 @@ static void add_command_row(struct buf *out, const struct command *c)
 	buf_add_char(out, '\n');
 }
 
-/* Adds all rows under their headings, in the order in which headings first appear. */
+/* Adds one row for each command, under the heading of the command's group. The groups are in the
+ * order in which they first appear in TABLE. */
 static void add_commands(struct buf *out, const struct command *table)
 {
 	for (const struct command *first = table; first->name; first++) {

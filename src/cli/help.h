@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "cli/args.h"
 
-#define COMMAND_DEPTH_MAX 4 /* the longest today, "cordon image prune", has three words */
+#define COMMAND_DEPTH_MAX 4 /* the longest path today, "cordon image prune", has three words */
 
 /* The commands from the root down to one command: { root, image, prune }. */
 struct command_path {

@@ -19,8 +19,8 @@
 
 #define PASSWORD_MAX_BYTES (64u << 10) /* the longest password that cordon-image takes */
 
-/* The options that a command passes to cordon-image under the same names. Each list ends with
- * NULL. */
+/* The options that a command passes to cordon-image under the same names. The arrays `flags` and
+ * `values` end with NULL. `list` is one option that may be given several times. */
 struct handover {
 	const char *command;
 	const char *const *flags, *const *values;
@@ -81,7 +81,7 @@ static int become(const struct args *a, const struct handover *o)
 
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-/* Pulls the image in a child process and waits for it. */
+/* Pulls the image in a child process, and waits until the child has ended. */
 static int pull_first(const struct args *a, const struct handover *o, char *hint, struct err *e)
 {
 	AUTO_HOME home = { .fd = -1 };
@@ -146,7 +146,7 @@ int cmd_image_prune(const struct args *a)
 }
 
 /* Asks for a password and makes it our standard input, from which cordon-image reads it. The
- * password is only in memory. */
+ * password is in a memfd, so no directory shows it. */
 static int ask_password(struct err *e)
 {
 	AUTO_BUF password = BUF_INIT(PASSWORD_MAX_BYTES);

@@ -38,7 +38,7 @@ static const struct {
 };
 
 /* Returns how the limit with the index I is enforced. Returns NULL before the first start,
- * because it is not known yet. */
+ * when this is not known yet. */
 static const char *limit_text(const struct record *r, size_t i)
 {
 	const char *text = (const char *)&r->state.enforced + limits[i].offset;
@@ -246,7 +246,7 @@ static void add_limits(struct buf *b, const struct record *r)
 	}
 }
 
-/* A value is NULL if hide_env() has hidden it. */
+/* Writes the pairs of LIST below TITLE. If hide_env() has hidden a value, the value is NULL. */
 static void add_pairs(struct buf *b, const char *title, const struct spec_env *list, size_t n)
 {
 	if (!n)

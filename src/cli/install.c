@@ -51,9 +51,9 @@ static void add_identity(struct buf *b, const struct identity *id, const char *p
 }
 
 /* Writes the mount option NAME with VALUE into the script. A path of the host is written in
- * canonical form, so that the script can be called in any directory. After it comes `--identity`,
- * so that the script fails if the path later leads to another file or directory. A named volume is
- * written as it is. */
+ * canonical form, so that the script can be called in any directory. The option `--identity`
+ * follows, so that the script fails if the path later leads to another file or directory. A named
+ * volume is written as it is. */
 static int add_mount(struct buf *b, const char *name, enum mount_flag flag, const char *value,
 		     struct err *e)
 {

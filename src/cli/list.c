@@ -6,7 +6,7 @@
 #include "client/sandbox.h"
 #include "spec/grammar.h"
 
-#define JSON_MAX_BYTES (64u << 20) /* enough for a hundred thousand sandboxes */
+#define JSON_MAX_BYTES (64u << 20) /* of output: enough for a hundred thousand sandboxes */
 
 static bool wanted(const struct args *a, const struct record *r)
 {

@@ -17,7 +17,7 @@
 
 #define RECORD_FD 3 /* where cordon-logs expects the sandbox's directory */
 
-/* Reads an RFC 3339 time, or a duration before now. */
+/* Reads an RFC 3339 time, or a duration, which means this long before now. */
 static int parse_time(const char *flag, const char *s, uint64_t *ret_ns, struct err *e)
 {
 	uint64_t now = clock_real_ns(), ms;
@@ -63,11 +63,11 @@ static void add_sources(struct strv *argv, const struct args *a)
 		strv_add(argv, text);
 }
 
-/* Says what cordon-logs does with the control characters that commands printed. On a terminal it
- * removes escape sequences and shows other control characters as \xNN (`--terminal`), because they
- * could hide lines, change the title of the window or make the terminal send input. With `--raw` it
- * keeps everything. In a pipe or a file it keeps the colours of commands only with
- * `--color=always`. */
+/* Adds the options that say what cordon-logs does with the control characters that commands
+ * printed. On a terminal, cordon-logs removes escape sequences and shows other control characters
+ * as \xNN (`--terminal`), because such characters could hide lines, change the title of the window
+ * or make the terminal send input. With `--raw`, cordon-logs keeps everything. In a pipe or a file,
+ * cordon-logs keeps the colours of commands only with `--color=always`. */
 static void add_bytes(struct strv *argv, const struct args *a)
 {
 	const char *when = args_str(a, "color");

@@ -35,7 +35,7 @@ struct row {
 	const char *state;
 	uint32_t cpu_milli;
 	uint64_t memory_limit;    /* USAGE_UNKNOWN if no limit is enforced */
-	struct usage_message use; /* all members are unknown unless the state is "running" */
+	struct usage_message use; /* unknown in all members if the state is not "running" */
 	uint64_t at_mono, at_real;
 	/* computed from two samples; negative if not known */
 	double cpu_percent, disk_read, disk_write, net_rx, net_tx;
@@ -152,7 +152,7 @@ static int by_cpu(const void *a, const void *b)
 
 static int by_memory(const void *a, const void *b)
 {
-	/* an unknown value is the largest number. With + 1 it becomes 0, so that its row comes
+	/* an unknown value is the largest number; adding 1 makes it 0, so that its row comes
 	 * last */
 	uint64_t x = ((const struct row *)a)->use.memory_bytes + 1;
 	uint64_t y = ((const struct row *)b)->use.memory_bytes + 1;
@@ -233,7 +233,7 @@ static void write_row(struct json_writer *w, const struct row *r)
 	key_number(w, "net_tx_bytes", r->use.net_tx_bytes);
 	json_key_str(w, "state", r->state);
 	json_key_str(w, "timestamp", when);
-	/* unknown, because metrics would have to walk the layer's directory */
+	/* null, because metrics would have to walk the layer's directory to know these sizes */
 	json_key_null(w, "upper_free_bytes");
 	json_key_null(w, "upper_host_allocated_bytes");
 	json_key_null(w, "upper_used_bytes");
@@ -369,7 +369,8 @@ static void to_terminal(const char *s)
 	IGNORE(say_output(&b)); /* if this fails, the screen only looks worse */
 }
 
-/* Sleeps. Returns 0, the signal that ended the sleep, or -1 if the reader of our output is gone. */
+/* Sleeps for MS milliseconds. Returns 0 when the time is over, the number of the signal that ended
+ * the sleep early, or -1 if the reader of our output is gone. */
 static int nap(int signals, uint64_t ms)
 {
 	uint64_t end = clock_mono_ns() + ms * NS_PER_MS;
@@ -450,7 +451,8 @@ int cmd_metrics(const struct args *a)
 	if (args_has(a, "watch") || args_has(a, "follow"))
 		return go_on(a, &home, &rows, interval);
 	if (rows.n) { /* without rows there is nothing to compare */
-		/* a signal may shorten the window; the rates stay right */
+		/* a signal may shorten the pause; the rates stay right, because they are computed
+		 * with the measured time */
 		IGNORE(poll(NULL, 0, FIRST_WINDOW_MS));
 		if (collect(a, &home, &rows, &e) < 0)
 			return say_error(&e);

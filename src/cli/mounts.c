@@ -99,7 +99,7 @@ static int put(struct spec *s, struct spec_mount *m, struct err *e)
 int mounts_change(const struct args *a, const struct home *h, struct spec *s, struct err *e)
 {
 	const struct strv *asked = args_list(a, "volume");
-	struct spec named; /* only its mounts are used */
+	struct spec named; /* only the mounts of this spec are used */
 	int r = 0;
 
 	if (!asked->n)

@@ -7,7 +7,7 @@
 #include "client/sandbox.h"
 #include "spec/spec.h"
 
-/* Adds the mounts of the options. */
+/* Adds the mounts that the options name to S. */
 MUST_USE int mounts_from_args(const struct args *a, struct spec *s, struct err *e);
 /* Reads the option `--identity`, which `install` writes into the scripts that it makes. For each
  * host path of S, the option holds the identity of the file or directory that `install` saw there.

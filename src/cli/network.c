@@ -10,7 +10,8 @@
 #include "policy/options.h"
 #include "spec/grammar.h"
 
-/* far more than POLICY_RULES_MAX rules with the longest names need */
+/* the most bytes of a policy as text: far more than POLICY_RULES_MAX rules with the longest names
+ * need */
 #define POLICY_TEXT_MAX_BYTES (4u << 20)
 
 static struct policy_strings strings(const struct strv *l)
@@ -236,8 +237,8 @@ int network_change(const struct args *a, bool must_be_set, struct spec *s, struc
 		r = policy_edit_rules(&p, &add, &rm, s->multi_tenant, e);
 	if (r == 0)
 		r = apply(&p, s, e);
-	/* apply() turns the network off if the rules now deny everything. Keep a network that the
-	 * sandbox had: with it, a later `modify` can allow something without a restart */
+	/* apply() turns the network off if the rules now deny everything. If the sandbox had a
+	 * network, keep it, so that a later `modify` can allow something without a restart */
 	s->net_enabled |= had_one;
 	policy_done(&p);
 	return r;

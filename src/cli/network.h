@@ -1,4 +1,4 @@
-/* The network options of `create` and `run`. */
+/* The network options of `create`, `run` and `modify`. */
 #pragma once
 
 #include "cli/args.h"

@@ -18,10 +18,10 @@
 
 extern const char *const format_choices[]; /* json */
 
-extern const struct opt quiet_opts[]; /* `-q` of commands in which it hides progress and warnings */
-/* `-q` of commands in which it also hides the errors of single sandboxes */
+extern const struct opt quiet_opts[]; /* the form of `-q` that hides progress and warnings */
+/* the form of `-q` that also hides the errors of single sandboxes */
 extern const struct opt silent_opts[];
-extern const struct opt names_only_opts[]; /* `-q` of commands in which it prints names only */
+extern const struct opt names_only_opts[]; /* the form of `-q` that prints names only */
 extern const struct opt format_opts[];     /* --format json */
 extern const struct opt label_opts[];      /* `--label`, which chooses sandboxes */
 extern const struct opt command_opts[];    /* how a command runs: --timeout, --rlimit */

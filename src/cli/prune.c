@@ -48,7 +48,8 @@ static void add_lines(struct buf *b, const char *kind, const struct space *s)
 	}
 }
 
-/* Shows what `prune` would erase, with sizes, and asks whether to erase it. */
+/* Shows what `prune` would erase, with sizes, and asks whether to erase it. Returns true if the
+ * answer is yes. */
 static bool agreed(const struct plan *p)
 {
 	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
@@ -94,8 +95,8 @@ static void erase_unused(const struct home *h, const struct space *s, struct str
 	}
 }
 
-/* Lets cordon-image sweep the layers. cordon-image first takes the lock of the store, and then
- * looks again which layers are unused. */
+/* Lets cordon-image erase the layers that belong to no image. cordon-image first takes the lock of
+ * the store, and then looks again which layers are unused. */
 static void sweep_layers(const struct home *h, const struct space *s, struct result *ret)
 {
 	char hint[IMAGER_HINT_BYTES];

@@ -3,8 +3,8 @@
  * is ephemeral.
  *
  * If the sandbox is new, `run` makes a connection first and sends the command on it before the
- * supervisor has answered. pid 1 finds the command in the socket when it starts. So `run` needs no
- * more round trips than `start`.
+ * supervisor has answered. Pid 1 reads the command from the socket as soon as pid 1 runs. So `run`
+ * needs no more round trips than `start`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ struct invocation {
 	struct exec_result result;
 };
 
-/* Replaces the error "connection lost" by the reason why the sandbox did not start. */
+/* If the sandbox did not start, replaces the error "connection lost" in E by the reason. */
 static void explain(struct invocation *v, struct err *e)
 {
 	AUTO_BUF warnings = BUF_INIT(65536);
@@ -90,7 +90,7 @@ static int run_new(struct invocation *v, struct err *e)
 	return execute(v, v->spec.name, e);
 }
 
-/* Returns the name of the first option that has a meaning only for a new sandbox, or NULL. */
+/* Returns the name of the first given option that has a meaning only for a new sandbox, or NULL. */
 static const char *ignored_option(const struct args *a)
 {
 	static const struct opt_set sets[] = { CREATION_SETS, { NULL, NULL } };
@@ -157,7 +157,8 @@ static int run_existing(struct invocation *v, struct err *e)
 }
 
 /* Chooses the words to run. With `--open-shell`, chooses the shell that the project file names. If
- * the file names none, chooses bash, or /bin/sh if the sandbox has no bash. */
+ * the file names none, chooses bash, or /bin/sh if the sandbox has no bash. Returns false if there
+ * is nothing to run. */
 static bool choose_command(struct invocation *v, const struct spec *s)
 {
 	static const char *best[] = { "/bin/sh", "-c",
@@ -210,8 +211,8 @@ static int run(struct invocation *v, const char **ret_name, struct err *e)
 	return exists ? run_existing(v, e) : run_new(v, e);
 }
 
-/* Ends a sandbox that `run` started. When this returns, other commands no longer see an ephemeral
- * sandbox. */
+/* Ends a sandbox that `run` started, unless a detached command still runs in it. If the sandbox is
+ * ephemeral, other commands no longer see it when this function returns. */
 static void finish(struct invocation *v, const char *name)
 {
 	struct err ignored;

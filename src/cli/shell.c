@@ -47,8 +47,8 @@ static const char *chosen_shell(const struct record *r)
 	return shell && strcmp(shell, SPEC_DEFAULT_SHELL) != 0 ? shell : NULL;
 }
 
-/* RECORD holds the name of the shell, so it must live until the calling function has reported
- * how the shell ended. */
+/* Runs a shell in the sandbox NAME until the shell ends. Loads *RECORD, which then holds the name
+ * of the shell. So the caller must keep *RECORD until it has reported how the shell ended. */
 static int run(struct execution *x, const struct home *h, const char *name, struct record *record,
 	       struct exec_result *result, struct err *e)
 {

@@ -17,6 +17,7 @@ struct spinner {
 
 /* Shows nothing if QUIET is true, or after say_set_quiet(true). */
 void spinner_begin(struct spinner *s, bool quiet, const char *verb, const char *target);
-/* SPINNER points to a struct spinner. The function can be the member tick of struct launch. */
+/* Draws the spinner again. SPINNER points to a struct spinner; its type is void *, so that this
+ * function can be the member tick of struct launch. */
 void spinner_tick(void *spinner);
 void spinner_end(struct spinner *s);

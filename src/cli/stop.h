@@ -6,6 +6,6 @@
 
 /* Reads the options `-f` and `-t`. Fails with ERR_INVALID if a value is bad. */
 MUST_USE int stop_grace(const struct args *a, uint32_t *ret_ms, struct err *e);
-/* Stops one command of one sandbox. The option `--id` names the command, and the only positional
- * names the sandbox. Returns the exit status. */
+/* Stops one command of one sandbox. The option `--id` names the command, and the positional
+ * argument names the sandbox. Returns the exit status. */
 int stop_command(const struct args *a, uint32_t grace_ms);

@@ -1,5 +1,5 @@
-/* `stop NAME --id ID` ends one command and everything that it started. It sends SIGTERM first,
- * and SIGKILL when the grace period is over. */
+/* `stop NAME --id ID` ends one command and everything that the command started, by SIGTERM first,
+ * and by SIGKILL when the grace period is over. */
 #include <signal.h>
 
 #include "base/cleanup.h"

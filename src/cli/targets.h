@@ -1,6 +1,6 @@
 /* Functions for commands that act on several sandboxes, which the user chooses by name or label.
- * Such a command acts on one sandbox after the other. If it fails for a sandbox, it goes on with
- * the next one. */
+ * Such a command acts on one sandbox after the other. If the command fails for a sandbox, it goes
+ * on with the next sandbox. */
 #pragma once
 
 #include "cli/args.h"

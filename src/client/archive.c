@@ -118,8 +118,8 @@ static void pass_note(void *arg, enum file_record_type type, const char *text)
 	n->note(n->arg, type == FILE_MISS, text);
 }
 
-/* Opens a temporary file without a name on the disk of the home. The file must not be in memory,
- * because the sandbox chooses the file's size. */
+/* Opens a temporary file that has no name. The file is on the disk of the home H. The file must not
+ * be in memory, because the sandbox chooses the file's size. */
 static int open_scratch(const struct home *h)
 {
 	AUTO_FREE char *name = xasprintf("%s/.scratch-%ld", h->path, (long)getpid());

@@ -186,8 +186,8 @@ int ask_signal(struct line *n, uint64_t id, int sig, bool scope, const struct as
 	AUTO_BUF b = BUF_INIT(QUESTION_BYTES);
 	struct ask *a;
 
-	/* pid 1 takes the number 0 for the command of this stream. There is no such command, and
-	 * pid 1 would not answer */
+	/* to pid 1 the number 0 means the command of this stream. The stream of a question has no
+	 * command, so pid 1 would not answer */
 	if (id == 0)
 		return err_set(e, ERR_NOT_FOUND, "session not found: 0");
 	if (ask_new(n, o, &a, e) < 0)

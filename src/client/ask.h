@@ -1,8 +1,9 @@
 /*
- * One question about the background commands of a sandbox. It goes over a line (client/line.h), and
- * its answer comes on the loop. A question can start a command, list all commands, or look at, feed
- * or signal one command. While a job (client/job.h) is attached to a command, no other client can
- * attach to it. A question does not attach, so other clients can still attach.
+ * One question about the background commands of a sandbox. The question goes over a line
+ * (client/line.h), and the loop calls the owner with the answer. A question can start a command,
+ * list all commands, or look at, feed or signal one command. While a job (client/job.h) is attached
+ * to a command, no other client can attach to it. A question does not attach, so other clients can
+ * still attach.
  *
  * The owner gets the answer exactly once. If the owner frees the question first, the owner gets no
  * answer. Callbacks come only from the loop, from line_hear() and from line_free(), never from an

@@ -32,14 +32,15 @@ struct call {
 	struct exit_message end;
 	bool reported; /* pid 1 has sent the command's report; it may send only one */
 	uint32_t told; /* how many commands pid 1 has listed */
-	/* after CALL_COMMAND; its strings are borrowed from the frame */
+	/* the command that the last frame described, valid after CALL_COMMAND; the strings are
+	 * borrowed from this frame */
 	struct command_message command;
 };
 
 #define CALL_TOLD_MAX 65536u /* the most commands in one list: more than a sandbox can run */
 
-/* The time that pid 1 has to answer after the command's time-out. If pid 1 has not answered by
- * then, it hangs, or an attacker controls it. */
+/* The time that pid 1 has to answer after the command's time-out. If pid 1 does not answer in this
+ * time, pid 1 hangs, or an attacker controls pid 1. */
 #define CALL_BACKSTOP_NS 3000000000ull
 
 void call_init(struct call *c, const char *name, uint32_t stream);
@@ -48,7 +49,7 @@ void call_init(struct call *c, const char *name, uint32_t stream);
 
 /* Each of these functions adds frames to B. The owner checks B for failure. */
 
-/* NOW_NS is used only if the message has a time-out. */
+/* Adds the request to run a command. NOW_NS is used only if M has a time-out. */
 void call_exec(struct call *c, const struct exec_message *m, uint64_t now_ns, struct buf *b);
 void call_attach(struct call *c, const struct attach_message *m, struct buf *b);
 void call_file(struct call *c, const struct file_message *m, struct buf *b);
@@ -76,8 +77,7 @@ bool call_took(struct call *c, size_t n, struct buf *b);
  * FRAME_LEAVE. */
 void call_leave(const struct call *c, unsigned flags, struct buf *b);
 
-/* --- what pid 1 says
- * ---------------------------------------------------------------------------- */
+/* --- what pid 1 says -------------------------------------------------------------------------- */
 
 enum call_news {
 	CALL_NOTHING, /* the frame is of another stream, or changes nothing for the owner */

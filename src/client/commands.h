@@ -1,8 +1,8 @@
 /*
- * Asks pid 1 about the commands of a sandbox and waits for the answer, for the command line. A
- * server does not wait: it asks with client/ask.h.
+ * Asks pid 1 about the commands of a sandbox and waits for the answer. The command line uses these
+ * functions. A server must not wait, so it asks with client/ask.h.
  *
- * A question uses a connection on which no request is under way. Pid 1 is not trusted, so
+ * The connection of the caller must have no other request under way. Pid 1 is not trusted, so
  * client/call.h limits the size of every answer.
  */
 #pragma once
@@ -19,9 +19,10 @@ MUST_USE int commands_list(struct client *c, commands_fn *fn, void *arg, struct 
 /* Signals the command with the number ID. FLAGS are FRAME_FLAG_SCOPE and FRAME_FLAG_WHOLE. Fails
  * with ERR_NOT_FOUND if there is no such command. */
 MUST_USE int commands_signal(struct client *c, uint64_t id, int sig, unsigned flags, struct err *e);
-/* Waits until the command ends, or until the time UNTIL_NS. Returns 1 if it has ended, 0 if it has
- * not, or -1. If *RET_KNOWN is true, *RET says how the command ended. If *RET_KNOWN is false, pid 1
- * has already forgotten how it ended. */
+/* Waits until the command ends, or until the time UNTIL_NS. Returns 1 if the command has ended, 0
+ * if the time came first, or -1. If *RET_KNOWN is true, *RET says how the command ended. If the
+ * function returns 1 and *RET_KNOWN is false, pid 1 did not keep how the command ended, or the
+ * sandbox has ended too. */
 MUST_USE int commands_await_end(struct client *c, uint64_t id, uint64_t until_ns,
 				struct exit_message *ret, bool *ret_known, struct err *e);
 /* Makes pid 1 forget the command that ended first, so that a new command has room. Returns true if

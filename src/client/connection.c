@@ -8,7 +8,7 @@
 #include "state/home.h"
 #include "wire/message.h"
 
-#define FRAMES_BYTES 8192 /* how much one read takes from pid 1 */
+#define FRAMES_BYTES 8192 /* the most bytes that one read takes from pid 1 */
 
 void client_adopt(struct client *c, const struct home *h, const char *name, int fd)
 {

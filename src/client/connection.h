@@ -1,6 +1,6 @@
 /*
- * A connection to the pid 1 of a live sandbox. It carries one request at a time. The command line
- * uses it and waits for each answer.
+ * A connection to the pid 1 of a live sandbox. A connection carries one request at a time. The
+ * command line uses such connections, and waits for each answer.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct client {
 
 /* Connects to pid 1. Fails with ERR_NOT_RUNNING if pid 1 does not listen. */
 MUST_USE int client_open(struct client *c, const struct home *h, const char *name, struct err *e);
-/* Takes FD, a connection that launch_create() made. */
+/* Fills *C with FD, a connection that launch_create() made. client_done() closes FD. */
 void client_adopt(struct client *c, const struct home *h, const char *name, int fd);
 void client_done(struct client *c);
 

@@ -61,9 +61,9 @@ static int on_answer(void *arg, const char *p, size_t n, struct err *e)
 	return 0;
 }
 
-/* Waits for the end of the answer. R is what our sending returned; if it failed, *E is its error.
- * Returns 0 if the sending succeeded and the agent sent DONE, otherwise -1. If the agent sent a
- * FAIL, *E becomes the text of the FAIL. */
+/* Waits for the end of the answer. R is what our sending returned; if the sending failed, *E has
+ * the error. Returns 0 if the sending succeeded and the agent sent DONE, otherwise -1. If the agent
+ * sent a FAIL, *E becomes the text of the FAIL. */
 static int answer_wait(struct answer *a, struct transfer *t, int r, struct err *e)
 {
 	if (r == 0)

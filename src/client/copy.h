@@ -3,7 +3,7 @@
  * wrote them.
  *
  * A sandbox may send anything. tree/build.h says what the host accepts. Notes are messages for
- * people about single entries; they may hold hostile characters.
+ * people about single entries, and may hold hostile characters.
  */
 #pragma once
 

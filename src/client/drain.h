@@ -22,12 +22,12 @@ struct drain {
 	bool alone;
 	uint64_t until;
 	uint64_t last; /* when output came last */
-	/* for each pipe: how many of the bytes that it held at the command's end are not read
+	/* for each pipe: how many bytes were in the pipe at the command's end and are not read
 	 * yet */
 	uint64_t left[DRAIN_STREAMS];
 };
 
-/* ALONE says that the command left no background process. NOW_NS is then not used. */
+/* ALONE is true if the command left no background process. If ALONE is true, NOW_NS is not used. */
 void drain_begin(struct drain *d, bool alone, uint64_t now_ns, uint64_t out_held,
 		 uint64_t err_held);
 /* Call this when N bytes of a stream were read. */

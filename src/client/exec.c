@@ -14,7 +14,7 @@
 #include "client/run.h"
 #include "client/stop.h"
 
-#define DEFAULT_ROWS 24u   /* used if a terminal does not know its size */
+#define DEFAULT_ROWS 24u   /* the number of rows if a terminal does not know its size */
 #define REQUEST_BYTES 1024 /* a request of this size needs no heap; most are smaller */
 
 /* --- for both ways of moving bytes ----------------------------------------------------------- */
@@ -76,9 +76,10 @@ static void take_output(struct run *r, const struct frame *f)
 		if (replay_is_complete(&r->replay))
 			run_replay(r);
 	} else {
-		run_replay(r); /* only the first call does something */
+		run_replay(r); /* does nothing if no replay waits */
 		/* If the output changes modes of the terminal, tell the front end before we write
-		 * the output. It resets these modes if a signal ends us after the write. */
+		 * the output. If a signal ends us after the write, the front end resets these
+		 * modes. */
 		if (r->q->screen_changed && screen_feed(&r->screen, f->body.p, f->body.n))
 			r->q->screen_changed(&r->screen);
 		if (!run_wrote(r, io_write_all(is_error ? r->q->err : r->q->out, f->body.p,
@@ -176,7 +177,7 @@ static int run_done(struct run *r, int k)
 	return err_sys(r->e, -r->output_error, "%s the command's output", r->output_step);
 }
 
-/* Waits only until the command has started, because it is detached. */
+/* For a detached command: waits only until the command has started. */
 static int wait_started(struct run *r)
 {
 	while (!r->call.id && !r->call.ended) {

@@ -1,9 +1,9 @@
 /*
  * Runs a command in a live sandbox and waits for its end, for the command line.
  *
- * client_exec() moves bytes until the command ends. It does not trust pid 1. It takes no descriptor
- * from pid 1 and limits the size of every frame (client/call.h). Its own deadline comes after the
- * time-out that pid 1 enforces. The caller must ignore SIGPIPE.
+ * client_exec() moves bytes until the command ends. It does not trust pid 1: it takes no descriptor
+ * from pid 1, limits the size of every frame (client/call.h), and has its own deadline, which comes
+ * after the time-out that pid 1 enforces. The caller must ignore SIGPIPE.
  */
 #pragma once
 

@@ -103,8 +103,9 @@ static int start(struct started *h, struct err *e)
 		out_of_memory();
 	/* do not wait, because a server that an attacker controls may never read the channel */
 	r = fdpass_try(f->channel, "h", 1, (int[]){ sock, h->child.pidfd }, 2);
-	/* if the server has ended, on_channel() sees it. If the server lives but did not get the
-	 * socket, the hand ends and is started again */
+	/* If the server has ended, the loop calls on_channel(). If the server lives but could not
+	 * take the socket, this function closes it. Then the hand ends, and on_ended() arranges
+	 * that it is started again. */
 	if (r < 0)
 		log_line(LOG_WARN, "a hand did not reach the server: %zd", -r);
 	return 0;

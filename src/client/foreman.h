@@ -4,9 +4,9 @@
  * it gives up that right when it confines itself. The foreman reads nothing that a peer or a
  * sandbox sends.
  *
- * The foreman passes each hand to the server on a channel. When the server ends, the channel hangs
- * up and the foreman calls foreman_gone_fn. When the foreman ends, for any reason, the kernel kills
- * the hands.
+ * The foreman passes the socket of each hand to the server on a channel. When the server ends, the
+ * channel hangs up and the foreman calls foreman_gone_fn. When the foreman ends, for any reason,
+ * the kernel kills the hands.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 struct foreman;
 
 /* The greatest number of hands. foreman_usual_hands() returns how many hands are useful on this
- * machine. It counts two hands for each CPU, because a hand needs a CPU for about half of its
+ * machine. The result is two hands for each CPU, because a hand needs a CPU for about half of its
  * time. */
 #define FOREMAN_HANDS_MAX 8u
 unsigned foreman_usual_hands(void);

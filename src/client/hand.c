@@ -19,7 +19,7 @@
 #include "state/places.h"
 
 #define WARNINGS_MAX_BYTES 65536
-/* the paths of the bounds and the paths of the request */
+/* the most refused paths: those of the bounds and those of the request */
 #define HAND_REFUSED_MAX (2 * HAND_PATHS_MAX)
 
 struct work {

@@ -18,8 +18,8 @@
 #define HAND_ANYTHING "anything"
 
 /* What the hands of a foreman refuse, whatever the server asks for. The server reads what peers
- * write, so an attacker may control the server. The foreman sets these bounds; it reads nothing
- * from a peer. */
+ * write, so an attacker may control the server. The foreman, which reads nothing from a peer, sets
+ * these bounds. */
 struct hand_bounds {
 	const char *const *refused; /* as in struct source_rules */
 	size_t n_refused;

@@ -24,7 +24,7 @@
 #include "spec/spec.h"
 
 #define READ_BYTES 16384
-/* the largest answer has 64 KiB of warnings and an error */
+/* the most bytes of an answer: the largest answer has 64 KiB of warnings and an error */
 #define ANSWER_MAX_BYTES (256u << 10)
 
 struct hand {

@@ -5,9 +5,9 @@
  *
  * A foreman starts the hands and passes each hand to the pool on a channel. If a hand ends, its
  * request fails with ERR_SYSTEM, and the foreman starts another hand. Every request has a deadline.
- * At the deadline the request fails with ERR_TIMEOUT. If a hand is still working on it, the hand is
- * killed. This closes the leash of a sandbox that the hand was making, so the sandbox ends. The
- * request HAND_SWEEP removes what a killed hand left on disk.
+ * At the deadline the request fails with ERR_TIMEOUT. If a hand is still working on the request,
+ * the hand is killed. If this hand was making a sandbox, the kernel then closes the leash of the
+ * sandbox, so the sandbox ends. The request HAND_SWEEP removes what a killed hand left on disk.
  *
  * Any function may be called from any callback, even hands_free().
  */
@@ -24,7 +24,7 @@ struct hands;
 struct hands_request;
 struct spec;
 
-#define HANDS_MAX 8u /* more processes would only compete for disks and CPUs */
+#define HANDS_MAX 8u /* the most hands; more would only compete for disks and CPUs */
 /* the most requests that wait: a server with 1 000 sessions may lose all sessions at once and
  * make them again */
 #define HANDS_QUEUE_MAX 1024u

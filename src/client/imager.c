@@ -32,8 +32,8 @@ void imager_words(struct strv *argv, const char *command, const char *home)
 }
 
 /* Returns the path of the program that credential helpers call. If cordon is installed, this is
- * PREFIX/bin/msb, a link to a program in PREFIX/libexec/cordon. Without this link, it is the path
- * of our program `cordon`. Returns NULL if that program is missing. */
+ * PREFIX/bin/msb, a link to a program in PREFIX/libexec/cordon. If there is no such link, the
+ * result is the path of our program `cordon`. Returns NULL if `cordon` is missing. */
 static char *callable(void)
 {
 	AUTO_FREE char *own = NULL;
@@ -87,7 +87,8 @@ static int read_report(int fd, char hint[IMAGER_HINT_BYTES], struct err *e)
 }
 
 /* Adds the words of ARGV to TO, and the option --report-fd, which names the pipe for errors. The
- * option comes directly after the word COMMAND, because a later "--" in ARGV ends the options. */
+ * option comes directly after the command, which is the second word of ARGV, because a later "--"
+ * in ARGV ends the options. */
 static void add_report(struct strv *to, const struct strv *argv)
 {
 	for (size_t i = 0; i < argv->n; i++) {

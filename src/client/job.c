@@ -1,9 +1,9 @@
 /*
- * The states of a job. Until pid 1 reports the end, the job is in JOB_RUNNING. After that it reads
- * the rest of the command's output by the rules of client/drain.h (JOB_DRAINING). Then the job is
- * over. If the line is lost, a running job ends. A draining job needs its line only for the frame
- * LEAVE, which gives pid 1 the pipes that background processes still hold. client/job_pipes.c and
- * client/job_frames.c move the bytes.
+ * The states of a job. Until pid 1 reports the end, the job is in JOB_RUNNING. After that the job
+ * reads the rest of the command's output by the rules of client/drain.h (JOB_DRAINING). Then the
+ * job is over. If the line is lost, a running job ends. A draining job needs its line only for the
+ * frame LEAVE, which gives pid 1 the pipes that background processes still hold. client/job_pipes.c
+ * and client/job_frames.c move the bytes.
  */
 #include "client/job.h"
 
@@ -41,7 +41,7 @@ void job_follow_up(struct job *j, struct buf *b, const int *fds, unsigned n_fds)
 {
 	struct err ignored;
 
-	/* ignore the result: if the line is lost, it reports this to us in a callback */
+	/* ignore the result: if the connection is lost, the line calls on_gone() */
 	if (j->line)
 		IGNORE(line_send(j->line, LINE_FOLLOW_UP, b, fds, n_fds, &ignored));
 }
@@ -277,9 +277,9 @@ void job_input_end(struct job *j)
 	j->wants_room = false;
 }
 
-/* Does the work of job_resume() and job_cancel() that calls the owner back. The loop runs this
- * after these functions have returned: the owner may have called them from one of its own
- * callbacks, and we must not call it back there. */
+/* Does the part of job_resume() and of job_cancel() that calls the owner's callbacks. The owner may
+ * call those two functions inside a callback, and we must not begin another callback there. So the
+ * loop runs on_soon() later. */
 static void on_soon(void *arg)
 {
 	struct job *j = arg;
@@ -401,7 +401,8 @@ static int job_new(struct line *n, const struct job_owner *o, struct job **ret, 
 	return 0;
 }
 
-/* Frees a job for which nothing was sent. pid 1 does not know of this job. */
+/* Frees a job for which nothing was sent: pid 1 does not know of this job. Always returns -1, so
+ * that the caller can return this. */
 static int job_unmake(struct job *j)
 {
 	release(j);

@@ -3,10 +3,10 @@
  * and reports the command's end. Usually input and output go through pipes. If the command has a
  * terminal (EXEC_TTY), they go through frames on the line instead; the owner sees no difference.
  *
- * The owner is told of the end exactly once. If the owner frees the job first, it is not told.
- * Callbacks come only from the loop, from line_hear() and from line_free(), never from a function
- * of this file. Any function may be called from any callback, even job_free(): the memory is freed
- * when the last callback has returned.
+ * The owner is told of the end exactly once. If the owner frees the job first, the owner is not
+ * told. Callbacks come only from the loop, from line_hear() and from line_free(), never from a
+ * function of this file. Any function may be called from any callback, even job_free(): the memory
+ * is freed when the last callback has returned.
  *
  * If a command has closed its input, our next write of input raises SIGPIPE. The functions of this
  * file do not change signal actions. So a program that uses jobs with input must ignore SIGPIPE.

@@ -71,8 +71,8 @@ static void on_output(void *arg, int fd, uint32_t events)
 	struct job *j = o->job;
 
 	job_enter(j);
-	/* pid 1 sends STARTED before the command writes, but the loop may tell us of the pipe
-	 * first */
+	/* pid 1 sends STARTED before the command writes, but the loop may report the pipe before
+	 * the line; in this case read STARTED first */
 	if (j->owner.numbered && !j->call.id && j->line)
 		line_hear(j->line);
 	if (j->state != JOB_OVER && o->fd >= 0)

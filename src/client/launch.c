@@ -36,7 +36,7 @@
 #define EXIT_WAIT_MS 2000
 #define SUPERVISOR_VARIABLES_MAX 4
 
-/* A supervisor that is being started. It starts while we make the record. */
+/* A supervisor that is being started, while we make the record. */
 struct starting {
 	struct spawn spawn;
 	const char *argv[3], *env[SUPERVISOR_VARIABLES_MAX + 1];
@@ -75,8 +75,9 @@ void launch_done(struct launch *l)
 	free(l->held);
 }
 
-/* Returns true if the name or a value of the spec caused the error. Then the message already tells
- * the user what to change, and the caller does not add "failed to start" to it (see failed()). */
+/* Returns true if the name or a value of the spec caused the error. In this case the message
+ * already tells the user what to change, and the caller does not add "failed to start" to it (see
+ * failed()). */
 static bool is_question(enum err_code code)
 {
 	return code == ERR_EXISTS || code == ERR_BUSY || code == ERR_NOT_FOUND ||
@@ -131,7 +132,7 @@ static void supervisor_env(const struct home *h, const char *env[SUPERVISOR_VARI
 	env[n] = NULL;
 }
 
-/* Opens the file for the supervisor's own messages. It is in the same directory as the log of
+/* Opens the file for the supervisor's own messages. The file is in the same directory as the log of
  * the commands' output. */
 static int open_runtime_log(int dir)
 {
@@ -175,8 +176,7 @@ static int make_channels(struct launch *l, bool connect, struct starting *s, str
 	return 0;
 }
 
-/* Starts the supervisor of L. The supervisor starts and then waits for the record, which
- * hand_over() sends. */
+/* Starts the supervisor of L, which then waits for the record that hand_over() sends. */
 static int begin_start(struct launch *l, bool connect, struct starting *s, struct err *e)
 {
 	int r;
@@ -201,8 +201,8 @@ static int begin_start(struct launch *l, bool connect, struct starting *s, struc
 	r = make_channels(l, connect, s, e);
 	if (r == 0)
 		r = spawn_begin(&s->spawn, &s->spawning, e);
-	/* ENOSYS comes from a container's seccomp filter: it refuses clone3, because it cannot
-	 * check the flags */
+	/* the seccomp filter of a container refuses clone3 with ENOSYS, because a filter cannot see
+	 * the flags of clone3 */
 	if (r < 0 && e->sys == ENOSYS)
 		return err_hint(e, container_advice(CONTAINER_NAMESPACES));
 	return r;
@@ -262,7 +262,8 @@ static int claim(const struct home *h, const struct spec *s, int *ret_dir, int *
 	if (r == 0 || e->code != ERR_EXISTS || record_load(h, s->name, &there, &none) == 0 ||
 	    none.code != ERR_NOT_FOUND)
 		return r;
-	leftover_sweep(h, s->name); /* ignore the result: another command may have erased it */
+	leftover_sweep(h, s->name); /* the result does not matter: another command may have erased
+				     * the record */
 	return record_create(h, s, ret_dir, ret_lock, e);
 }
 

@@ -153,7 +153,8 @@ static void be_gone(struct leash *l)
 		l->gone(l->arg);
 }
 
-/* If no request waits, the frame belongs to the start of the sandbox and is ignored. */
+/* Takes a frame as the answer to the oldest request. If no request waits, the frame belongs to the
+ * start of the sandbox and is ignored. */
 static int on_frame(void *arg, const struct frame *f)
 {
 	struct leash *l = arg;

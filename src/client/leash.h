@@ -34,7 +34,7 @@ MUST_USE int leash_new(struct loop *loop, int fd, leash_gone_fn *gone, void *arg
 		       struct leash **ret, struct err *e);
 /* Closes the leash, which ends the sandbox. Requests that still wait get no answer. */
 void leash_free(struct leash *l);
-/* Ends the sandbox; GONE is called when the sandbox is gone. */
+/* Ends the sandbox. The callback GONE of leash_new() is called when the sandbox is gone. */
 void leash_end(struct leash *l);
 /* Asks the supervisor to set the limits that M names, all or none. FN is called later, exactly
  * once, unless the leash is freed first. Answers come in the order of the requests. Fails with
@@ -42,7 +42,7 @@ void leash_end(struct leash *l);
 MUST_USE int leash_set_limits(struct leash *l, const struct limits_message *m, leash_answer_fn *fn,
 			      void *arg, struct err *e);
 
-/* Two functions of the owner that count the bytes of output that wait for the supervisor. */
+/* With these two functions the owner counts the bytes of output that wait for the supervisor. */
 struct leash_meter {
 	bool (*take)(void *arg,
 		     size_t n); /* returns false if the leash may not hold N more bytes */

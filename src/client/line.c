@@ -293,7 +293,8 @@ static int too_old(struct line *n)
 	return 1;
 }
 
-/* Drops the messages for which pid 1 is too old, and tells the users of their streams. */
+/* Drops the messages for which pid 1 is too old, and sends the users of the streams of these
+ * messages an ERROR frame. */
 static void refuse_misfits(struct line *n)
 {
 	uint32_t stream;

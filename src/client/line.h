@@ -42,8 +42,8 @@ struct line_user {
  * the line. */
 typedef void line_gone_fn(void *arg, const struct err *why);
 
-/* FD is a connection to the pid 1 of sandbox NAME. line_new() takes over FD, even if it fails.
- * LOOP must live longer than the line. */
+/* Makes a line from FD, a connection to the pid 1 of sandbox NAME. Takes over FD, also after a
+ * failure. LOOP must live longer than the line. */
 MUST_USE int line_new(struct loop *loop, const char *name, int fd, line_gone_fn *gone, void *arg,
 		      struct line **ret, struct err *e);
 /* Frees the line. During this call, the users of open streams get ERR_NOT_RUNNING. The owner's
@@ -65,7 +65,7 @@ void line_close(struct line *n, uint32_t stream);
 
 enum line_message {
 	LINE_REQUEST, /* refused with ERR_LIMIT when the queue is full */
-	/* not refused when the queue is full. The number of follow-ups is bounded, because each
+	/* accepted even when the queue is full. The number of follow-ups is bounded, because each
 	 * follows a request or uses credit that pid 1 granted */
 	LINE_FOLLOW_UP,
 };

@@ -2,7 +2,7 @@
  * A queue of messages to one pid 1 that the socket has not taken yet. Each message has its
  * descriptors. Sending never waits.
  *
- * pid 1 keeps received descriptors until a frame EXEC or LEAVE takes them. It has room for the
+ * pid 1 keeps received descriptors until a frame EXEC or LEAVE takes them. pid 1 has room for the
  * descriptors of only one frame. So two things must not happen. First, the descriptors of a second
  * frame must not arrive while the first frame is incomplete. So we send the descriptors with the
  * last byte of their message, and send this byte alone. A recvmsg never reads past bytes that carry

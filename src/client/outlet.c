@@ -12,8 +12,8 @@
 #include "base/compat.h"
 #include "base/io.h"
 
-/* the size of a pipe through which much output flows; a larger pipe needs fewer turns of the loop.
- * The kernel allows an ordinary user no larger pipe */
+/* outlet_pass() enlarges its pipes to this size, so that much output needs fewer turns of the loop.
+ * By default, the kernel allows an ordinary user no larger pipe */
 #define FLOOD_PIPE_BYTES (1 << 20)
 
 void outlet_done(struct outlet *o)

@@ -31,7 +31,7 @@ void outlet_done(struct outlet *o);
  * must wait until poll() finds the descriptor writable, and then call outlet_flush(). */
 bool outlet_waits(const struct outlet *o);
 /* Writes the N bytes at P, at most OUTLET_CHUNK_BYTES, and keeps what the descriptor does not take
- * now. Returns 0, or -errno if no process reads the output any more. */
+ * now. Returns 0 or -errno. -EPIPE means that no process reads the output any more. */
 int outlet_put(struct outlet *o, const char *p, size_t n);
 int outlet_flush(struct outlet *o);
 /* Moves what the pipe FROM holds to the outlet, without copying the bytes to our memory. Returns

@@ -95,8 +95,8 @@ static int read_users(const struct home *h, const struct spec *s, struct buf *pa
 	return 0;
 }
 
-/* Looks up the user of S. Does not change *RET if the user is root, or if the image does not
- * know the user. */
+/* Sets *RET to the ids of the user of S. Does not change *RET if the user is root, or if the image
+ * does not know the user. */
 static int find_user(const struct home *h, const struct spec *s, struct spec_owner *ret,
 		     struct err *e)
 {
@@ -163,8 +163,8 @@ static int check_ids(const struct spec *s, struct err *e)
 			s->user ? s->user : "root");
 }
 
-/* The store keeps the layers of an image once for each owner (s->owner) that a sandbox needed.
- * Makes the layers for this owner if they are missing. */
+/* Makes the layers of the image of S for the owner s->owner if they are missing. The store keeps
+ * the layers of an image once for each owner that a sandbox needed. */
 static int make_layers(const struct home *h, const struct image_fetch *f, const struct spec *s,
 		       struct err *e)
 {

@@ -16,7 +16,7 @@
 
 #define CHUNK_BYTES 65536
 
-/* One of the command's outputs. */
+/* The command's stdout or stderr. */
 struct stream {
 	unsigned which; /* DRAIN_OUT or DRAIN_ERR */
 	int pipe;       /* the end that we read, or -1 */
@@ -29,7 +29,7 @@ struct piped {
 	struct stream out, err;
 	int in_pipe; /* our end of the command's input, or -1 */
 	char *in_chunk;
-	size_t in_at, in_n; /* the bytes that the command has not taken yet */
+	size_t in_at, in_n; /* in_n bytes of in_chunk, from in_at on, are not written yet */
 	struct drain drain;
 };
 
@@ -56,7 +56,7 @@ static bool pass_flood(struct piped *p, struct stream *s)
 	return n > 0;
 }
 
-/* Returns true if our output has taken everything. */
+/* Writes the output that waits in S. Returns true if nothing waits any more. */
 static bool flush(struct piped *p, struct stream *s)
 {
 	return !outlet_waits(&s->to) ||
@@ -147,8 +147,8 @@ static int drain(struct piped *p)
 	struct run *r = p->run;
 	struct stream *out = &p->out, *err = &p->err;
 	struct drain *d = &p->drain;
-	/* if the command left no background processes, we need not read the clock; we avoid this,
-	 * because the first reading is expensive */
+	/* if the command left no background processes, the drain needs no time. Then do not read
+	 * the clock, because the first reading is expensive */
 	bool alone = r->call.end.alone;
 
 	drain_begin(d, alone, alone ? 0 : clock_mono_ns(), pipe_held(out->pipe),
@@ -204,8 +204,8 @@ static int copy_until_end(struct piped *p)
 
 	while (!r->call.ended) {
 		bool hear = !tap_waits(&r->tap);
-		/* read no input before the command has started: if it cannot start, our input
-		 * must stay unread, for the program that reads it next */
+		/* read no input before the command has started. If the command cannot start, our
+		 * input must stay unread, for the next program that reads the same input */
 		bool want_in = r->call.id && p->in_pipe >= 0 && p->in_n == 0 && r->in_open;
 		struct pollfd fds[] = {
 			{ .fd = r->c->fd, .events = POLLIN },

@@ -17,7 +17,7 @@ void pipes_done(struct pipes *p);
 
 /* Returns how many bytes wait in the pipe FD; 0 if FD is -1. */
 uint64_t pipe_held(int fd);
-/* Writes those of the read ends OUT and ERR that are open (not -1) to FDS, and returns their
- * number. The caller sends these ends to pid 1 in a frame LEAVE, and pid 1 goes on reading them.
- * *RET_FLAGS are the flags for this frame. */
+/* OUT and ERR are the read ends of the command's output, or -1. Writes the open ends to FDS and
+ * returns their number. The caller sends these ends to pid 1 in a frame LEAVE, and pid 1 goes on
+ * reading them. *RET_FLAGS are the flags for this frame. */
 unsigned pipes_to_leave(int out, int err, bool joined, int fds[2], unsigned *ret_flags);

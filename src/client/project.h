@@ -71,6 +71,6 @@ MUST_USE int project_forget(const struct project *p, const struct home *h, bool 
 
 /* Wherever a volume or the root directory of S shows a file of P, puts a read-only mount over the
  * file. Then no process in the sandbox can write, rename or replace the file, because the kernel
- * refuses to rename or remove a mount point. S must already have all its mounts, also the mounts of
- * options. This function calls spec_hold_sources() for S. */
+ * refuses to rename or remove a mount point. S must already have all its mounts, also the mounts
+ * that the command line asks for. This function calls spec_hold_sources() for S. */
 MUST_USE int project_cover(const struct project *p, struct spec *s, struct err *e);

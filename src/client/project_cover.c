@@ -20,8 +20,8 @@ static void note(void *arg, const char *below)
 	strv_add(&((struct places *)arg)->below, below);
 }
 
-/* PATH is a path of the sandbox. It lies in the mount with the index OUTER, or in the root if OUTER
- * is SIZE_MAX. Returns true if another mount below OUTER covers PATH. */
+/* PATH is a path of the sandbox, in the mount with the index OUTER, or in the root if OUTER is
+ * SIZE_MAX. Returns true if another mount below OUTER covers PATH. */
 static bool is_covered(const struct spec *s, size_t outer, const char *path)
 {
 	size_t n = outer == SIZE_MAX ? 0 : strlen(s->mount[outer].guest);
@@ -112,7 +112,7 @@ static int cover_in_root(const struct mounts *m, const struct project_text *file
 static int cover_file(const struct mounts *m, const struct project_text *file, struct spec *s,
 		      struct err *e)
 {
-	size_t n = s->n_mounts; /* visit only these, not the covers that we add */
+	size_t n = s->n_mounts; /* the covers that we add are not visited */
 	AUTO_LOCATION what = { 0 };
 
 	if (mounts_locate(m, file->fd, &what, e) < 0 || cover_in_root(m, file, &what, s, e) < 0)

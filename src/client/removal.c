@@ -54,8 +54,8 @@ void leftovers_sweep(const struct home *h)
 
 int leftovers_sweep_range(const struct home *h, struct err *e)
 {
-	/* the program cordon-supervisor erases the files that we cannot erase, with the help of
-	 * newuidmap */
+	/* with the help of newuidmap, the program cordon-supervisor erases the files that we cannot
+	 * erase */
 	IGNORE(record_sweep(h, release));
 	return ask_supervisor(h, "--sweep", NULL, e);
 }

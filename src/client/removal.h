@@ -18,8 +18,8 @@ MUST_USE int sandbox_remove(const struct home *h, const char *name, bool force, 
  * belongs to another sandbox by now, and leaves that sandbox alone. */
 MUST_USE int sandbox_remove_this(const struct home *h, const char *name, int dir, struct err *e);
 /* Call this for an ephemeral sandbox that is about to end. Retires the sandbox at once, so that no
- * list shows it any more. The supervisor would do this a little later. The supervisor erases the
- * sandbox's files. */
+ * list shows it any more. Without this call, the supervisor would retire the sandbox a little
+ * later. The supervisor erases the sandbox's files in both cases. */
 void sandbox_retire(const struct home *h, const char *name);
 
 /* Erases the record NAME if a `create` that was killed left it, or if the sandbox is ephemeral
@@ -27,8 +27,8 @@ void sandbox_retire(const struct home *h, const char *name);
 bool leftover_sweep(const struct home *h, const char *name);
 /* Erases everything that commands left when they were killed. */
 void leftovers_sweep(const struct home *h);
-/* Erases retired records whose files belong to other ids of the user's range, with the help of
- * newuidmap. */
+/* With the help of newuidmap, erases retired records whose files belong to other ids of the user's
+ * range. */
 MUST_USE int leftovers_sweep_range(const struct home *h, struct err *e);
 
 /* Erases the home itself with everything in it. No sandbox may be left. */

@@ -68,8 +68,8 @@ static size_t add_ordinary(const struct replay *r, struct buf *text)
 		 * character for a control character */
 		if (i == fresh_at)
 			fresh = letter;
-		/* An ESC always begins a new sequence. If the sequence before it is unfinished,
-		 * that one is left out of TEXT. */
+		/* An ESC always begins a new sequence. If the previous sequence is unfinished, TEXT
+		 * does not get it. */
 		if (s.state == 0 || r->out.p[i] == '\033')
 			begin = i;
 		event = screen_take(&s, (unsigned char)r->out.p[i]);

@@ -23,9 +23,9 @@ struct replay {
 	struct screen now; /* the modes after all of the command's output */
 };
 
-/* M is needed only during the call. */
+/* Begins a replay after pid 1 has sent M. M is needed only during the call. */
 void replay_begin(struct replay *r, const struct attached_message *m);
-/* Takes N bytes of kept output. */
+/* Takes the next N bytes of the output that pid 1 kept. */
 void replay_add(struct replay *r, const char *p, size_t n);
 /* Returns true if all the output that pid 1 announced has come. */
 bool replay_is_complete(const struct replay *r);

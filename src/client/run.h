@@ -32,8 +32,7 @@ MUST_USE int run_piped(struct run *r);
  * -1. */
 MUST_USE int run_terminal(struct run *r);
 
-/* --- for both
- * ------------------------------------------------------------------------------------ */
+/* --- for both -------------------------------------------------------------------------------- */
 
 /* Sends EXEC with FLAGS in addition to the flags of the request. */
 MUST_USE int run_send_exec(struct run *r, unsigned flags, const int *fds, unsigned n_fds);

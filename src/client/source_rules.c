@@ -57,9 +57,9 @@ int source_rules_check(const struct source_rules *r, const char *path, struct er
 	return 0;
 }
 
-/* Opens PATH, or its nearest parent directory if PATH is missing. For example, opens /a if /a/b/c
- * is asked for and /a/b is missing. Returns the descriptor or -1. *RET_REST is the missing part of
- * PATH (here "/b/c"). */
+/* Opens PATH or, if PATH is missing, the nearest directory above PATH that exists. For example,
+ * opens /a if /a/b/c is asked for and /a/b is missing. Returns the descriptor or -1. *RET_REST is
+ * the missing part of PATH (here "/b/c"). */
 static int open_existing(const char *path, const char **ret_rest, struct err *e)
 {
 	AUTO_FREE char *above = xstrdup(path);

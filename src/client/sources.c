@@ -11,8 +11,9 @@
 #include "spec/grammar.h"
 #include "state/places.h"
 
-/* Refuses mount options that the process engine can never fulfil. Other owners and quotas work only
- * for some users, so the supervisor checks them when a user starts the sandbox. */
+/* Refuses mount options that the process engine can never fulfil. The options `uid=`, `gid=` and
+ * `quota=` work only for some users, so the supervisor checks these options when a user starts the
+ * sandbox. */
 static int check_promises(const struct spec_mount *m, struct err *e)
 {
 	if (m->quota_mib && m->kind == MOUNT_BIND) {
@@ -304,8 +305,8 @@ int sources_hold(struct spec *s, const char *image_word, const struct source_rul
 	AUTO_VIEW v = { 0 };
 
 	*ret_mount = 0;
-	/* each path is looked up only here. So if a path is missing, this is found before
-	 * anything of the sandbox is made */
+	/* each path is looked up only here, before anything of the sandbox is made. So a missing
+	 * path is noticed early */
 	if (foresee(s, rules, ret_mount, e) < 0 || make_missing(s, rules, ret_mount, e) < 0 ||
 	    hold(s, rules, ret_mount, e) < 0 || judge(s, rules, ret_mount, e) < 0)
 		return -1;

@@ -29,7 +29,8 @@ static void add(struct space *s, const char *name, bool used, uint64_t bytes)
 	strv_add(&s->unused, name);
 }
 
-/* Returns the bytes of everything below PATH in the home. */
+/* Returns the disk space of everything below PATH in the home, in bytes. Returns 0 if PATH cannot
+ * be opened. */
 static uint64_t bytes_below(const struct home *h, const char *path)
 {
 	AUTO_FD dir = openat(h->fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);

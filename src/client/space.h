@@ -1,5 +1,5 @@
 /*
- * Finds out how much disk space the parts of a home take, and what could be removed: stopped
+ * Finds out how much disk space the parts of a home take, and what the user could remove: stopped
  * sandboxes, volumes that no sandbox mounts, and layers that belong to no image.
  *
  * Some directories belong to the user ids that a sandbox uses, and only these ids may read them. If

@@ -65,7 +65,8 @@ static void kill_supervisor(const struct home *h, const char *name, int dir, pid
 
 /* --- by the supervisor ----------------------------------------------------------------------- */
 
-/* Waits until the lock is free, which means that nothing of the sandbox runs. */
+/* Waits until the lock is free, which means that nothing of the sandbox runs. Returns 0, also if
+ * the sandbox no longer exists, or -1 after WAIT_MS. */
 static int wait_down(const struct home *h, const char *name, unsigned wait_ms, struct err *e)
 {
 	AUTO_FD dir = -1;
@@ -112,7 +113,8 @@ static int ask_to_stop(const struct home *h, const char *name, int fd, uint64_t 
 	return r == -EPIPE ? 0 : r;
 }
 
-/* Gets the grace period that our environment sets. Returns false if it sets none. */
+/* Gets the grace period from our environment. Returns false if the environment sets no valid grace
+ * period. */
 static bool grace_of_caller(uint64_t *ret_ms)
 {
 	const char *text = getenv("MSB_SHUTDOWN_FLUSH_TIMEOUT_MS");
@@ -139,10 +141,10 @@ int sandbox_stop_this(const struct home *h, const char *name, int dir, uint32_t 
 		AUTO_FD fd = -1;
 
 		r = i == 0 ? control_connect(h, name, &fd) : home_connect(h, name, "ctl", &fd);
-		/* We have connected by the name. If NAME does not lead to DIR now, the sandbox
-		 * of DIR is gone, and another sandbox may have answered. If NAME still leads to
-		 * DIR, it did so when we connected: a name never leads back to an earlier
-		 * record. */
+		/* We have connected by the name. If NAME does not lead to DIR now, the sandbox of
+		 * DIR is gone, and another sandbox may have answered. If NAME leads to DIR now,
+		 * NAME also led to DIR when we connected, because a name never leads back to an
+		 * earlier record. */
 		if (dir >= 0 && record_is_retired(h, name, dir))
 			return 0;
 		if (r == -ENOENT || r == -ECONNREFUSED) {

@@ -47,7 +47,7 @@ static void tap_hold(struct tap *t, enum execlog_source source, const char *p, s
 	buf_add(&t->early, p, n);
 }
 
-/* Says in the log that records were dropped. */
+/* If records were dropped, says so in the log. */
 static void tap_mark(struct tap *t, enum execlog_source source)
 {
 	static const char marker[] = "[output lost: the log was slower than the command]\n";

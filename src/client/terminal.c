@@ -1,7 +1,8 @@
 /*
  * Runs a command with a terminal. Input and output are frames, and each side sends only as many
- * bytes as the other side has granted. cli/console.h has already made the user's terminal raw. It
- * also gives us a descriptor that becomes readable when the size of this terminal changes.
+ * bytes as the other side has granted. cli/console.h has already made the user's terminal raw.
+ * cli/console.h also gives us a descriptor that becomes readable when the size of the user's
+ * terminal changes.
  */
 #include <errno.h>
 #include <poll.h>
@@ -68,8 +69,8 @@ int run_terminal(struct run *r)
 {
 	struct keys keys = { .key = r->q->detach_keys, .n = r->q->n_detach_keys };
 
-	/* if a script attaches with its stdin from /dev/null, this must not end the command's
-	 * input */
+	/* a script may attach with its stdin from /dev/null. The end of that stdin must not end the
+	 * command's input */
 	r->in_open = r->q->in >= 0 && !(r->attached && inlet_is_null(r->q->in));
 	if (r->q->resized >= 0)
 		send_size(r); /* the user may attach from another terminal than before */

@@ -20,7 +20,8 @@ struct transfer {
 	struct call call;
 };
 
-/* C must have no request under way, because a connection carries only one transfer at a time. */
+/* Sends the request *M, which begins the transfer. C must have no request under way, because a
+ * connection carries only one transfer at a time. */
 MUST_USE int transfer_open(struct transfer *t, struct client *c, const struct file_message *m,
 			   int (*on_data)(void *arg, const char *p, size_t n, struct err *e),
 			   void *arg, struct err *e);

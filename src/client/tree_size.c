@@ -14,7 +14,7 @@
 
 #define BLOCK_BYTES 512u /* the unit of st_blocks */
 /* The blocks of a file may be larger than the file by SPARE_BYTES plus 1/SPARE_FRACTION of the
- * file's size. Only if they are even larger, used_bytes() returns the size of the blocks. Some
+ * file's size. If the blocks are larger still, used_bytes() returns the size of the blocks. Some
  * excess is normal: a file's last block, of up to 64 KiB, is seldom full, and some blocks hold the
  * file's attributes and its list of blocks. */
 #define SPARE_BYTES (64u << 10)

@@ -10,8 +10,8 @@
  * existing volume. */
 MUST_USE int volumes_check(const struct home *h, struct spec_mount *m, struct err *e);
 /* Makes the volumes of S that are missing and adds their names to MADE. While the descriptor
- * *RET_LOCK is open, no volume can be removed. The caller closes it as soon as a record names the
- * volumes. After a failure the caller still has to remove the volumes in MADE. */
+ * *RET_LOCK is open, no volume can be removed. The caller closes this descriptor as soon as a
+ * record names the volumes. After a failure the caller still has to remove the volumes in MADE. */
 MUST_USE int volumes_prepare(const struct home *h, const struct spec *s, int *ret_lock,
 			     struct strv *made, struct err *e);
 /* Removes a volume, with the help of newuidmap if files in it belong to other ids of the user's

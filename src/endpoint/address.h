@@ -1,5 +1,4 @@
-/* The address of a Box server, such as `ws://host:5410` or `wss://host:5410`, and the other ways
- * to write it. */
+/* Reads the address of a Box server: a URL such as `ws://host:5410` or `wss://host:5410`. */
 #pragma once
 
 #include <stdbool.h>

@@ -21,11 +21,10 @@
 
 extern char **environ;
 
-/* --- starting
- * ---------------------------------------------------------------------------------- */
+/* --- starting -------------------------------------------------------------------------------- */
 
-/* Makes the child's environment. It is our environment with new values for the two variables of
- * the server. */
+/* Makes the child's environment: our own environment, with new values for the two variables that
+ * the server reads. */
 static int make_environment(const struct runtime_config *c, char ***ret, struct fault *f)
 {
 	unsigned char token[TOKEN_BYTES];
@@ -69,8 +68,8 @@ static int find_program(const struct runtime_config *c, char **ret, struct fault
 	return *ret ? 0 : fault_set(f, FAULT_BOX, "box.runtime.command: no program '%s'", name);
 }
 
-/* Returns the words of the command; the caller does not own them. If we start our own server, it
- * listens only on loopback, so that no other machine can reach it. */
+/* Returns the words of the command. The caller frees the array, but not the words. If we start our
+ * own server, it listens only on loopback, so that no other machine can reach it. */
 static const char **make_words(const struct runtime_config *c)
 {
 	static const char *const ours[] = { OUR_SERVER, "--stdio-control", "--host=127.0.0.1",
@@ -137,8 +136,7 @@ int child_open(const struct runtime_config *c, struct interrupt *i, struct child
 	return 0;
 }
 
-/* --- ending
- * ------------------------------------------------------------------------------------ */
+/* --- ending ---------------------------------------------------------------------------------- */
 
 /* Waits until the child has ended, and drops its output. Returns false after END_WAIT_NS. */
 static bool wait_end(const struct child *c, int out)

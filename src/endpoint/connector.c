@@ -35,8 +35,7 @@ void connector_done(struct connector *c)
 	json_free(c->skills);
 }
 
-/* --- one attempt
- * ------------------------------------------------------------------------------- */
+/* --- one attempt ----------------------------------------------------------------------------- */
 
 /* Asks for the skills that calls may see. If the runtime has no skills for us, calls see none.
  * Fails only if the connection is lost. */
@@ -83,8 +82,7 @@ static int attempt(struct connector *c)
 	return -1;
 }
 
-/* --- waiting
- * ----------------------------------------------------------------------------------- */
+/* --- waiting --------------------------------------------------------------------------------- */
 
 static void tell(struct connector *c)
 {
@@ -94,7 +92,8 @@ static void tell(struct connector *c)
 	c->told = true;
 }
 
-/* Waits for the time of the next attempt. Returns 0 then, or -1 if a signal comes before. */
+/* Waits for the time of the next attempt. Returns 0 when this time has come, or -1 if a signal
+ * comes before or if waiting fails. */
 static int wait_turn(struct connector *c)
 {
 	struct interrupt i;
@@ -136,7 +135,7 @@ void connector_open(struct connector *c)
 {
 	if (attempt(c) < 0 && !c->signal && c->unavailable.again &&
 	    reconnect_lost(&c->reconnect, clock_mono_ns()))
-		IGNORE(run_loop(c)); /* c->way tells whether it succeeded */
+		IGNORE(run_loop(c)); /* c->way tells whether an attempt succeeded */
 }
 
 int connector_again(struct connector *c, struct fault *f)

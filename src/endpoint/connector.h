@@ -32,7 +32,7 @@ void connector_init(struct connector *c, struct service_config *config,
 /* Connects. If the runtime cannot be reached, c->way is NULL. */
 void connector_open(struct connector *c);
 /* Connects again after an action failed with F. Returns 0 if the caller can do the action again.
- * Otherwise returns -1, and F also tells why the runtime cannot be reached. */
+ * Otherwise returns -1. If attempts to connect have failed, F then also tells why. */
 MUST_USE int connector_again(struct connector *c, struct fault *f);
 /* Closes the way. If the server is our child, ends the server. */
 void connector_close(struct connector *c);

@@ -43,8 +43,7 @@ static const struct {
 	[ENDPOINT_SKILLS] = { "box_list_skills", true, true, CALL_SEC },
 };
 
-/* --- calls
- * ------------------------------------------------------------------------------------- */
+/* --- calls ----------------------------------------------------------------------------------- */
 
 static uint64_t deadline_of(const struct endpoint *p, enum endpoint_action action)
 {
@@ -57,8 +56,8 @@ static uint64_t deadline_of(const struct endpoint *p, enum endpoint_action actio
 	return until;
 }
 
-/* Returns the instance id that we send. If the server is not our child, we send an id only if
- * one is configured. */
+/* Returns the instance id that we send, or NULL if we send none. If the server is not our child, we
+ * send only an id from the configuration. */
 static const char *instance_of(const struct endpoint *p)
 {
 	if (p->config->instance)
@@ -141,8 +140,7 @@ int endpoint_call(struct endpoint *p, enum endpoint_action action, struct str da
 	return -1;
 }
 
-/* --- beginning and end
- * ------------------------------------------------------------------------- */
+/* --- beginning and end ----------------------------------------------------------------------- */
 
 /* Writes the configuration without the member `runtime`, because this member is for us and not
  * for the server. */

@@ -1,7 +1,7 @@
 /*
  * A client of one Box server, for a program that makes one call and then ends. The client connects,
- * greets the server and sends actions. It sends each action only once. If the answer to an action
- * does not come, the call fails, although the server may still do the work.
+ * greets the server and sends actions, each action only once. If the answer to an action does not
+ * come, the call fails, although the server may still do the work.
  *
  * A fault has `again` set if the connection was refused or lost, and the server has got only
  * actions that change nothing. In this case the caller may open a new endpoint and send the same

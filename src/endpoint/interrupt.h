@@ -1,10 +1,10 @@
 /*
  * A descriptor that gets the signals SIGTERM, SIGINT and SIGHUP. While an interrupt is open, these
- * signals do not kill the program, so that it can end the server that it started.
+ * signals do not kill the program, so that the program can end the server that it started.
  *
- * Blocking a signal affects the whole process, so a library must not decide it. The program
- * bin/cordon-tool.c has the functions that open and close an interrupt, and passes them to this
- * room (struct interrupts).
+ * Blocking a signal affects the whole process, so only a program may decide to do so, not a
+ * library. The program bin/cordon-tool.c has the functions that open and close an interrupt, and
+ * passes them to this room (struct interrupts).
  */
 #pragma once
 

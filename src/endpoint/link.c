@@ -13,10 +13,11 @@
  * OpenSSL. Bytes that stayed there would not make the socket readable, and poll() would not tell us
  * of them. */
 #define READ_BYTES (64u << 10)
-/* enough for a message of 16 MiB in which every byte is escaped */
+/* limit for bytes that wait to be written: enough for a message of 16 MiB in which every byte is
+ * escaped */
 #define PENDING_MAX_BYTES (128u << 20)
-/* bytes that are not decoded yet; a message may be longer, because the decoder collects it in a
- * buffer of its own */
+/* limit for received bytes that are not decoded yet; a message may be longer, because the decoder
+ * collects a message in a buffer of its own */
 #define RECEIVED_MAX_BYTES (1u << 20)
 
 void link_init(struct link *l, int in, int out, bool websocket, struct interrupt *i)
@@ -46,8 +47,7 @@ void link_finish(struct link *l)
 	l->out = -1;
 }
 
-/* --- bytes
- * ------------------------------------------------------------------------------------- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 static int lose(struct link *l, struct fault *f)
 {
@@ -189,7 +189,8 @@ int link_write(struct link *l, struct str bytes, uint64_t deadline_ns, struct fa
 	if (buf_failed(&l->pending))
 		return fault_set(f, FAULT_BOX, "the request is too long");
 	while (has_pending(l)) {
-		/* the server has ended, or sends too much and does not read our request */
+		/* give up if the server has closed its side, or if it sends so much that our buffer
+		 * is full and still does not read our request */
 		if (l->ended || l->received.n - l->decoded > RECEIVED_MAX_BYTES - READ_BYTES)
 			return lose(l, f);
 		if (turn(l, deadline_ns, f) < 0)
@@ -211,8 +212,7 @@ int link_read_more(struct link *l, uint64_t deadline_ns, struct fault *f)
 	return 0;
 }
 
-/* --- messages
- * ---------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 int link_send(struct link *l, struct str message, uint64_t deadline_ns, struct fault *f)
 {

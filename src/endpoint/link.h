@@ -52,9 +52,10 @@ uint64_t link_end(const struct link *l);
 MUST_USE int link_check(struct link *l, struct fault *f);
 
 MUST_USE int link_send(struct link *l, struct str message, uint64_t deadline_ns, struct fault *f);
-/* Gives the next message, which is valid until the next call. Fails with a FAULT_BOX at the
+/* Sets *RET to the next message, which is valid until the next call. Fails with a FAULT_BOX at the
  * deadline, when a signal comes, and when the server closes the link or breaks the protocol. If the
  * link is lost, the fault has `again` set. */
 MUST_USE int link_receive(struct link *l, uint64_t deadline_ns, struct str *ret, struct fault *f);
-/* Tells the server that no more bytes come. */
+/* Closes our end of the pipe to the server, which tells the server that no more bytes come. Does
+ * not close a WebSocket. */
 void link_finish(struct link *l);

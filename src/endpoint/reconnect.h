@@ -3,9 +3,9 @@
  * clock and without I/O: the caller passes monotonic times.
  *
  * A loss begins a loop of attempts. The first attempt begins after a delay. Each failed attempt
- * doubles the delay, up to RECONNECT_MAX_NS. Only one loop runs at a time. An attempt that could
- * begin only after the time UNTIL does not begin. Nothing begins after reconnect_end(), which is
- * for a service that is disabled or shuts down.
+ * doubles the delay, up to RECONNECT_MAX_NS. Only one loop runs at a time. No attempt begins after
+ * the time UNTIL_NS. After reconnect_end() no attempt begins at all; call it when the service is
+ * disabled or shuts down.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define RECONNECT_MAX_NS 60000000000ull
-#define RECONNECT_FOR_EVER UINT64_MAX /* for UNTIL: never give up */
+#define RECONNECT_FOR_EVER UINT64_MAX /* for UNTIL_NS: never give up */
 
 enum reconnect_state {
 	RECONNECT_UP,      /* connected, or no attempt has failed yet */

@@ -19,8 +19,7 @@
 #define TOKEN_HEADER "X-LangBot-Box-Control-Token"
 #define INSTANCE_HEADER "X-LangBot-Instance-Id"
 
-/* --- TCP
- * --------------------------------------------------------------------------------------- */
+/* --- TCP ------------------------------------------------------------------------------------- */
 
 /* Waits for EVENTS of FD. Returns 0 or an errno: ETIMEDOUT at the deadline, ECANCELED if a signal
  * has come. */
@@ -69,14 +68,16 @@ static int try_address(const struct addrinfo *a, const struct interrupt *i, uint
 	return fd_take(&fd);
 }
 
-/* Says that the server cannot be reached. TEMPORARY says that a later attempt may succeed. */
+/* Sets the fault that the server cannot be reached, and returns -1. TEMPORARY says that a later
+ * attempt may succeed. */
 static int miss(const struct address *a, const char *why, bool temporary, struct fault *f)
 {
 	fault_set(f, FAULT_BOX, "the Box runtime at %s cannot be reached: %s", a->host, why);
 	return temporary ? fault_set_again(f) : -1;
 }
 
-/* Returns true for an errno of connect() that a server or a network causes while it restarts. */
+/* Returns true if ERROR is an errno that connect() may return while a server or a network
+ * restarts. */
 static bool is_temporary(int error)
 {
 	return error == ECONNREFUSED || error == ECONNRESET || error == ECONNABORTED ||
@@ -104,8 +105,7 @@ static int connect_to(const struct address *a, const struct interrupt *i, uint64
 	return fd < 0 ? miss(a, strerror(-fd), is_temporary(-fd), f) : fd;
 }
 
-/* --- TLS
- * --------------------------------------------------------------------------------------- */
+/* --- TLS ------------------------------------------------------------------------------------- */
 
 /* Encrypts the link. When this succeeds, the server has proved who it is. */
 static int secure(struct link *l, const struct address *a, uint64_t deadline_ns, struct fault *f)
@@ -125,8 +125,7 @@ static int secure(struct link *l, const struct address *a, uint64_t deadline_ns,
 	return r < 0 ? -1 : 0;
 }
 
-/* --- the handshake
- * ----------------------------------------------------------------------------- */
+/* --- the handshake --------------------------------------------------------------------------- */
 
 static int put_request(const struct runtime_config *c, const struct address *a,
 		       const unsigned char *nonce, struct buf *out, struct fault *f)
@@ -152,7 +151,8 @@ static int refuse(const struct address *a, const struct http_response *r, struct
 				 a->host);
 	fault_set(f, FAULT_BOX, "the server at %s is no Box runtime: it answered %u", a->host,
 		  r->status);
-	/* with these codes a proxy answers while the server behind it restarts */
+	/* a proxy answers with these codes while the server behind it restarts, so a later attempt
+	 * may succeed */
 	return r->status >= 502 && r->status <= 504 ? fault_set_again(f) : -1;
 }
 

@@ -24,8 +24,7 @@ struct tls {
 	unsigned reads_left; /* how many reads the current call of OpenSSL may still do */
 };
 
-/* --- beginning
- * --------------------------------------------------------------------------------- */
+/* --- beginning -------------------------------------------------------------------------------- */
 
 static int no_memory(struct fault *f)
 {
@@ -57,8 +56,8 @@ static bool is_address(const char *name)
 	return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
 }
 
-/* Sets whom the certificate must name. Also sends NAME to the server, unless NAME is an address:
- * TLS forbids sending an address. */
+/* Demands that the server's certificate is for NAME, a host name or an address. If NAME is a host
+ * name, also sends NAME to the server. TLS forbids sending an address. */
 static bool set_name(SSL *ssl, const char *name)
 {
 	X509_VERIFY_PARAM *p = SSL_get0_param(ssl);
@@ -72,8 +71,8 @@ static bool set_name(SSL *ssl, const char *name)
 	       SSL_set_tlsext_host_name(ssl, name) == 1;
 }
 
-/* OpenSSL calls this before and after each use of the socket. A read beyond READS_PER_CALL ends as
- * if no bytes had come. */
+/* OpenSSL calls this function before and after each use of the socket. The function makes a read
+ * beyond READS_PER_CALL end as if no bytes had come. */
 static long count_read(BIO *b, int operation, const char *p, size_t n, int argi, long argl, int r,
 		       size_t *done)
 {
@@ -141,10 +140,10 @@ void tls_free(struct tls *t)
 	free(t);
 }
 
-/* --- the handshake
- * ----------------------------------------------------------------------------- */
+/* --- the handshake ---------------------------------------------------------------------------- */
 
-/* Says why the certificate is not accepted. */
+/* Returns a text that says why the certificate is not accepted. RESULT is what
+ * SSL_get_verify_result() returned. */
 static const char *certificate_problem(long result)
 {
 	switch (result) {
@@ -199,8 +198,8 @@ static int explain(struct tls *t, const struct address *a, int error, struct fau
 }
 
 /* ERROR is what SSL_get_error() returned for the last call of OpenSSL. Returns true if this call
- * must be repeated when the socket is ready, and notes in t->wants_out what it waits for. Returns
- * false if the call failed. */
+ * must be repeated when the socket is ready, and sets t->wants_out if the socket must take bytes
+ * for this. Returns false if the call failed. */
 static bool must_wait(struct tls *t, int error)
 {
 	t->wants_out = error == SSL_ERROR_WANT_WRITE;
@@ -237,8 +236,7 @@ short tls_events(const struct tls *t)
 	return t->wants_out ? POLLOUT : POLLIN;
 }
 
-/* --- bytes
- * ------------------------------------------------------------------------------------- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 ssize_t tls_read(struct tls *t, void *p, size_t n)
 {

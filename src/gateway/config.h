@@ -20,7 +20,7 @@
 #include "policy/policy.h"
 
 #define CONFIG_PORTS_MAX 256u
-#define CONFIG_HOST_ADDRESSES_MAX 64u /* addresses and networks together */
+#define CONFIG_HOST_ADDRESSES_MAX 64u /* the most addresses and networks together */
 
 struct gateway_config {
 	struct policy policy;

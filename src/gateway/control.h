@@ -2,17 +2,20 @@
  * The channel between the gateway and the supervisor. It is a pair of SOCK_SEQPACKET sockets. Each
  * message is one JSON object.
  *
- * To the gateway: config (first, once), {"type":"policy","network":{…}}, {"type":"counters"},
- * {"type":"quit"}. From the gateway: {"type":"ready","ports":[…]} or
- * {"type":"error","code":…,"text":…}, {"type":"denied","text":…}, {"type":"counters",…},
- * {"type":"policy"} as acknowledgement. The gateway trusts the supervisor, and ends when the
- * supervisor closes its end.
+ * The supervisor first sends the configuration (gateway/config.h), once. Later it may send
+ * {"type":"policy","network":{…}}, {"type":"counters"} and {"type":"quit"}. The gateway answers the
+ * configuration with {"type":"ready","ports":[…]}, a policy with {"type":"policy"}, and a request
+ * for counters with {"type":"counters",…}. If the gateway cannot obey a message, its answer is
+ * {"type":"error","code":…,"text":…}. When the gateway has denied a connection or a query, it may
+ * also send {"type":"denied","text":…}. The gateway trusts the supervisor, and ends when the
+ * supervisor closes the channel.
  */
 #pragma once
 
 #include "base/json.h"
 
-/* enough for the longest policy; a socket's send buffer holds it */
+/* the most bytes of a message: enough for the longest policy, and a socket's send buffer has room
+ * for one such message */
 #define CONTROL_MESSAGE_MAX (192u << 10)
 
 struct gateway;

@@ -8,7 +8,8 @@ void denials_reset(struct denials *d)
 	*d = (struct denials){ .refusals = d->refusals };
 }
 
-/* Returns true if KEY is new. When the table becomes full, returns true one last time. */
+/* Returns true if KEY is new. If the table is full, returns true for one more new KEY, and false
+ * for all later keys. */
 static bool is_news(struct denials *d, const char *key)
 {
 	uint64_t h = 0xcbf29ce484222325ull;

@@ -22,8 +22,8 @@ struct denials {
 
 void denials_reset(struct denials *d);
 
-/* Each function returns true and fills TEXT if the refusal was not reported before. NAME may be
- * NULL. */
+/* Each function returns true and fills TEXT if the refusal was not reported before. For
+ * denials_add_flow() NAME may be NULL. */
 bool denials_add_flow(struct denials *d, const struct policy *p, const struct addr_host *host,
 		      const struct policy_flow *f, struct verdict v, const char *name,
 		      char text[DENIAL_TEXT_BYTES]);

@@ -2,7 +2,7 @@
  * Handles DNS questions that the guest sends to port 53 by UDP or TCP. The gateway judges the
  * question, forwards it, and judges the answer.
  *
- * If policy does not allow the name, the guest gets NXDOMAIN at once, and the question is not
+ * If the policy does not allow the name, the guest gets NXDOMAIN at once, and the question is not
  * forwarded. If the answer holds an internal address, the guest gets NXDOMAIN too, unless a rule
  * about addresses allows that address. The gateway remembers answers that reach the guest
  * (resolved.h), because rules about names need them to match connections.

@@ -116,8 +116,8 @@ static void conn_push(struct dns_tcp *d, struct conn *c, uint64_t now_ns)
 		c->nxt++;
 		c->state = CONN_CLOSING;
 	}
-	/* while the guest's window is closed, this timer sends one byte to ask whether the window
-	 * has opened */
+	/* the timer resends bytes that are not acknowledged; while the guest's window is closed,
+	 * the timer sends one byte to ask whether the window has opened */
 	c->resend_ns = c->nxt != c->una || c->tx.n ? now_ns + DNS_TCP_RESEND_NS : 0;
 }
 
@@ -187,7 +187,7 @@ static void conn_open(struct dns_tcp *d, const struct packet *p, uint64_t now_ns
 	send_segment(d, c, c->una, TCP_SYN | TCP_ACK, NULL, 0);
 }
 
-/* Returns false if the connection ended. */
+/* Takes the acknowledgement and the window of P. Returns false if the connection ended. */
 static bool take_ack(struct conn *c, const struct packet *p, uint64_t now_ns)
 {
 	uint32_t acked = p->ack - c->una;
@@ -211,7 +211,7 @@ static bool take_ack(struct conn *c, const struct packet *p, uint64_t now_ns)
 	return true;
 }
 
-/* Returns false if the connection ended. */
+/* Takes the data and the FIN of P. Returns false if the connection ended. */
 static bool take_data(struct dns_tcp *d, struct conn *c, const struct packet *p)
 {
 	if (p->seq != c->rcv || c->state != CONN_OPEN)

@@ -1,4 +1,6 @@
 /*
+ * The way of a frame:
+ *
  * From the guest:   parse -> check that the source is the guest -> answer ARP, neighbour messages
  *                   and port 53 here -> find the flow, or begin one that policy allows -> pass the
  *                   bytes through a hold (hold.h) if a name in them may change the verdict -> the
@@ -24,7 +26,7 @@
 #include "gateway/held_flow.h"
 #include "gateway/verdict.h"
 
-#define TRAIN_MSS 32768u /* for links with large segments; libslirp allows no more */
+#define TRAIN_MSS 32768u /* bytes of a segment on links with large segments; libslirp's limit */
 
 /* Protocols that look for other machines, or that resolve names without asking the gateway. Every
  * policy refuses these protocols. */
@@ -63,8 +65,7 @@ void firewall_send(struct gateway *g, uint8_t *frame, size_t n)
 		send_frame(g, frame, n, 0);
 }
 
-/* --- refusing
- * ------------------------------------------------------------------------------------ */
+/* --- refusing --------------------------------------------------------------------------------- */
 
 static void refuse(struct gateway *g, const struct packet *p)
 {
@@ -121,8 +122,7 @@ static void reset_stack(struct gateway *g, const struct flow_key *k, uint32_t se
 	g->n_resets++;
 }
 
-/* --- what the guest may begin
- * ---------------------------------------------------------------------- */
+/* --- what the guest may begin ----------------------------------------------------------------- */
 
 static enum policy_proto proto_of(const struct packet *p)
 {
@@ -221,8 +221,7 @@ static struct flow *begin_flow(struct gateway *g, const struct packet *p,
 	return f;
 }
 
-/* --- TCP from the guest
- * ---------------------------------------------------------------------------- */
+/* --- TCP from the guest ----------------------------------------------------------------------- */
 
 static struct flow *begin_tcp(struct gateway *g, struct packet *p, const struct flow_key *key)
 {
@@ -306,8 +305,7 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 	stack_input(g->stack, p->frame, p->n); /* f may be freed by now */
 }
 
-/* --- connections that the host cannot make
- * -------------------------------------------------------- */
+/* --- connections that the host cannot make ---------------------------------------------------- */
 
 /* Tells the guest that its peer refused the connection (RST) or cannot be reached (ICMP). After a
  * time-out the guest gets no answer, because its own time-out has passed, too. */
@@ -361,8 +359,7 @@ void firewall_failed_dials(struct gateway *g)
 	}
 }
 
-/* --- when the host's addresses change
- * ------------------------------------------------------------- */
+/* --- when the host's addresses change --------------------------------------------------------- */
 
 /*
  * Removes UDP conversations that are no longer allowed, so that their next datagram is judged
@@ -387,8 +384,7 @@ void firewall_recheck(struct gateway *g)
 		}
 }
 
-/* --- the rest from the guest
- * -------------------------------------------------------------------------- */
+/* --- the rest from the guest ------------------------------------------------------------------ */
 
 static void udp_from_guest(struct gateway *g, struct packet *p)
 {
@@ -430,7 +426,7 @@ static void icmp4_from_guest(struct gateway *g, struct packet *p)
 	if (!may_begin(g, p, &minds))
 		return;
 	/* if the host allows no ping sockets, libslirp would send a datagram to UDP port 7 instead,
-	 * which policy has not allowed */
+	 * and the policy has not allowed this datagram */
 	if (!g->can_ping && addr_group_of(&p->dst, &g->host) != GROUP_HOST) {
 		refuse_for(g, p, "ping",
 			   "this host allows no ping sockets (sysctl net.ipv4.ping_group_range)");
@@ -499,7 +495,8 @@ static bool is_from_guest(const struct gateway *g, const struct packet *p)
 {
 	const struct addr *own = p->src.family == ADDR_V4 ? &g->lease.guest_v4 : &g->lease.guest_v6;
 	bool to_us = memcmp(p->frame, g->lease.gateway_mac, MAC_BYTES) == 0;
-	/* broadcast and multicast are allowed only for ARP and neighbour questions */
+	/* only ARP and ICMPv6, which has the neighbour questions, may use broadcast and
+	 * multicast */
 	bool asks = p->frame[0] & 1 && (p->kind == PACKET_ARP || p->kind == PACKET_ICMP6);
 
 	return memcmp(p->frame + MAC_BYTES, g->lease.guest_mac, MAC_BYTES) == 0 &&
@@ -542,10 +539,10 @@ void firewall_from_guest(struct gateway *g, uint8_t *frame, size_t n)
 	}
 }
 
-/* --- from the stack
- * ------------------------------------------------------------------------------------ */
+/* --- from the stack --------------------------------------------------------------------------- */
 
-/* Begins a flow for a connection from outside to a published port. */
+/* Begins a flow for a connection from outside to a published port. Returns NULL if the policy
+ * denies the connection, or if there are too many flows. */
 static struct flow *begin_ingress(struct gateway *g, const struct packet *p,
 				  const struct flow_key *key)
 {
@@ -608,8 +605,8 @@ static bool udp_from_stack(struct gateway *g, const struct packet *p)
 	struct flow_key key = { PACKET_UDP, p->src, p->src_port, p->dst_port };
 	struct flow *f = flow_find(&g->flows, &key);
 
-	/* the stack's sockets accept datagrams from any sender, but only a peer to which the
-	 * guest has sent something may answer */
+	/* the stack's sockets accept datagrams from any sender. A datagram may pass if the guest
+	 * has sent this peer something before, or if the port is published */
 	if (!f && is_published(g, p->dst_port))
 		f = begin_ingress(g, p, &key);
 	if (!f)

@@ -36,6 +36,8 @@ struct flow {
 };
 
 #define FLOW_BUCKETS 1024u
+/* A flow is removed if no packet has passed for this long. The limit depends on the protocol, and
+ * on whether the other side has answered (the member `open`). */
 #define FLOW_OPENING_NS (80ull * 1000000000)    /* libslirp gives up a connect after 75 s */
 #define FLOW_TCP_IDLE_NS (9000ull * 1000000000) /* longer than libslirp's keep-alive of two hours */
 #define FLOW_UDP_IDLE_NS (60ull * 1000000000)   /* while no reply has come */

@@ -87,7 +87,8 @@ void gateway_set_policy(struct gateway *g, struct policy *p)
 	start_rates(g);
 }
 
-/* Connects a datagram socket. This sends nothing, but fails if the kernel has no route. */
+/* Looks for a route by connecting a datagram socket: connect() sends nothing here, but fails if the
+ * kernel has no route. */
 bool gateway_has_v6_route(struct gateway *g)
 {
 	struct sockaddr_in6 somewhere = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
@@ -113,8 +114,8 @@ static uint64_t wait_ns(struct gateway *g, struct bucket *bytes, struct bucket *
 	return a > b ? a : b;
 }
 
-/* Returns how long we must not read the link, because the guest has sent more than its rate
- * allows. */
+/* If the guest has sent more than its rate allows, returns how many nanoseconds we must not read
+ * the link. Otherwise returns 0. */
 static uint64_t egress_wait(struct gateway *g)
 {
 	return wait_ns(g, &g->egress_bytes, &g->egress_ops);
@@ -181,12 +182,12 @@ static int turn(struct gateway *g)
 	g->now_ns = clock_mono_ns();
 	if (g->set.fd[SLOT_CONTROL].revents)
 		control_handle(g);
-	/* recheck before anything is sent, because the address of a flow's peer may now be an
+	/* recheck the flows before we send anything: the address of a flow's peer may now be an
 	 * address of the host */
 	if (g->set.fd[SLOT_ROUTES].revents && route_changed(&g->route))
 		firewall_recheck(g);
-	/* this must come before any other call of the stack, because such a call may change the
-	 * sockets that were polled */
+	/* call firewall_failed_dials() before all other functions of the stack, because those may
+	 * change the sockets that were polled */
 	firewall_failed_dials(g);
 	stack_poll(g->stack, &g->set);
 	firewall_flush(g);

@@ -26,7 +26,7 @@
 /* the most frames that are read from the link in one turn, so that other work is not delayed */
 #define GATEWAY_BATCH 64u
 #define GATEWAY_RESETS_MAX 256u /* the most resets that wait for the stack */
-/* the most echo requests in a second; the stack keeps a socket for each for a while */
+/* the most echo requests in a second; the stack keeps a socket for each request for a while */
 #define GATEWAY_ECHO_PER_S 50u
 /* The stack may have this many sockets more than --max-connections allows: for UDP, for echo
  * requests, and for connections that are being closed. */
@@ -57,7 +57,7 @@ struct gateway {
 	struct bucket egress_bytes, egress_ops, ingress_bytes, ingress_ops, echo;
 	struct control control;
 	const struct gateway_config *config; /* borrowed; its ports and host addresses are read */
-	bool holds_wait; /* at least one hold has bytes that the stack may take now */
+	bool holds_wait; /* at least one hold (hold.h) has bytes that the stack may take now */
 	bool can_ping;
 	bool has_v6_route;
 	uint64_t v6_checked_ns;

@@ -6,8 +6,8 @@
  * When the stack's window opens again, the stack does not tell us. libslirp sends a window update
  * only if the window has room for two more segments. On a link with large segments this never
  * happens, because two segments of TRAIN_MSS bytes (firewall.c) are more than the largest window.
- * So while a hold has bytes that may pass, probe() asks the stack for its window after each turn in
- * which the stack had something to do.
+ * So while a hold has bytes that may pass, probe() asks the stack for its window after each turn of
+ * the loop in which the stack had something to do.
  */
 #include "gateway/held_flow.h"
 
@@ -148,7 +148,7 @@ static void probe(struct gateway *g, struct flow *f)
 }
 
 /* Gives the stack as many bytes of each hold as the stack's window allows. If the window of a flow
- * is closed, calls probe() once in each turn. */
+ * is closed, calls probe() once in each turn of the loop. */
 void held_flows_go_on(struct gateway *g)
 {
 	g->holds_wait = false;

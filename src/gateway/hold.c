@@ -59,8 +59,8 @@ void hold_hear_stack(struct hold *g, const struct packet *p)
 
 void hold_mark_to_guest(const struct hold *g, struct packet *p)
 {
-	/* Leave an acknowledgement beyond hold_taken() as it is. It also acknowledges the guest's
-	 * FIN, whose number follows the number of the last byte. */
+	/* Leave an acknowledgement beyond hold_taken() as it is. Such an acknowledgement includes
+	 * the guest's FIN, whose number follows the number of the last byte. */
 	if (p->flags & TCP_ACK && !is_after(p->ack, hold_taken(g)))
 		packet_set_ack(p, hold_taken(g), hold_window(g));
 }

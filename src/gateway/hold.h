@@ -2,12 +2,13 @@
  * A hold keeps the bytes that a guest sends on a connection until the host names in these bytes are
  * judged.
  *
- * Root in the guest can write segments by hand. They may come out of order, or twice with different
- * bytes. For example, we read a good name in the first copy of a segment, but this copy has a wrong
- * checksum. The stack then ignores it and takes a second copy, which has a bad name. So the hold
- * takes each byte once and in order, and acknowledges the byte to the guest. The hold
- * makes new segments from the bytes that were judged, and gives the stack as many bytes as the
- * stack's window allows. Until the hold is over, the stack gets no other data of the guest.
+ * Root in the guest can write segments by hand. Such segments may come out of order, or twice with
+ * different bytes. For example, the first copy of a segment has a good name and a wrong checksum,
+ * and the second copy has a bad name. We would judge the first copy, but the stack would ignore the
+ * first copy and take the second. So the hold takes each byte once and in order, and acknowledges
+ * the byte to the guest. The hold makes new segments from the bytes that were judged, and gives the
+ * stack as many bytes as the stack's window allows. Until the hold is over, the stack gets no other
+ * data of the guest.
  */
 #pragma once
 
@@ -26,13 +27,13 @@ enum hold_step {
 	HOLD_GIVE,
 };
 
-/* START is the sequence number of the first byte of data. If HTTP is true, the header `Host` of
- * HTTP requests is judged, too. */
+/* Makes a hold for a new connection. START is the sequence number of the first byte of data. If
+ * HTTP is true, the header `Host` of HTTP requests is judged, too. */
 struct hold *hold_new(uint32_t start, bool http);
 void hold_free(struct hold *g);
 
-/* Learns from a segment of the stack which bytes the stack has sent and acknowledged, and how
- * large its window is. */
+/* Learns from a segment of the stack which bytes the stack has sent and acknowledged, and how large
+ * the window of the stack is. */
 void hold_hear_stack(struct hold *g, const struct packet *p);
 /* Changes a segment from the stack to the guest: the segment then acknowledges the bytes that the
  * hold took, and its window is the free space of the hold. */
@@ -60,8 +61,8 @@ bool hold_is_unfinished(const struct hold *g);
  * then free the hold. */
 bool hold_is_over(const struct hold *g);
 
-/* Returns the sequence number of the guest's next byte. */
+/* Returns the sequence number of the next byte that the hold takes from the guest. */
 uint32_t hold_taken(const struct hold *g);
-/* Fills in the sequence and acknowledgement numbers of a segment. The segment goes to the stack
- * if TO_STACK is true, otherwise to the guest. */
+/* Fills in the sequence number, the acknowledgement number and the window of a segment. The segment
+ * goes to the stack if TO_STACK is true, otherwise to the guest. */
 void hold_fill_tcp(const struct hold *g, bool to_stack, struct tcp_fields *ret);

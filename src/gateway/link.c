@@ -97,14 +97,15 @@ int link_read(struct link *l, uint8_t **ret_frame, size_t *ret_n)
 		if (h.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM &&
 		    !finish_checksum(&h, *ret_frame, *ret_n))
 			*ret_n =
-				/* the frame is shorter than its virtio header, so the parser will
-				 * drop it */
+				/* the virtio header is wrong; the parser drops an empty frame, so
+				 * the frame is lost */
 				0;
 	}
 	return 1;
 }
 
-/* Tells the guest's kernel how to cut a large segment, and that it must complete the checksum. */
+/* If the frame is a large TCP segment, tells the guest's kernel how to cut the segment, and that it
+ * must complete the checksum. */
 static void mark_train(struct virtio_net_hdr *h, uint8_t *frame, size_t n, unsigned mss)
 {
 	struct packet p;

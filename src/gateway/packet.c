@@ -71,8 +71,7 @@ uint32_t checksum_pseudo(const struct addr *src, const struct addr *dst, uint8_t
 	return sum;
 }
 
-/* --- taking apart
- * ------------------------------------------------------------------------------ */
+/* --- taking apart ---------------------------------------------------------------------------- */
 
 static enum packet_fault parse_tcp(struct packet *p)
 {
@@ -170,8 +169,8 @@ static enum packet_fault parse_ipv4(struct packet *p)
 
 static enum packet_fault parse_ipv6(struct packet *p)
 {
-	/* hop-by-hop, routing, fragment, ESP, AH, no next header, destination options, mobility
-	 * … */
+	/* the numbers of extension headers: hop-by-hop, routing, fragment, ESP, AH, no next header,
+	 * destination options, mobility … */
 	static const uint8_t extension[] = { 0, 43, 44, 50, 51, 59, 60, 135, 139, 140, 253, 254 };
 	const uint8_t *h = p->frame + ETH_BYTES;
 	size_t n = p->n - ETH_BYTES, total;
@@ -339,8 +338,7 @@ uint32_t packet_seq_len(const struct packet *p)
 	return (uint32_t)p->data_n + !!(p->flags & TCP_SYN) + !!(p->flags & TCP_FIN);
 }
 
-/* --- putting together
- * -------------------------------------------------------------------------- */
+/* --- putting together ------------------------------------------------------------------------ */
 
 static size_t put_ethernet(uint8_t *out, const uint8_t *dst, const uint8_t *src, unsigned type)
 {

@@ -1,10 +1,10 @@
 /*
  * Parses and makes Ethernet frames.
  *
- * Only packet_parse() reads the headers that the guest wrote. It checks every length against the
- * size of the frame before it reads further. It accepts only what the gateway carries: ARP, IPv4
- * without options or fragments, and IPv6 without extension headers. An IP packet must hold TCP, UDP
- * or ICMP. All other files in src/gateway work on struct packet.
+ * packet_parse() reads the headers that the guest wrote, and checks every length against the size
+ * of the frame before it reads further. packet_parse() accepts only what the gateway carries: ARP,
+ * IPv4 without options or fragments, and IPv6 without extension headers. An IP packet must hold
+ * TCP, UDP or ICMP. All other files in src/gateway work on struct packet.
  */
 #pragma once
 
@@ -18,7 +18,8 @@
 #define ARP_FRAME_BYTES 42u
 #define IP_PACKET_MAX 65535u
 #define FRAME_MAX_BYTES (ETH_BYTES + IP_PACKET_MAX)
-/* the longest frame that we make: an ICMPv6 error, which quotes the packet that caused it */
+/* room for each frame that we make without data of a caller. The longest is an ICMPv6 error, which
+ * quotes the packet that caused it */
 #define REPLY_MAX_BYTES 640u
 
 enum packet_kind { PACKET_ARP, PACKET_TCP, PACKET_UDP, PACKET_ICMP4, PACKET_ICMP6 };
@@ -55,8 +56,8 @@ enum packet_fault packet_parse(uint8_t *frame, size_t n, struct packet *ret);
 
 /* Removes the urgent flag and pointer of a TCP segment, and corrects the checksum. */
 void packet_clear_urgent(struct packet *p);
-/* Returns the MSS that a SYN offers, or 536 if it offers none. If RAISE_TO is larger than the
- * offer, changes the offer in the packet to RAISE_TO. */
+/* Returns the MSS that a SYN offers, or 536 if the SYN offers less or none. If RAISE_TO is larger
+ * than the offer, changes the offer in the packet to RAISE_TO. */
 unsigned packet_take_mss(struct packet *p, unsigned raise_to);
 /* Sets the acknowledgement number and the window of a TCP segment, and corrects the checksum. */
 void packet_set_ack(struct packet *p, uint32_t ack, uint16_t window);
@@ -80,8 +81,7 @@ enum {
 	ICMP6_NEIGHBOUR_ADVERT = 136,
 };
 
-/* --- frames that we make; each function returns the length of its frame
- * ------------------------------------------------- */
+/* --- frames that we make; each function returns the length of its frame ---------------------- */
 
 /* Source and destination of a new frame. */
 struct packet_ends {
@@ -97,7 +97,7 @@ struct tcp_fields {
 	uint16_t mss; /* 0 for no MSS option */
 };
 
-/* OUT holds at least ETH_BYTES + 40 + 24 + N bytes; DATA may be NULL when N is 0. */
+/* OUT must have room for ETH_BYTES + 40 + 24 + N bytes; DATA may be NULL when N is 0. */
 size_t packet_make_tcp(uint8_t *out, const struct packet_ends *ends, const struct tcp_fields *tcp,
 		       const void *data, size_t n);
 size_t packet_make_udp(uint8_t *out, const struct packet_ends *ends, const void *data, size_t n);
@@ -117,8 +117,7 @@ size_t packet_make_arp(uint8_t out[ARP_FRAME_BYTES], unsigned op, const uint8_t 
 /* Makes a neighbour advertisement, which says that SRC has SRC_MAC. */
 size_t packet_make_neighbour(uint8_t out[REPLY_MAX_BYTES], const struct packet_ends *ends);
 
-/* --- checksums
- * --------------------------------------------------------------------------------- */
+/* --- checksums ------------------------------------------------------------------------------- */
 
 uint16_t checksum(const void *p, size_t n, uint32_t sum);
 /* Returns the partial sum of a pseudo header, for checksum(). */

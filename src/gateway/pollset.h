@@ -22,7 +22,7 @@ static inline size_t pollset_add(struct pollset *p, int fd, short events)
 		p->cap = p->cap ? 2 * p->cap : 64;
 		p->fd = reallocarray(p->fd, p->cap, sizeof(*p->fd));
 		if (!p->fd)
-			out_of_memory(); /* the set is small: RLIMIT_NOFILE bounds it */
+			out_of_memory(); /* hardly possible: RLIMIT_NOFILE keeps the set small */
 	}
 	p->fd[p->n] = (struct pollfd){ .fd = fd, .events = events };
 	return p->n++;

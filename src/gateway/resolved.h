@@ -27,5 +27,6 @@ void resolved_remember(struct resolved *n, const char *name, const struct addr *
 /* Returns true if a name that R covers was resolved to A. This counts as a use of the entry. */
 bool resolved_covers(struct resolved *n, const struct rule *r, const struct addr *a,
 		     uint64_t now_ns);
-/* Returns the name that was resolved to A most recently, or NULL. */
+/* Returns a name that was resolved to A, or NULL. If there are several names, returns the name that
+ * was added to the table last. */
 const char *resolved_name_of(struct resolved *n, const struct addr *a, uint64_t now_ns);

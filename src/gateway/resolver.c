@@ -95,8 +95,7 @@ void resolver_free(struct resolver *r)
 	free(r);
 }
 
-/* --- servers
- * ------------------------------------------------------------------------------------ */
+/* --- servers --------------------------------------------------------------------------------- */
 
 static void add_address(struct resolver *r, const struct addr *a, uint16_t port)
 {
@@ -216,8 +215,7 @@ int resolver_configure(struct resolver *r, const struct policy *p, int resolv_co
 	return 0;
 }
 
-/* --- kept answers
- * --------------------------------------------------------------------------------- */
+/* --- kept answers ---------------------------------------------------------------------------- */
 
 void resolver_flush(struct resolver *r)
 {
@@ -299,8 +297,7 @@ static size_t cache_get(struct resolver *r, const struct dns_query *q, uint64_t 
 	return c->n;
 }
 
-/* --- asking
- * ----------------------------------------------------------------------------------------- */
+/* --- asking ---------------------------------------------------------------------------------- */
 
 static void ask_close(struct ask *a)
 {
@@ -406,8 +403,7 @@ void resolver_ask(struct resolver *r, const struct dns_query *q, const struct dn
 	ask_next(r, a, 0, now_ns);
 }
 
-/* --- listening
- * ------------------------------------------------------------------------------------------ */
+/* --- listening ------------------------------------------------------------------------------- */
 
 static void ask_answered(struct resolver *r, struct ask *a, uint8_t *msg, size_t n, uint64_t now_ns)
 {

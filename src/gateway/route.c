@@ -11,7 +11,8 @@
 
 #define ANSWER_BYTES 4096 /* enough for one route: the kernel's answers have about 200 bytes */
 #define NEWS_BYTES 16384
-/* the most messages in one turn; on some hosts the routes change all the time */
+/* the most messages that one turn of the loop reads: on some hosts the routes change all the
+ * time */
 #define NEWS_PER_TURN 64u
 
 static int open_socket(uint32_t groups)
@@ -48,8 +49,7 @@ void route_done(struct route *r)
 	fd_closep(&r->news);
 }
 
-/* --- asking
- * ------------------------------------------------------------------------------------ */
+/* --- asking ----------------------------------------------------------------------------------- */
 
 struct question {
 	struct nlmsghdr head;
@@ -146,10 +146,10 @@ enum route_kind route_to(struct route *r, const struct addr *a, enum policy_prot
 	return n < (ssize_t)sizeof(*h) ? ROUTE_UNKNOWN : read_answer(h, (size_t)n);
 }
 
-/* --- the news
- * ----------------------------------------------------------------------------------- */
+/* --- the news --------------------------------------------------------------------------------- */
 
-/* Returns true if the change may concern an address of the host. Most changes of routes do not. */
+/* Returns true if the change may concern an address of the host. Most changes of routes concern no
+ * such address. */
 static bool matters(const struct nlmsghdr *h)
 {
 	const struct rtmsg *route = NLMSG_DATA(h);

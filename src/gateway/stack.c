@@ -15,8 +15,8 @@
 #define LISTEN_BACKLOG 128 /* libslirp's own value is 1, with which parallel connections get lost */
 #define PUBLISHED_MAX 256u
 #define HEAP_KEPT_BYTES (2 << 20) /* the heap keeps this much free memory */
-/* Blocks of this size and more come from mmap(). The blocks of the stack are smaller, so they come
- * from the heap. */
+/* Blocks of this size and more come from mmap(). libslirp's blocks are smaller, so they come from
+ * the heap. */
 #define HEAP_MMAP_MIN_BYTES (1 << 20)
 
 struct stack {
@@ -33,8 +33,7 @@ struct stack {
 	uint8_t frame[FRAME_MAX_BYTES];
 };
 
-/* --- what libslirp calls
- * ------------------------------------------------------------------------ */
+/* --- what libslirp calls ---------------------------------------------------------------------- */
 
 static ssize_t on_send(const void *buf, size_t n, void *opaque)
 {
@@ -105,8 +104,7 @@ static const SlirpCb callbacks = {
 	.notify = on_notify,
 };
 
-/* --- life
- * ------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static struct in_addr in4(const struct addr *a)
 {
@@ -141,8 +139,8 @@ static void introduce_guest(struct stack *s)
 	stack_input(s, frame, packet_make_neighbour(frame, &ends));
 }
 
-/* Makes the heap keep free memory. Each connection of the stack has two buffers of 128 KiB. If they
- * were given back to the kernel each time, this would take a fifth of the time of a short
+/* Makes the heap keep free memory. Each connection of the stack has two buffers of 128 KiB. Giving
+ * these buffers back to the kernel each time would take a fifth of the time of a short
  * connection. */
 static void keep_heap(void)
 {
@@ -216,10 +214,9 @@ bool stack_can_ping(void)
 	return fd >= 0;
 }
 
-/* --- waiting
- * ---------------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
-/* libslirp's event bits have the same values as the bits of poll(), except PRI and OUT. */
+/* Translates libslirp's event bits: PRI and OUT have other values than in poll(). */
 static short to_poll(int events)
 {
 	return (short)((events & SLIRP_POLL_IN ? POLLIN : 0) |
@@ -272,8 +269,7 @@ void stack_poll(struct stack *s, const struct pollset *set)
 	s->polled = NULL;
 }
 
-/* --- published ports
- * -------------------------------------------------------------------------------- */
+/* --- published ports -------------------------------------------------------------------------- */
 
 static socklen_t to_sockaddr(const struct addr *a, uint16_t port, struct sockaddr_storage *ss)
 {

@@ -31,7 +31,7 @@ struct background {
 	 * entry. If the client never detaches, pid 1 drops the entry when the command ends. */
 	bool hidden;
 	uint64_t sent; /* all output before this offset was sent to an attached client */
-	/* BACKGROUND_INPUT_BYTES of the pool are reserved for the command's input */
+	/* true if BACKGROUND_INPUT_BYTES of the pool are reserved for the command's input */
 	bool holds_input;
 	struct str report; /* owned */
 	uint64_t began_ns, ended_ns, keep_ns;

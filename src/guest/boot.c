@@ -1,11 +1,12 @@
 /*
- * What pid 1 does before the first command. When pid 1 begins, it is alone in the sandbox. It is
- * root of the outer namespace and has every capability over that namespace. It makes the payload's
- * namespace, then receives the BOOT message, writes the id maps, gives up capabilities and becomes
- * non-dumpable. The id of pid 1 owns the payload's namespace, so pid 1 may later act on the
- * processes in it. Commands run only after all these steps. To install its own filter, pid 1 needs
- * 40 us. No client shall wait for this, so pid 1 installs the filter while the first command
- * starts, or earlier if no client waits. The payload runs no code before the filter is installed.
+ * What pid 1 does before the first command. When pid 1 begins, it is alone in the sandbox, is root
+ * of the outer user namespace, and has every capability over that namespace. pid 1 makes the
+ * payload's namespace, then receives the BOOT message, writes the id maps, gives up capabilities
+ * and becomes non-dumpable. The id of pid 1 owns the payload's namespace, so pid 1 may later act on
+ * the processes in it. Commands run only after all these steps. Only the seccomp filter of pid 1
+ * itself may come later: installing it takes 40 us, and no client should wait for this. So pid 1
+ * installs the filter while the first command starts, or earlier if no client waits. The payload
+ * runs no code before the filter is installed.
  */
 #include "guest/guest.h"
 
@@ -145,8 +146,8 @@ static void join_groups(int *tasks, unsigned n)
 		IGNORE(sched_setaffinity(0, sizeof(cpus), &cpus));
 }
 
-/* Takes the descriptors that came with the BOOT message. They have a fixed order, and the
- * message says which of them came. */
+/* Takes the descriptors that came with the BOOT message. The descriptors have a fixed order, and
+ * the message says which descriptors came. */
 static int take_fds(struct guest *g, int *fds, unsigned n, struct err *e)
 {
 	unsigned want = 1 + g->boot.has_connection + g->boot.has_cgroup + g->boot.born_with_cgroup +
@@ -219,11 +220,11 @@ static int keep_capabilities(uint64_t keep, struct err *e)
 	return syscall(SYS_capset, &head, data) < 0 ? err_sys(e, errno, "drop capabilities") : 0;
 }
 
-/* Returns the capabilities that pid 1 keeps for good. pid 1 needs CHOWN to give a terminal to
- * its user. Without cgroups, the mark of a command is a UTS namespace (guest/scope.h): pid 1 needs
- * SYS_ADMIN to make this namespace, SYS_PTRACE to see which processes are in it, and KILL to kill
- * them. In a watched sandbox pid 1 needs SYS_PTRACE and DAC_READ_SEARCH to read how much each
- * process wrote. */
+/* Returns the capabilities that pid 1 keeps for good. pid 1 needs CHOWN to give a terminal to the
+ * user of a command. Without cgroups, a UTS namespace marks the processes of a command
+ * (guest/scope.h): pid 1 needs SYS_ADMIN to make this namespace, SYS_PTRACE to see which processes
+ * are in it, and KILL to kill them. In a watched sandbox pid 1 needs SYS_PTRACE and DAC_READ_SEARCH
+ * to read how much each process wrote. */
 static uint64_t needed_capabilities(const struct guest *g)
 {
 	uint64_t keep = CAP_BIT(CAP_CHOWN);
@@ -248,8 +249,8 @@ static int start_deputy(struct guest *g, struct err *e)
 /* Lets the deputy begin its work. Returns 0 or -1. A deputy is impossible here (ERR_UNSUPPORTED) if
  * a program outside of cordon already handles system calls by seccomp. Then a sandbox with a
  * writable directory of the host fails, so no such sandbox runs here. Any other sandbox goes on
- * without a deputy. It would need one only because another sandbox could pass it a writable
- * descriptor of a host's file, and here no sandbox has such a descriptor. */
+ * without a deputy: it would need a deputy only if another sandbox could pass it a writable
+ * descriptor of a host's file, and no sandbox here has such a descriptor. */
 static int engage_deputy(struct guest *g, struct err *e)
 {
 	if (!g->deputy.pid || deputy_engage(&g->deputy, e) == 0)
@@ -322,14 +323,15 @@ static void drop_priority_limits(const struct guest *g)
 		for (size_t k = 0; k < g->boot.n_rlimits; k++)
 			wanted |= g->boot.rlimit[k].resource == (uint32_t)resources[i];
 		if (!wanted)
-			IGNORE(setrlimit(resources[i], &none)); /* everyone may lower a limit */
+			IGNORE(setrlimit(resources[i], &none)); /* lowering a limit cannot fail */
 	}
 }
 
 int guest_boot(struct guest *g, struct err *e)
 {
-	/* the process that holds the payload's namespace (base/holder.h); static, because this
-	 * process still uses the memory for a moment after we return */
+	/* The holder is a process that keeps the payload's namespace alive (base/holder.h). The
+	 * struct is static, because the holder still uses its memory for a moment after
+	 * guest_boot() has returned. */
 	static struct holder holder;
 	int fds[FDPASS_MAX];
 	unsigned n_fds = 0;

@@ -129,7 +129,7 @@ static bool take_prefix(const char **path, const char *prefix)
 	return true;
 }
 
-/* PATH is a path below /proc. If its first component means the caller ("self", "thread-self" or one
+/* *PATH is relative to /proc. If its first component means the caller ("self", "thread-self" or one
  * of the caller's numbers), removes this component, writes the caller's directory below /proc to
  * WHO, for example "12/task/13", and returns true. Otherwise returns false. */
 static bool take_process(const struct caller *c, const char **path, char who[CALLER_LINK_BYTES])

@@ -32,11 +32,11 @@
 #include "guest/seccomp.h"
 
 #define DEPUTY_TASKS_MAX 8 /* a task takes 0.2 ms, so more tasks would only cost memory */
-/* a task gets at most this much time. Even on a slow disk it needs less, unless root in the sandbox
- * stops it */
+/* the most time that a task gets; even on a slow disk a task needs less, unless root in the sandbox
+ * stops the task */
 #define TASK_PATIENCE_NS (2000 * NS_PER_MS)
 #define KEPT_MAX (4 + EXEC_TASK_FDS_MAX) /* descriptors that the deputy keeps */
-#define NOTE_BYTES 512                   /* room for what newer kernels add to their messages */
+#define NOTE_BYTES 512                   /* room for a message, also of a newer kernel */
 #ifndef FSPICK_CLOEXEC
 #define FSPICK_CLOEXEC 1
 #define FSPICK_EMPTY_PATH 8
@@ -188,7 +188,8 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Closes what the deputy inherited from pid 1, except KEPT. */
+/* Closes all descriptors that the deputy inherited from pid 1, except the N descriptors in KEPT.
+ * Sorts KEPT. */
 static void close_others(int *kept, size_t n)
 {
 	unsigned from = 0;
@@ -282,9 +283,9 @@ int deputy_engage(struct deputy *d, struct err *e)
 {
 	struct sock_fprog program = { notify_filter_len, (struct sock_filter *)notify_filter };
 	unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
-	/* With WAIT_KILLABLE_RECV only a fatal signal interrupts the call of a thread. Without it,
-	 * the thread would repeat its call after any signal, while the deputy still makes the first
-	 * call. */
+	/* With WAIT_KILLABLE_RECV only a fatal signal interrupts the call of a thread. Without this
+	 * flag, the thread would repeat its call after any signal, while the deputy still makes the
+	 * first call. */
 	AUTO_FD listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 					flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
 	int r;

@@ -9,10 +9,10 @@
  * cannot see paths. So the kernel passes such calls (tools/notify.table) to the deputy, a process
  * of ours beside pid 1. For each call the deputy starts a task. The task makes the call with the
  * caller's rights, and leaves the privilege out if the file is on the host. A sandbox has a deputy
- * only if its commands can have files of the host open for writing. They can if a directory of the
- * host is writable in the sandbox. In an ordinary user's sandbox, a readable directory of the host
- * is enough: through a socket in this directory, another sandbox can pass descriptors of files that
- * are open for writing.
+ * only if its commands can have files of the host open for writing. This is so if a directory of
+ * the host is writable in the sandbox. In an ordinary user's sandbox, a readable directory of the
+ * host is enough: through a socket in this directory, another sandbox can pass descriptors of files
+ * that are open for writing.
  *
  * The deputy is in the outer user namespace, as pid 1 is. No process of the payload can read or
  * trace the deputy. If the deputy dies, the calls of tools/notify.table fail with ENOSYS; nothing

@@ -33,8 +33,9 @@ static int open_pipe(int *ret_read, int *ret_write)
 	return fchmod(fds[1], 0666) < 0 ? -errno : 0;
 }
 
-/* Makes the pipes of a command, and keeps the other ends for pid 1. A background command has input,
- * unless EXEC_NO_INPUT is set. A detached command has no input. */
+/* Makes the pipes of a detached command, and keeps pid 1's ends in F. A background command gets a
+ * pipe for its input if EXEC_NO_INPUT is not set. Every other command here gets /dev/null as its
+ * input. */
 static int open_pipes(unsigned flags, struct endpoints *f)
 {
 	int r = 0;

@@ -7,8 +7,8 @@
 
 struct endpoints {
 	int child[3]; /* what the command gets as 0, 1 and 2 */
-	/* If this is not -1, the command gets it as 0 instead of child[0]. It is the /dev/null of
-	 * struct guest, so endpoints_done() does not close it. */
+	/* If this is not -1, the command gets this descriptor as 0 instead of child[0]. The
+	 * descriptor is the /dev/null of struct guest, so endpoints_done() does not close it. */
 	int input;
 	int write_in;           /* background: pid 1 writes input here */
 	int read_out, read_err; /* background or detached: pid 1 reads output here */

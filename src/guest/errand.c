@@ -1,11 +1,11 @@
 /*
  * Rules that keep an errand safe:
  * - The task reads each argument of the call only once from the caller's memory. It opens the
- *   target with the caller's root, working directory, ids, groups and capabilities, so a path leads
- *   where the caller's rights lead.
+ *   target with the caller's root, working directory, ids, groups and capabilities, so the path
+ *   leads to the same file as in a call by the caller itself.
  * - The task reads from the caller by its thread id. If the caller died, another thread could get
- *   this id. So after the last read the task asks the kernel whether the call still waits. If it
- *   does, the caller lives, and everything was read from the caller.
+ *   this id. So after the last read the task asks the kernel whether the call still waits. If the
+ *   call still waits, the caller lives, and everything was read from the caller.
  * - The mount of the target decides whether a privilege is allowed. The path does not matter. The
  *   task acts on a descriptor of the target, and asks the kernel in which mount this descriptor
  *   lies.
@@ -43,7 +43,7 @@
 
 /* --- what is asked for ----------------------------------------------------------------------- */
 
-/* Which arguments a call has. */
+/* Says which arguments a system call has. */
 struct form {
 	int nr;
 	/* the call names its target by a path, by a directory and a path, or by a descriptor */
@@ -78,7 +78,8 @@ struct request {
 	int flags; /* XATTR_CREATE, XATTR_REPLACE */
 };
 
-/* Reads N bytes at AT of the caller's memory, or fewer if the rest cannot be read. */
+/* Reads N bytes at the address AT of the caller's memory, or fewer if the rest cannot be read.
+ * Returns the number of bytes, or -1 with errno set. */
 static ssize_t read_memory(pid_t tid, uint64_t at, void *to, size_t n)
 {
 	struct iovec here = { to, n }, there = { (void *)(uintptr_t)at, n };
@@ -257,8 +258,8 @@ static int open_path(int from, const char *path, bool no_follow)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Opens the link LINK of the caller's own process, and the path REST below it. The caller may
- * always follow such a link. */
+/* Opens the path REST below the target of LINK, or the target itself if REST is empty. LINK is a
+ * link in /proc of the caller's own process. The caller may always follow such a link. */
 static int open_through_link(const struct caller *c, const char *link, const char *rest,
 			     bool no_follow)
 {

@@ -23,5 +23,5 @@ struct errand_means {
 	size_t n_own;
 };
 
-/* Returns 0 or -errno: the result of the call. */
+/* Makes the system call N for the caller. Returns the result of the call: 0 or -errno. */
 MUST_USE int errand_run(const struct errand_means *m, const struct seccomp_notif *n);

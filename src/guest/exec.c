@@ -117,8 +117,8 @@ static long set_limits(const struct exec_args *a)
 	if (r >= 0 && w->nproc_limit)
 		r = set_limit(RLIMIT_NPROC, w->nproc_limit, w->nproc_limit);
 	for (size_t i = 0; r >= 0 && i < w->n_rlimits; i++)
-		/* skip a limit that the command sets itself: its value may be higher, and after a
-		 * hard limit is lowered it cannot be raised again */
+		/* skip a limit for which the command has its own value: this value may be higher,
+		 * and a hard limit that was lowered cannot be raised again */
 		if (!has_own_limit(a, w->rlimit[i].resource))
 			r = set_limit(w->rlimit[i].resource, w->rlimit[i].soft, w->rlimit[i].hard);
 	for (size_t i = 0; r >= 0 && i < a->n_rlimits; i++)

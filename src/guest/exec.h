@@ -65,8 +65,8 @@ pid_t exec_start(struct exec_args *a);
 
 /* Joins the cgroup v1 groups of the payload. Returns 0 or -errno. */
 long exec_join_cgroups(const struct exec_walls *w);
-/* After exec_start() has cloned a process, the process calls these two functions. They make only
- * system calls. */
+/* The child of exec_start() calls the next two functions, and so do launchers (guest/launcher.c).
+ * Both functions make only system calls. */
 /* Enters the walls that all commands share, and installs FILTER. Returns 0, or -errno and the kind
  * of failure in RET. */
 long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filter,

@@ -1,10 +1,10 @@
 /*
  * pid 1 of a sandbox. It starts commands, reaps every process, and passes input and output on.
  *
- * pid 1 is in the outer user namespace. Its id does not exist in the payload's namespace. pid 1 is
- * non-dumpable, and no process of the payload can write to its program file. It talks to clients
- * over the listener that the supervisor made, and to the supervisor over GUEST_CHANNEL_FD. It
- * decodes and checks everything that clients and the supervisor send.
+ * pid 1 is in the outer user namespace. The user id of pid 1 does not exist in the payload's
+ * namespace. pid 1 is non-dumpable, and no process of the payload can write to the program file of
+ * pid 1. pid 1 talks to clients over the listener that the supervisor made, and to the supervisor
+ * over GUEST_CHANNEL_FD. It decodes and checks everything that clients and the supervisor send.
  */
 #pragma once
 
@@ -22,7 +22,7 @@
 #include "wire/message.h"
 
 #define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* pid 1 drops log frames beyond this */
-/* clients grant credit for output, which keeps the queue far smaller */
+/* the most bytes that may wait for one client; credit keeps the queue far smaller in practice */
 #define GUEST_CONNECTION_QUEUE_BYTES (64u << 20)
 #define GUEST_HELD_MAX 64 /* the most commands whose descriptors pid 1 keeps (session.h) */
 /* the most pipes that pid 1 reads for the log because no client reads them (pipes.c) */
@@ -83,18 +83,18 @@ struct guest {
 
 /* boot.c: reads the BOOT message, makes the payload's namespace and gives up capabilities. */
 MUST_USE int guest_boot(struct guest *g, struct err *e);
-/* Installs pid 1's own filter, if it is not installed yet. Call this before a command can
- * influence what pid 1 reads. If it fails, pid 1 ends. */
+/* Installs pid 1's own filter, if it is not installed yet. Call this before a command can influence
+ * what pid 1 reads. If the filter cannot be installed, pid 1 ends. */
 void guest_confine(struct guest *g);
 /* channel.c: frames to and from the supervisor */
 MUST_USE int channel_open(struct guest *g);
 void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_t stream,
 		  const void *p, size_t n);
 void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, size_t n);
-/* presence.c: tells a supervisor that watches the writable layer whether a process can write */
-/* Call it when a command began. Does nothing in a sandbox that is not watched. */
+/* presence.c: tells a supervisor that watches the writable layer whether a process can write. Call
+ * presence_began() when a command began. It does nothing in a sandbox that is not watched. */
 void presence_began(struct guest *g);
-/* Call it when a process has ended, because it may have been the last process that can write. */
+/* Call this when a process has ended: the process may have been the last one that can write. */
 void presence_may_end(struct guest *g);
 /* Answers the frame COUNT. */
 void presence_count(struct guest *g);

@@ -58,8 +58,8 @@ static void tell_session(const struct session *s, struct command_message *m)
 		m->flags |= COMMAND_NO_INPUT;
 }
 
-/* Fills M with what pid 1 knows of the command with number ID. Returns false if it knows
- * nothing. */
+/* Fills M with what pid 1 knows of the command with number ID. Returns false if pid 1 knows
+ * nothing of this command. */
 static bool tell(struct guest *g, uint64_t id, struct command_message *m)
 {
 	const struct session *s = session_by_number(g, id);
@@ -144,8 +144,8 @@ static void drop_look(struct guest *g, struct look **at)
 	free(l);
 }
 
-/* Finds the LOOK that waits on this stream of C. Returns the link to it in the list. If there is no
- * such LOOK, this link is NULL. */
+/* Finds the LOOK that waits on this stream of C. Returns the place in the list that points to the
+ * LOOK. If there is no such LOOK, returns the place of the NULL at the end of the list. */
 static struct look **find_look(struct connection *c, uint32_t stream)
 {
 	struct look **at = &c->guest->looks;
@@ -182,8 +182,8 @@ void inquiry_look(struct connection *c, uint32_t stream, struct str body)
 	}
 }
 
-/* Answers the LOOK *AT, unless it still waits or must be postponed. Returns true if the LOOK was
- * removed from the list. */
+/* Answers the LOOK *AT. Does not answer if what the LOOK waits for has not come yet, or if too many
+ * bytes are queued for the client. Returns true if the LOOK was removed from the list. */
 static bool try_look(struct guest *g, struct look **at)
 {
 	struct look l = **at;

@@ -1,7 +1,8 @@
 /*
- * Answers questions of clients about commands. The client need not be attached to the command; its
- * question has the command's number (wire/background.h). The questions are the frames LIST, LOOK,
- * FEED, and SIGNAL with a number. pid 1 answers with COMMAND frames, or with ERROR.
+ * Answers questions of clients about commands. The client need not be attached to the command,
+ * because the question names the command by its number (wire/background.h). The questions are the
+ * frames LIST, LOOK, FEED, and SIGNAL with a number. pid 1 answers with COMMAND frames, or with
+ * ERROR.
  *
  * A LOOK may wait for output, for the end, or for room for input. pid 1 keeps a list of at most
  * LOOKS_MAX waiting LOOKs. When a connection is closed, pid 1 drops the LOOKs of this connection.
@@ -19,8 +20,8 @@ void inquiry_feed(struct connection *c, uint32_t stream, struct str body);
 void inquiry_signal(struct connection *c, uint32_t stream, const struct signal_message *m,
 		    unsigned flags);
 
-/* Call it when something about the command with number ID has changed. Answers the LOOKs that
- * waited for this change. */
+/* Call this function when something about the command with number ID has changed. Answers the LOOKs
+ * that waited for this change. */
 void looks_answer(struct guest *g, uint64_t id);
 /* Answers the LOOKs of C that were postponed because too many bytes were queued for the client. */
 void looks_resume(struct connection *c);

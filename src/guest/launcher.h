@@ -1,15 +1,15 @@
 /*
  * A launcher is a process of ours that waits behind the payload's walls and clones commands, which
- * then are behind these walls, too. It installs the filter and enters the namespaces and the
- * control groups once, so that its commands need not do so. With a launcher, a short command needs
- * a quarter less time.
+ * are then behind the same walls. The launcher installs the filter and enters the namespaces and
+ * the control groups once, so that its commands need not do so. With a launcher, a short command
+ * needs a quarter less time.
  *
  * A launcher belongs to one scope. A scope is a control group or a UTS namespace (guest/scope.h).
  * The commands of the launcher inherit this group or namespace, but they are children of pid 1. The
- * launcher has a copy of pid 1's memory and shares pid 1's descriptors. The payload cannot read
- * this memory. pid 1 writes an order into memory that it shares with the launcher. Root in the
- * sandbox can kill or stop a launcher, because the launcher is in the payload's user namespace. If
- * this happens, pid 1 starts the command itself (guest/start.c).
+ * launcher has a copy of pid 1's memory and shares pid 1's descriptors. The payload cannot read the
+ * launcher's memory. pid 1 writes each order into memory that pid 1 and the launcher share. Root in
+ * the sandbox can kill or stop a launcher, because the launcher is in the payload's user namespace.
+ * If this happens, pid 1 starts the command itself (guest/start.c).
  */
 #pragma once
 
@@ -21,8 +21,9 @@
 
 struct launcher;
 
-/* Makes a launcher in the control group CGROUP. If CGROUP is -1, makes it in a new UTS namespace
- * instead. After a failure, returns NULL; pid 1 then starts commands without a launcher. */
+/* Makes a launcher in the control group CGROUP. If CGROUP is -1, makes the launcher in a new UTS
+ * namespace instead. After a failure, returns NULL; pid 1 then starts commands without a
+ * launcher. */
 struct launcher *launcher_new(const struct exec_walls *w, int cgroup);
 /* Returns the launcher's pid, or -1 after the launcher was reaped. */
 pid_t launcher_pid(const struct launcher *l);
@@ -34,15 +35,15 @@ void launcher_reaped(struct launcher *l, pid_t pid);
  * command may run; NULL means the CPUs of the launcher. If the command's program cannot be
  * executed, the command's process ends at once. Returns false if A is too long for an order. */
 bool launcher_order(struct launcher *l, const struct exec_args *a, const cpu_set_t *cpus);
-/* Returns the arguments in the last order. Their member `report` says whether the clone or the exec
- * failed. It is final only when the command's process has ended. */
+/* Returns the arguments in the last order. The member `report` of these arguments says whether the
+ * clone or the exec failed. This report is final only when the command's process has ended. */
 struct exec_args *launcher_args(const struct launcher *l);
-/* Returns the pid of the ordered command, or 0 while it has no process. */
+/* Returns the pid of the ordered command, or 0 while the command has no process. */
 pid_t launcher_command(const struct launcher *l);
 /* Returns true if the ordered command may still begin: the launcher lives, and it has not failed to
  * clone the command. */
 bool launcher_may_begin(const struct launcher *l);
 /* Kills the launcher and frees L, which may be NULL. sessions_reap() reaps the process. */
 void launcher_free(struct launcher *l);
-/* Kills the launcher. After it was reaped, the result of launcher_command() is final. */
+/* Kills the launcher. After the launcher was reaped, the result of launcher_command() is final. */
 void launcher_kill(struct launcher *l);

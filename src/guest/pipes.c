@@ -1,7 +1,8 @@
 /*
  * Pipes that no client reads any more: the pipes of background processes whose client has left, and
- * the pipes of detached commands. pid 1 reads these pipes, so that no writer gets SIGPIPE. It sends
- * the data to the supervisor, which writes it to the log under the command's number.
+ * the pipes of detached commands. pid 1 reads these pipes, so that no writer gets SIGPIPE, and
+ * sends the data to the supervisor. The supervisor writes the data to the log under the command's
+ * number.
  */
 #include "guest/pipes.h"
 

@@ -83,9 +83,9 @@ static bool is_being_born(uint64_t pid)
 	       read_of(pid, "comm", theirs, sizeof(theirs)) > 0 && strcmp(ours, theirs) == 0;
 }
 
-/* Returns how many bytes the process wrote to storage, including those of children that it has
- * waited for. If the process runs a program that cannot be read, /proc does not show the count. pid
- * 1 then assumes that the process writes all the time. */
+/* Returns how many bytes the process wrote to storage, including the bytes of children that it has
+ * waited for. If the process runs a program whose file its user may not read, /proc does not show
+ * the count. pid 1 then assumes that the process writes all the time. */
 static uint64_t written_by(uint64_t pid)
 {
 	static const char key[] = "\nwrite_bytes: ";

@@ -29,8 +29,8 @@ int report_listen(const char *name)
 	return fd_take(&fd);
 }
 
-/* Returns true if PIDFD is a child of ours that was not reaped. Then no other process can have the
- * child's pid. */
+/* Returns true if PIDFD is a child of ours that was not reaped. As long as the child is not reaped,
+ * no other process can have its pid. */
 static bool is_our_child(int pidfd)
 {
 	siginfo_t si = { 0 };

@@ -1,8 +1,8 @@
 /*
- * A report is a text that the process of a command sends to pid 1 before it ends. It is for the
- * client that started the command. A terminal client learns from the report which variables its
- * shell exported and in which directory the shell was. The client must not read this information
- * from output or files, because any process can write those.
+ * A report is a text that the process of a command sends to pid 1 before this process ends. The
+ * report is for the client that started the command. A terminal client learns from the report which
+ * variables its shell exported and in which directory the shell was. The client must not read this
+ * information from output or files, because any process can write those.
  *
  * A report comes over a socket inside the sandbox: its length (4 bytes, little endian, at most
  * REPORT_MAX_BYTES), then its bytes. The name of the socket is abstract and belongs to the
@@ -15,10 +15,10 @@
  * So there are three rules. First, pid 1 accepts only pids of children that it has not reaped,
  * because no other process can have these pids. Second, before pid 1 starts a command that may
  * report, it accepts all connections that wait in the queue. If one of them came from an earlier
- * process with the same pid as the new command, it is no longer there when the command runs. Third,
- * where the kernel has SO_PEERPIDFD, pid 1 also checks by the pidfd that the process which
- * connected is a child that it has not reaped. A process that may trace the command can still
- * report for it.
+ * process with the same pid as the new command, this connection is no longer in the queue when the
+ * command runs. Third, where the kernel has SO_PEERPIDFD, pid 1 also checks by the pidfd that the
+ * process which connected is a child that pid 1 has not reaped. A process that may trace the
+ * command can still report for the command.
  */
 #pragma once
 

@@ -167,8 +167,8 @@ static void release(struct scopes *s, struct scope *c)
 		return;
 	fd_closep(&c->group);
 	group_name(c->number, name);
-	/* fails while a process in the group is still dying; the supervisor then releases the group
-	 * later */
+	/* the kernel refuses this while a process in the group is still dying; in this case the
+	 * supervisor removes the group later */
 	IGNORE(unlinkat(s->payload, name, AT_REMOVEDIR));
 }
 
@@ -182,7 +182,8 @@ static void keep_spare(struct scopes *s, struct scope *c)
 	*c = SCOPE_NONE;
 }
 
-/* Gives C a launcher for the next command. With marks, pid 1 uses only one launcher at a time. */
+/* Gives C a launcher for the next command, if C is free and pid 1 may make one more launcher. With
+ * marks, pid 1 uses only one launcher at a time. */
 static void add_launcher(struct scopes *s, struct scope *c)
 {
 	unsigned most = s->payload < 0 ? 1 : SCOPES_LAUNCHERS_MAX;
@@ -223,9 +224,9 @@ bool scope_is_over(struct scopes *s, const struct scope *c)
 
 void scope_close(struct scopes *s, struct scope *c)
 {
-	/* Linux 6.14 and later count the kills of each group. At each clone they compare the count
-	 * of pid 1's group with that of the new process's group. If the counts differ, the new
-	 * process dies at once. So a group that was killed cannot be used again */
+	/* Linux 6.14 and later count the kills of each group. At each clone the kernel compares the
+	 * count of pid 1's group with the count of the new process's group. If the counts differ,
+	 * the new process dies at once. So a group that was killed cannot be used again */
 	if (c->killed || s->ending) {
 		release(s, c);
 		return;

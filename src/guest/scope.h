@@ -2,12 +2,12 @@
  * A scope: all processes that one command started, even if they try to hide.
  *
  * If pid 1 has a delegated cgroup v2 directory, each command gets a group of its own, and pid 1
- * freezes and kills the group. Otherwise each command starts in a UTS namespace of its own, which
- * is its mark. No process of the payload can get rid of its mark, because the payload owns no
- * namespace, and the filter refuses unshare and setns. To kill a scope, pid 1 looks for all
- * processes with the mark and kills them. pid 1 repeats such passes until a pass finds no process.
- * A fork bomb can be faster than such passes, so after SCOPE_PASSES_NS pid 1 kills every process in
- * the sandbox.
+ * freezes and kills the group. Otherwise each command starts in a UTS namespace of its own, and
+ * this namespace is the command's mark. No process of the payload can get rid of its mark, because
+ * the payload owns no namespace, and the filter refuses unshare and setns. To kill a scope, pid 1
+ * looks for all processes with the mark and kills them. pid 1 repeats such passes until a pass
+ * finds no process. A fork bomb can be faster than such passes, so after SCOPE_PASSES_NS pid 1
+ * kills every process in the sandbox.
  *
  * When a scope is empty, a later command uses it again. The scope may have got a launcher by then.
  */
@@ -91,8 +91,8 @@ void scope_signal(const struct scope *c, int sig);
 /* Call this when the command has ended. Returns true if the command certainly left no process
  * behind. */
 bool scope_is_over(struct scopes *s, const struct scope *c);
-/* Call it when the command has ended; its background children may live on. Keeps the scope for a
+/* Call this when the command has ended. Its background children may live on. Keeps the scope for a
  * later command, or releases the scope. */
 void scope_close(struct scopes *s, struct scope *c);
-/* Call it when no command will start any more. Ends the waiting launchers. */
+/* Call this when no command will start any more. Ends the waiting launchers. */
 void scopes_end(struct scopes *s);

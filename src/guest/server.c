@@ -1,6 +1,6 @@
 /*
  * The connections of clients. pid 1 refuses a client whose process is in the sandbox's pid
- * namespace. Such a process belongs to the payload. It can have the socket only because somebody on
+ * namespace. Such a process belongs to the payload, and can reach the socket only if somebody on
  * the host made a mistake.
  */
 #include "guest/connection.h"

@@ -77,8 +77,8 @@ static void drop_held(struct session *s)
 		fd_closep(&s->held[i]);
 }
 
-/* Only for a sandbox that shall end with its last command (g->quits). Asks the supervisor to end
- * the sandbox if no command runs and every client has read how its commands ended. */
+/* If the sandbox shall end with its last command (g->quits), no command runs, and every client has
+ * read how its commands ended, asks the supervisor to end the sandbox. */
 static void quit_if_idle(struct guest *g)
 {
 	const struct session *s = g->sessions;
@@ -120,8 +120,8 @@ void session_free(struct session *s)
 	scope_close(&g->scopes, &s->scope);
 	buf_done(&s->input);
 	words_done(&s->words);
-	/* If the command has ended, keep_end() has set s->background to NULL. It is still set if
-	 * the command never began */
+	/* If the command has ended, keep_end() has set s->background to NULL. If the command never
+	 * began, s->background is still set */
 	background_free(&g->backgrounds, s->background);
 	free(g->spare);
 	g->spare = s;
@@ -154,7 +154,7 @@ static void on_expiry(void *arg)
 	set_expiry(g);
 }
 
-/* Keeps the exit status for later clients. */
+/* If the command has a background entry for later clients, keeps the exit status there. */
 static void keep_end(struct session *s)
 {
 	struct background *b = s->background;
@@ -320,7 +320,8 @@ static void on_ended(void *arg, int status)
 	struct connection *last = s->flags & EXEC_LAST ? s->connection : NULL;
 
 	session_ended(s, status);
-	/* session_ended() frees only sessions without a client. So if `last` is set, S exists */
+	/* session_ended() frees only sessions without a client. So if `last` is set, S still
+	 * exists */
 	if (last && s->end.alone && !is_in_use(last))
 		connection_end(last);
 }
@@ -494,8 +495,8 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 		s->asker = c;
 	} else {
 		add_started(s, c);
-		/* send STARTED now, while the client is awake; if we sent it later, it would wake
-		 * the client */
+		/* send STARTED now, while the client is awake; a later STARTED would wake the
+		 * client once more */
 		if (!(m->flags & EXEC_PATIENT))
 			connection_flush(c);
 		flags |= c->served ? START_CLIENT_STAYS : 0;
@@ -567,8 +568,8 @@ struct session *session_by_number(struct guest *g, uint64_t id)
 
 void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n)
 {
-	/* In a LEAVE frame the field `stream` holds the number of the command. It is enough for the
-	 * log: the session itself may be freed already */
+	/* In a LEAVE frame the field `stream` holds the number of the command. The log needs only
+	 * this number: the session itself may be freed already */
 	for (unsigned i = 0; i < n; i++)
 		pipes_adopt(c->guest, fds[i], f->stream, i ? FRAME_FLAG_STDERR : f->flags);
 }
@@ -626,7 +627,7 @@ void sessions_drop(struct connection *c, bool unread)
 			session_release(s);
 			continue;
 		}
-		/* the session waits for credit, which no client will grant now */
+		/* true if the session waits for credit, which no client will grant now */
 		bool waits = s->ended && !s->finished && !s->emptying;
 
 		quits |= (s->flags & EXEC_QUITS) != 0;

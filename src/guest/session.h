@@ -100,7 +100,7 @@ void session_leave(struct connection *c, const struct frame *f, const int *fds, 
  * sent the last EXIT. So all finished commands of the client ended normally, and their sessions
  * are released. */
 void sessions_release_known(struct connection *c);
-/* Call it when the connection is gone. Kills the client's commands that do not outlive their
+/* Call this when the connection is gone. Kills the client's commands that do not outlive their
  * client. UNREAD says that the client never read what pid 1 sent last. In this case pid 1 also
  * kills the background processes of commands whose EXIT the client did not read. */
 void sessions_drop(struct connection *c, bool unread);
@@ -126,8 +126,8 @@ void session_relay_pipes(struct session *s, int in, int out, int error);
 /* Tells the loop which events on the session's descriptors are needed now. Output is not watched
  * before the command has begun. */
 void session_watch(struct session *s);
-/* Call it when the command has ended. Passes on what its descriptors still hold, then calls
- * session_finish(). */
+/* Call this when the command has ended. Passes on the output that is still in the session's
+ * descriptors, then calls session_finish(). */
 void session_pass_rest(struct session *s);
 /* Closes the descriptors of the session. If other processes may still write to a pipe, pid 1 reads
  * on from it for the log. */
@@ -153,10 +153,10 @@ void session_redraw(struct session *s);
 /* session_report.c */
 /* Allows the command to report. Call it before the command starts. */
 MUST_USE int session_may_report(struct session *s, struct err *e);
-/* Accepts the connections that wait at the listener for reports. Call this before a command is
- * reaped, because a report is accepted only while the process of its command is not reaped. */
+/* Accepts the connections that wait at the listening socket for reports. Call this before a command
+ * is reaped, because a report is accepted only while the process of its command is not reaped. */
 void reporters_collect(struct guest *g);
-/* Call it when the command has ended. Reads the rest of its report. */
+/* Call this when the command has ended. Reads the rest of the command's report. */
 void session_read_report(struct session *s);
 /* If the report is complete, sends it to the client and keeps it in the background entry. */
 void session_send_report(struct session *s);
@@ -165,7 +165,7 @@ void session_end_reporter(struct session *s);
 /* session_input.c */
 /* Writes as much of the held input as the command takes. Does nothing before the command began. */
 void session_feed(struct session *s);
-/* Call it when no process reads the command's input pipe any more. Drops the held input. */
+/* Call this when no process reads the command's input pipe any more. Drops the held input. */
 void session_input_gone(struct session *s);
 /* Takes up to N bytes of input for a command without an attached client. Returns how many bytes it
  * took, or -1 (ERR_LIMIT). */
@@ -185,8 +185,9 @@ void session_conclude(struct session *s);
 /* Called when the child is reaped and its output was passed on. Sends EXIT. pid 1 keeps the session
  * until the client shows that it was alive after EXIT. The reason: when a client dies, the
  * command's pipes break, and this may end the command before pid 1 sees that the client is gone.
- * When pid 1 then sees it, pid 1 needs the session to kill the processes that the command left
- * behind. If a kill of the scope has begun, pid 1 keeps the session until the kill is done. */
+ * When pid 1 then sees that the client is gone, it needs the session to kill the processes that the
+ * command left behind. If a kill of the scope has begun, pid 1 keeps the session until the kill is
+ * done. */
 void session_finish(struct session *s);
 /* Frees a session that is not needed any more. */
 void session_release(struct session *s);

@@ -1,5 +1,5 @@
 /*
- * pid 1 relays input to a terminal, to a file agent, or to the pipe of a background command. It
+ * pid 1 relays input to a terminal, to a file agent, or to the pipe of a background command. pid 1
  * keeps the bytes that the command does not take at once. An attached client sends no more than its
  * credit allows. Any client can also send input with a FEED request while no client is attached.
  * For such input session_hold() takes as many bytes as there is room for, and returns their number.

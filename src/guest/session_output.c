@@ -4,8 +4,8 @@
  *
  * The output goes to the client within the client's credit. While no client is attached, it goes to
  * the log. If the command has a background entry (guest/background.h), the output also goes into
- * the ring of that entry. Clients can look at the ring, and the next client that attaches gets its
- * contents first.
+ * the ring of that entry. Clients can look at the ring, and the next client that attaches first
+ * gets the contents of the ring.
  *
  * For an attached client, pid 1 never reads output that it cannot send. A new client has at least
  * as much credit as the ring is large, so pid 1 can send the whole ring. After that, pid 1 reads

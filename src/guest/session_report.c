@@ -64,8 +64,8 @@ static void on_report(void *arg, int fd, uint32_t events)
 	read_some(arg, TURNS);
 }
 
-/* Finds the command that made this connection. Returns NULL if the process that made it is no
- * command that may report. */
+/* Finds the command that made this connection. Returns NULL if another process made the connection,
+ * or a command that may not report. */
 static struct reporter *find(struct guest *g, int sock)
 {
 	pid_t pid = report_sender(sock);

@@ -17,7 +17,8 @@
 #include "base/clock.h"
 #include "guest/terminal.h"
 
-/* a program that waits for input sees the new size within this time */
+/* the time between two calls of on_turn(); a program that waits for input sees the new size in this
+ * time */
 #define TURN_NS (50 * NS_PER_MS)
 #define TURNS_MAX 10 /* a busy program gets half a second */
 static_assert(SCREEN_TEXT_MAX_BYTES <= 1024, "the answer to an attach stays small");

@@ -1,11 +1,11 @@
 /*
- * If pid 1 cloned the process, the process reports through a pipe. The exec closes the pipe, so end
- * of file means that the program runs. If the exec fails, a struct exec_report comes through the
- * pipe. A launcher reports nothing, because a report would wake pid 1 just when the command begins.
- * pid 1 looks at the launcher's order when a timer ends or a child has ended.
+ * How pid 1 learns whether the process of a command has executed its program: If pid 1 cloned the
+ * process, the process reports through a pipe. The exec closes the pipe, so end of file means that
+ * the program runs. If the exec fails, a struct exec_report comes through the pipe. A launcher
+ * reports nothing, because a report would wake pid 1 just when the command begins. pid 1 looks at
+ * the launcher's order when a timer ends or a child has ended.
  *
- * If the exec fails, pid 1 tells the owner when it has reaped the process, whoever cloned the
- * process.
+ * In both cases, pid 1 tells the owner of a failed exec only after pid 1 has reaped the process.
  */
 #include "guest/start.h"
 

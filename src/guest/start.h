@@ -20,8 +20,8 @@
  * far less time. Until then pid 1 keeps its own copy of the command's input open. So if the command
  * closes its input, the client may learn this up to START_LOOK_MS later. */
 #define START_LOOK_MS 10
-/* If a launcher or process needs longer than this, some process has stopped it or it gets no CPU
- * time. pid 1 does not wait for it any longer. */
+/* If a launcher or a process needs longer than this, another process has stopped it, or it gets no
+ * CPU time. pid 1 then stops waiting. */
 #define START_PATIENCE_MS 2000
 
 enum start_state {
@@ -111,7 +111,8 @@ enum start_flag {
 /* Starts the command of A. Returns 0, or -1 if nothing was started. In this case s->report says
  * why, and no function of start_calls is called. */
 MUST_USE int start_begin(struct start *s, struct exec_args *a, unsigned flags);
-/* Call it when PID was reaped. Returns true if PID was the command or the launcher of its scope. */
+/* Call this after pid 1 has reaped PID; STATUS is the result of wait(). Returns true if PID was the
+ * command or the launcher of its scope. In this case the owner may have freed S. */
 bool start_reaped(struct start *s, pid_t pid, int status);
 /* Returns the pid of the command; 0 while the pid is not known, -1 after the end. */
 pid_t start_pid(const struct start *s);

@@ -44,7 +44,7 @@ void state_blob_put(struct connection *c, uint32_t stream, struct str body)
 		refuse(c, stream, ERR_BUSY, "the state was changed meanwhile");
 		return;
 	}
-	/* the old blob makes room for the new one */
+	/* give back the memory of the old blob, which the new blob replaces */
 	pool_give(pool, g->state.n);
 	if (!pool_take(pool, m.blob.n)) {
 		/* cannot fail, because these bytes were given back just now */

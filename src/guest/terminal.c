@@ -24,7 +24,7 @@ int terminal_open(uint32_t owner, uint32_t rows, uint32_t cols, int *ret_master,
 	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (slave < 0)
 		return -errno;
-	/* this may fail in a sandbox that has only one id, but then the slave already has the
+	/* fchown() may fail in a sandbox that has only one id, but there the slave already has the
 	 * right owner */
 	IGNORE(fchown(slave, owner, (gid_t)-1));
 	terminal_resize(master, rows, cols);

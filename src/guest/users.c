@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 
-#define USERS_KEPT_MAX_BYTES 8192 /* longer files, which are rare, are read every time */
+#define USERS_KEPT_MAX_BYTES 8192 /* pid 1 reads longer files, which are rare, every time */
 
 static bool unchanged(const struct stat *a, const struct stat *b)
 {

@@ -12,7 +12,7 @@ struct words {
 	bool cut;
 };
 
-/* ARGV ends with NULL. */
+/* Copies the words of ARGV, which ends with NULL. */
 void words_take(struct words *w, const char *const *argv);
 void words_copy(struct words *w, const struct words *from);
 void words_done(struct words *w);

@@ -74,7 +74,7 @@ bool container_has_covered_proc(void)
 		if (!str_eq(m.fstype, "proc") || !str_eq(m.root, "/"))
 			continue;
 		if (!is_covered(mounts, m.point))
-			return false; /* one /proc without covers is enough to mount a new one */
+			return false; /* one uncovered /proc is enough to mount a new /proc */
 		covered = true;
 	}
 	return covered;
@@ -125,7 +125,7 @@ bool container_has_readonly_cgroups(void)
 {
 	struct statvfs s;
 
-	/* version 1 has a file system for each controller; version 2 is one file system */
+	/* cgroups version 1 has a file system for each controller; version 2 has only one */
 	return (statvfs(CGROUP_ROOT "/memory", &s) == 0 || statvfs(CGROUP_ROOT, &s) == 0) &&
 	       (s.f_flag & ST_RDONLY);
 }

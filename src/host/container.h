@@ -1,8 +1,8 @@
 /*
- * The settings that a container needs so that sandboxes work in it. container_advice() returns a
- * text for each of them. The text says what is missing and names the setting of Docker, Podman and
- * Kubernetes. `cordon doctor`, the errors of the engine and the log of the Box server all show
- * these texts.
+ * The settings that a container needs so that sandboxes work in it. For each setting,
+ * container_advice() returns a text that says what is missing and how the setting is called in
+ * Docker, Podman and Kubernetes. `cordon doctor`, the errors of the engine and the log of the Box
+ * server all show these texts.
  */
 #pragma once
 

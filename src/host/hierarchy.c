@@ -35,8 +35,8 @@ const char *controller_name(enum controller c)
 	return controller_names[c];
 }
 
-/* Returns our path in the hierarchy that has CONTROLLER. If CONTROLLER is NULL, returns our path
- * in the unified hierarchy. */
+/* Sets *RET to our path in the hierarchy that has CONTROLLER, or in the unified hierarchy if
+ * CONTROLLER is NULL. Returns false if SELF has no such line. */
 static bool own_path(struct str self, const char *controller, struct str *ret)
 {
 	while (self.p) {
@@ -96,7 +96,8 @@ static int place_make(const struct mountinfo *m, struct str path, unsigned versi
 	return 0;
 }
 
-/* Finds the first mount of the hierarchy that shows our group. */
+/* Sets *RET to our group's directory below the first mount that shows it. If there is no such
+ * mount, ret->version is 0. */
 static void place_find(struct str self, struct str mounts, const char *controller,
 		       struct hierarchy_place *ret)
 {

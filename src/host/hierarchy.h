@@ -1,7 +1,8 @@
 /*
- * Finds out where this process is in the hierarchies of control groups. The groups of sandboxes are
- * made below our own group, so that limits on our group also apply to the sandboxes. These
- * functions create and change nothing.
+ * Finds out where this process is in the hierarchies of control groups. If an ordinary user runs
+ * cordon, the groups of sandboxes are made below the user's own group, so that limits on this group
+ * also apply to the sandboxes. If root runs cordon, these groups are made at the top of each
+ * hierarchy. These functions create and change nothing.
  *
  * A machine may have its controllers in version 1 hierarchies, in the unified version 2 hierarchy,
  * or in both. A version 1 hierarchy has one controller or several.
@@ -16,9 +17,9 @@
 #define HIERARCHY_DIR_BYTES 1024 /* a hierarchy with a longer path counts as not mounted */
 #define HIERARCHY_SELF_MAX_BYTES (1u << 18)
 /* A version 2 group that has processes cannot pass controllers to its child groups. So we move the
- * processes of our group into this child group, and make the groups of sandboxes beside it. We do
- * this if our group is delegated to an ordinary user, or if we are root of a container that has a
- * group of its own. */
+ * processes of our group into a child group with this name, and make the groups of sandboxes beside
+ * the child group. We do this if our group is delegated to an ordinary user, or if we are root of a
+ * container that has a group of its own. */
 #define HIERARCHY_CALLERS "cordon-callers"
 
 /* The systemd scope of all sandboxes of a home; the user's systemd makes it. The first
@@ -43,10 +44,11 @@ struct hierarchy_layout {
 };
 
 const char *controller_name(enum controller c);
-/* Reads the texts of /proc/self/cgroup and /proc/self/mountinfo. Does not find version 2
- * controllers, because only a file in the unified directory lists them. */
+/* Finds our places in SELF and MOUNTINFO, the texts of /proc/self/cgroup and /proc/self/mountinfo.
+ * Does not find version 2 controllers, because only a file in the unified directory lists them. */
 void hierarchy_locate(struct str self, struct str mountinfo, struct hierarchy_layout *ret);
-/* Finds our place in the running kernel, also for version 2 controllers. Returns 0 or -errno. */
+/* Does the same as hierarchy_locate() for the running kernel, and also finds version 2 controllers.
+ * Returns 0 or -errno. */
 MUST_USE int hierarchy_find(struct hierarchy_layout *ret);
 /* OWN is a path from /proc/self/cgroup. Returns OWN without "/" HIERARCHY_CALLERS at its end. */
 struct str hierarchy_base(struct str own);
@@ -62,8 +64,8 @@ enum hierarchy_owner {
 	HIERARCHY_UNIT,
 };
 enum hierarchy_owner hierarchy_owner(void);
-/* Writes "cordon-DIGITS.scope", where DIGITS are the digits of the home at the beginning of ID.
- * ID names the group of a sandbox. */
+/* Writes the name of the systemd scope, "cordon-DIGITS.scope". ID is the id of a sandbox
+ * (groups.h), and DIGITS are the first digits of ID, which identify the home. */
 void hierarchy_scope_name(const char *id, char out[HIERARCHY_SCOPE_BYTES]);
 /* Opens the directory that systemd makes for the scope. Returns -1 if the directory does not
  * exist or does not belong to the user. */

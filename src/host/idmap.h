@@ -1,6 +1,6 @@
 /*
- * Reads /proc/PID/uid_map and gid_map. Such a map says which ids of a user namespace mean which ids
- * of the namespace of the process that reads the map.
+ * Reads /proc/PID/uid_map and gid_map. Such a map translates the ids inside a user namespace to the
+ * ids in the namespace of the process that reads the map.
  */
 #pragma once
 
@@ -23,9 +23,10 @@ struct idmap {
 };
 
 /* Returns 0, or -EINVAL if TEXT is not a map that a kernel would write. An empty TEXT is valid and
- * gives no lines: the kernel shows a map like this before it is written. */
+ * gives no lines, because the kernel shows a map as empty until the map is written. */
 MUST_USE int idmap_parse(struct str text, struct idmap *ret);
-/* Reads /proc/self/uid_map or gid_map. Returns 0 or -errno. */
+/* Reads the map in the file PATH, which is /proc/self/uid_map or /proc/self/gid_map. Returns 0 or
+ * -errno. */
 MUST_USE int idmap_read(const char *path, struct idmap *ret);
 /* Finds the line of M that maps the most ids, not counting ids below FROM. *RET is the part of
  * this line from FROM on. Returns 0, or -ENOENT if no line maps such an id. The ids of a sandbox

@@ -116,8 +116,8 @@ int mounts_locate(const struct mounts *m, int fd, struct location *ret, struct e
 							       : xstrdup(*rest ? rest : l->root);
 		return 0;
 	}
-	/* after a chroot the table may not have the mount in which the root lies. In this case
-	 * only the path is known */
+	/* after a chroot the table may not have the mount in which the root lies. In this case use
+	 * the path that this process sees */
 	ret->device = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
 	ret->path = TAKE(path);
 	return 0;

@@ -24,7 +24,7 @@ void location_done(struct location *l);
 /* Returns true if A is DIR or lies below DIR. */
 bool location_is_within(const struct location *a, const struct location *dir);
 
-/* The mounts that this process sees at one moment. */
+/* The table of mounts that this process saw when it called mounts_read(). */
 struct mounts {
 	struct mounts_line {
 		uint64_t id, device;

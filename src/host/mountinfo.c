@@ -4,8 +4,8 @@
 
 #define MOUNTINFO_FIELDS_BEFORE 6 /* id, parent, device, root, point, options */
 
-/* One blank separates the fields. Between the options and a lone "-" there may be any number of
- * optional fields. */
+/* Parses one line. Returns false if the line is malformed. One blank separates the fields. Between
+ * the options and a lone "-" there may be any number of optional fields. */
 static bool line_parse(struct str line, struct mountinfo *ret)
 {
 	struct str before[MOUNTINFO_FIELDS_BEFORE], word;

@@ -96,7 +96,7 @@ static const char *kvm_vendor(void)
 }
 
 /* This probe shows only that the device answers. It does not show that a virtual machine really
- * runs; the vm engine must try that itself. */
+ * runs; an engine that starts virtual machines would have to try that itself. */
 void probe_kvm(const char *dir, struct fact *f)
 {
 	AUTO_FD fd = -1;

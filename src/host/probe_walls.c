@@ -80,7 +80,8 @@ static const char *try_namespaces(const void *arg)
 	return NULL;
 }
 
-/* Returns 0 or 1 from a file of /proc/sys, or -1 when there is no such setting. */
+/* Reads a number from a file of /proc/sys. Returns 0 if the number is 0, 1 if it is any other
+ * number, or -1 if the setting does not exist. */
 static int setting(const char *path)
 {
 	AUTO_BUF text = BUF_INIT(LINE_BYTES);
@@ -221,7 +222,8 @@ static const char *try_mount_api(const void *arg)
 	return NULL;
 }
 
-/* Mounts an overlay of three directories in the current directory. */
+/* Makes an overlay of the directories lower, upper and work in the current directory. Returns the
+ * step that failed, or NULL. */
 static const char *mount_overlay(void)
 {
 	int fs = sys_fsopen("overlay", FSOPEN_CLOEXEC);
@@ -237,8 +239,8 @@ static const char *mount_overlay(void)
 	return sys_fsmount(fs, FSMOUNT_CLOEXEC, 0) < 0 ? "mount an overlay" : NULL;
 }
 
-/* Mounts a tmpfs over DIR in a private mount namespace, and an overlay of three directories in
- * it. */
+/* In a private mount namespace, mounts a tmpfs over the directory of the trial, and makes an
+ * overlay of three directories of the tmpfs. */
 static const char *try_overlay(const void *arg)
 {
 	const struct ns_trial *t = arg;

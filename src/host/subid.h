@@ -30,5 +30,5 @@ struct subid {
 MUST_USE int subid_pick(struct str text, const char *user, uid_t uid, uint32_t want,
 			struct subid_range *ret);
 /* Finds the ranges of UID and the two programs. If something is missing, fails with
- * ERR_UNSUPPORTED and a command that helps. */
+ * ERR_UNSUPPORTED, and the hint names a command that helps. */
 MUST_USE int subid_find(uid_t uid, uint32_t want, struct subid *ret, struct err *e);

@@ -14,7 +14,8 @@ struct trial {
 };
 
 /* The function that the child runs. It makes system calls only, and must not allocate or print. If
- * a step fails, it sets errno and returns the name of the step; otherwise it returns NULL. */
+ * a step fails, the function sets errno and returns the name of the step. Otherwise it returns
+ * NULL. */
 typedef const char *trial_fn(const void *arg);
 
 /* Runs FN in a child and reports in RET which step failed, if any. Returns 0, or -errno if the

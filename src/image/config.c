@@ -103,7 +103,7 @@ static int read_list(const struct json_value *v, const char *name, struct image_
 	return 0;
 }
 
-/* `Volumes` and `ExposedPorts` are sets, which are written as objects with empty values. */
+/* Reads a set, `Volumes` or `ExposedPorts`. A set is written as an object with empty values. */
 static int read_set(const struct json_value *v, const char *name, struct image_strings *ret,
 		    struct err *e)
 {
@@ -151,8 +151,8 @@ static int read_labels(const struct json_value *v, struct image_config *c, struc
 	return 0;
 }
 
-/* An entry that is not KEY=VALUE cannot be put into an environment and is dropped, as other engines
- * do. */
+/* Drops every entry that is not KEY=VALUE, because it cannot be put into an environment. Other
+ * engines also drop such entries. */
 static void drop_bad_env(struct image_strings *env)
 {
 	size_t kept = 0;

@@ -13,9 +13,9 @@
 #include "base/json.h"
 
 #define IMAGE_CONFIG_MAX_BYTES (4u << 20) /* registries accept this much for any metadata blob */
-/* entries of `env`, `labels`, `volumes` …: far more than any real image has */
+/* the most entries of `env`, `labels`, `volumes` …; no real image comes near this number */
 #define IMAGE_LIST_MAX 4096u
-#define IMAGE_STRING_MAX_BYTES (128u << 10) /* one argument or variable, as for execve */
+#define IMAGE_STRING_MAX_BYTES (128u << 10) /* the kernel's limit for one argument or variable */
 #define IMAGE_USER_MAX_BYTES 256u           /* "name:group", with names of the greatest length */
 #define IMAGE_LAYERS_MAX 256u               /* twice Docker's limit, half of overlayfs's limit */
 

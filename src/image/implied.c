@@ -21,7 +21,7 @@ struct search {
 
 /* Reads the extended attribute NAME of FD, like getxattr(). FD may be an O_PATH descriptor. Callers
  * use O_PATH because some directories belong to other users of the image, and we may not open those
- * for reading. All directories that have one of our attributes let us read it. */
+ * for reading. If a directory has one of our attributes, we may read the attribute. */
 static ssize_t attribute(int fd, const char *name, void *value, size_t n)
 {
 	char path[32];
@@ -65,9 +65,9 @@ static void add(struct search *s, const char *path, int fd, unsigned at_least)
 	s->n += p->mode != 0755 || p->uid != geteuid() || p->gid != getegid();
 }
 
-/* Returns true if a layer above LAYER has PATH. Then there is nothing to do for LAYER. If the
- * higher layer has an entry for PATH, overlayfs shows the owner in this entry. If the higher layer
- * only implies PATH, consider() was already called for the higher layer. */
+/* Returns true if a layer above LAYER has PATH. In this case there is nothing to do for LAYER. If
+ * the higher layer has an entry for PATH, overlayfs shows the owner in this entry. If the higher
+ * layer only implies PATH, consider() was already called for the higher layer. */
 static bool is_decided(const struct search *s, size_t layer, const char *path)
 {
 	for (size_t i = layer + 1; i < s->n_layers; i++) {
@@ -80,8 +80,8 @@ static bool is_decided(const struct search *s, size_t layer, const char *path)
 }
 
 /* Adds PATH, which LAYER only implies, to the result. The owner and the mode come from the nearest
- * lower layer that has an entry for PATH. Without such an entry, adds nothing. This is the usual
- * case, so we look for the entry before we call is_decided(). */
+ * lower layer that has an entry for PATH. Without such an entry, adds nothing. Usually there is no
+ * such entry, so we look for the entry before we call is_decided(). */
 static void consider(struct search *s, size_t layer, const char *path)
 {
 	for (size_t i = layer; i-- > 0;) {

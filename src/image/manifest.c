@@ -6,8 +6,8 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 
-/* The media types of layers that we can unpack. The bytes of a layer tell how it is compressed.
- * So this list only separates layers from other things that a manifest may name. */
+/* The media types of layers that we can unpack. This list only separates layers from other things
+ * that a manifest may name, because the bytes of a layer tell how the layer is compressed. */
 static const char *const layer_types[] = {
 	MEDIA_OCI_LAYER,    MEDIA_OCI_LAYER "+gzip",    MEDIA_OCI_LAYER "+zstd",
 	MEDIA_DOCKER_LAYER, MEDIA_DOCKER_LAYER ".gzip", MEDIA_DOCKER_LAYER ".zstd",

@@ -15,9 +15,9 @@
 #include "image/config.h"
 #include "image/digest.h"
 
-#define MANIFEST_MAX_BYTES (4u << 20) /* registries accept this much */
+#define MANIFEST_MAX_BYTES (4u << 20) /* registries accept manifests of this size */
 #define MANIFEST_ITEMS_MAX 1024u      /* the most images that an index may name */
-/* the size of a compressed layer; the largest public layers have 20 GiB */
+/* the largest compressed layer that we accept; the largest public layers have 20 GiB */
 #define LAYER_BLOB_MAX_BYTES (64ull << 30)
 
 #define MEDIA_OCI_MANIFEST "application/vnd.oci.image.manifest.v1+json"
@@ -42,7 +42,7 @@ enum manifest_kind { MANIFEST_IMAGE, MANIFEST_INDEX };
 
 struct image_manifest {
 	enum manifest_kind kind;
-	char *media_type;               /* what the document says it is, or NULL */
+	char *media_type;               /* the type that the document states, or NULL */
 	struct image_descriptor config; /* only for MANIFEST_IMAGE */
 	struct image_descriptor *item;  /* layers, lowest first, or an index's images */
 	size_t n_items;

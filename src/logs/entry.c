@@ -66,7 +66,8 @@ int entry_parse(struct entry *e, struct str line)
 	return take_body(e, v);
 }
 
-/* Cuts the time off a line such as "2026-01-02T03:04:05.678Z TEXT", which base/log.h writes. */
+/* Cuts the time off a line such as "2026-01-02T03:04:05.678Z TEXT", which base/log.h writes.
+ * Returns false if LINE does not begin with a time. */
 static bool cut_stamp(struct str *line, uint64_t *ret_ns)
 {
 	static const char like[] = "2026-01-02T03:04:05.678Z ";

@@ -28,8 +28,8 @@ struct entry {
 
 void entry_init(struct entry *e);
 void entry_done(struct entry *e);
-/* Returns 0, or -EINVAL for a line that is no entry. *E may hold an earlier entry, which is
- * replaced. */
+/* Reads the entry in LINE into *E, which may hold an earlier entry. Returns 0, or -EINVAL if LINE
+ * is no entry. */
 MUST_USE int entry_parse(struct entry *e, struct str line);
 /* Makes an entry of the source `system` from a line of plain text. The time of the entry is the
  * time at the start of the line, or T_NS if the line starts with no time. */

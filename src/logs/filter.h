@@ -1,6 +1,6 @@
 /* Chooses the log entries to show. The expression of --grep is matched against the output of a
- * sandbox, and a match may take very long. So the time of a match is limited: an expression that
- * takes too long is an error. */
+ * sandbox, and a match may take very long. So the number of steps of a match is limited: if a match
+ * takes more steps, the command fails. */
 #pragma once
 
 #include "logs/entry.h"

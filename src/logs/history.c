@@ -68,8 +68,8 @@ static void note_boot(struct history *h, const struct entry *x)
 		h->boot_ns = h->stop_ns;
 }
 
-/* Drops the entries from before the last start. They are at the front, because the index is sorted
- * by time. */
+/* Drops the entries from before the last start. These entries are at the front, because the index
+ * is sorted by time. */
 static void drop_older(struct history *h)
 {
 	const struct spot *s = (const struct spot *)h->index.p;

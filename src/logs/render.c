@@ -8,7 +8,8 @@ static const unsigned char colours[] = { 36, 35, 32, 34, 96, 95, 92, 94 };
 
 #define ESC '\033'
 
-/* Returns the byte after the escape sequence that starts at P, which is an ESC. */
+/* P points to an ESC. Returns the address of the first byte after the escape sequence that begins
+ * at P. */
 static const char *skip_sequence(const char *p, const char *end)
 {
 	if (++p == end)
@@ -52,8 +53,8 @@ void render_strip(struct buf *out, struct str body)
 }
 
 /* Replaces "\r\n" and a lone "\r" by "\n". On a terminal a lone "\r" would let a command draw over
- * its own line and hide what it printed before. The function works in place, because lines only
- * become shorter. */
+ * its own line and hide what it printed before. The function works in place, because the text only
+ * becomes shorter, and returns the new length. */
 static size_t end_lines(char *p, size_t n)
 {
 	size_t k = 0;

@@ -3,7 +3,7 @@
  * appended log entries and rotations. inotify on the sandbox's lock file reports the end of the
  * sandbox. The supervisor holds the lock file open for writing, and the kernel closes it even if
  * the supervisor is killed. The kernel reports the close a moment before it drops the lock. So
- * after such an event we look at the lock a few more times.
+ * after the lock file was closed we look at the lock a few more times.
  */
 #include "logs/show.h"
 
@@ -67,7 +67,7 @@ static int show_history(struct out *o, const struct history *h, struct err *e)
 	return r == 0 ? flush(o, e) : r;
 }
 
-/* Shows why the last start failed. This text comes before all entries. */
+/* If the last start failed, adds the reason to the output. This text comes before all entries. */
 static void add_boot_error(struct out *o, int record_dir)
 {
 	AUTO_BUF text = BUF_INIT(65536), line = BUF_INIT(8 * 65536);
@@ -218,7 +218,8 @@ static int watch(struct follow *f, struct err *e)
 static int follow_loop(struct follow *f, struct err *e)
 {
 	for (;;) {
-		/* first look whether the sandbox lives, then read the log: so no output is lost */
+		/* look whether the sandbox lives before reading the log: then the last reading
+		 * comes after the sandbox's last output */
 		bool live = record_is_live(f->record_dir) > 0;
 		int r = catch_up(f, e);
 

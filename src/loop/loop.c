@@ -360,8 +360,8 @@ static long switches(const struct loop *l)
 	return l->on_blocked && getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nvcsw : 0;
 }
 
-/* Called after HANDLER ran. BEFORE is the thread's number of context switches before HANDLER
- * ran. */
+/* Called after HANDLER ran. BEFORE is the thread's number of voluntary context switches before
+ * HANDLER ran. If the number has changed, HANDLER has blocked. */
 static void check_blocking(struct loop *l, long before, const void *handler)
 {
 	if (l->on_blocked && switches(l) != before)

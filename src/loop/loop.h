@@ -2,10 +2,11 @@
  * An event loop for one thread, with one level-triggered epoll descriptor.
  *
  * The loop calls a callback when a descriptor is ready, a timer fires, a child ends (by pidfd) or a
- * signal comes (by signalfd). The id of such an entry holds a slot and a generation, never a
- * pointer. If an entry is removed, a later event for it in the same turn has an old generation and
- * is dropped. So a callback may remove any entry. Callbacks do bounded work and never block. The
- * loop owns no descriptor: the caller removes the entry, then closes the descriptor.
+ * signal comes (by signalfd). Each of these is an entry of the loop. The id of an entry holds a
+ * slot and a generation, never a pointer. If an entry is removed, a later event for it in the same
+ * turn has an old generation and is dropped. So a callback may remove any entry. Callbacks do
+ * bounded work and never block. The loop owns no descriptor: the caller removes the entry, then
+ * closes the descriptor.
  */
 #pragma once
 
@@ -30,7 +31,7 @@ typedef void loop_signal_fn(void *arg, int sig);
 MUST_USE int loop_new(struct loop **ret); /* 0 or -errno */
 void loop_free(struct loop *l);
 
-/* Returns an id, or 0 with errno set. */
+/* loop_add_fd(), loop_add_timer() and loop_add_signal() return an id, or 0 with errno set. */
 loop_id loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn *fn, void *arg);
 void loop_change_fd(struct loop *l, loop_id id, uint32_t events);
 /* Calls FN once, after the deadline. The deadline is a time of clock_mono_ns(). */
@@ -46,11 +47,11 @@ void loop_remove(struct loop *l, loop_id *id);
 MUST_USE int loop_run(struct loop *l);
 void loop_stop(struct loop *l);
 
-/* Returns how many slots the loop has looked at so far. For a test: it does the same work once
- * beside few and once beside many idle entries, and compares the counts. Idle descriptors must not
- * raise the count. N idle timers may raise the count of each operation only by about log N. The
- * count leaves out the doubling of the table of slots. Each doubling touches every new slot, so
- * adding an entry costs the same on average, but not every time. */
+/* Returns how many slots the loop has looked at so far. A test does the same work once beside few
+ * and once beside many idle entries, and compares the counts. Idle descriptors must not raise the
+ * count. N idle timers may raise the count of each operation only by about log N. The count leaves
+ * out the doubling of the table of slots. Each doubling touches every new slot, so adding an entry
+ * costs the same on average, but not every time. */
 uint64_t loop_looked_at(const struct loop *l);
 
 /* For tests. The loop calls this function if the handler at the address HANDLER waited for

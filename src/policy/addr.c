@@ -60,7 +60,7 @@ static int v4_parse(struct str s, uint8_t out[ADDR_V4_BYTES])
 			return -EINVAL;
 		part = str_cut(&s, '.');
 		/* some programs read a number with a leading zero as octal, others as decimal, so
-		 * we refuse it */
+		 * we refuse such a number */
 		if (part.n > 3 || (part.n > 1 && part.p[0] == '0') ||
 		    parse_u64_str(part, 0, 255, &v) < 0)
 			return -EINVAL;
@@ -282,7 +282,7 @@ static const struct range {
 	{ GROUP_MULTICAST, V6(8, 0xff) },
 };
 /* IPv6 ranges whose addresses contain an IPv4 address. A translator in the network sends packets
- * for such an address to the IPv4 address that it contains. */
+ * for such an IPv6 address to the contained IPv4 address. */
 static const struct carrier {
 	struct cidr cidr;
 	unsigned at; /* offset of the IPv4 address in the IPv6 address */

@@ -3,8 +3,8 @@
  *
  * Every sandbox has a network namespace and a gateway of its own, so two sandboxes may have the
  * same addresses. The addresses of one sandbox must not change, so they are derived from the
- * sandbox's name. They are a /30 of the IPv4 pool (the gateway has the first address and the guest
- * the second), a /64 of the IPv6 pool, and two locally administered MAC addresses.
+ * sandbox's name. The addresses are a /30 of the IPv4 pool (the gateway has the first address and
+ * the guest the second), a /64 of the IPv6 pool, and two locally administered MAC addresses.
  */
 #pragma once
 

@@ -27,7 +27,7 @@ static int parse_profile(struct str s, enum profile *ret, struct err *e)
 		       (int)(s.n < 64 ? s.n : 64), s.p);
 }
 
-/* Reads the given profiles as a set of bits. */
+/* Reads the profiles of --net. *RET has one bit for each profile that was given. */
 static int parse_profiles(const struct policy_strings *net, unsigned *ret, struct err *e)
 {
 	unsigned set = 0;
@@ -68,8 +68,7 @@ static int add_profile_rules(struct policy *p, unsigned set, struct err *e)
 	return 0;
 }
 
-/* --- defaults and rules
- * ------------------------------------------------------------------------- */
+/* --- defaults and rules ----------------------------------------------------------------------- */
 
 static int parse_action(const char *flag, const char *s, enum policy_action *ret, struct err *e)
 {
@@ -97,7 +96,8 @@ static int check_conflicts(const struct policy_options *o, struct err *e)
 	return 0;
 }
 
-/* Adds the rules of one --net-rule value: tokens separated by commas. Empty pieces are ignored. */
+/* Adds the rules of one value of --net-rule, a list of tokens separated by commas. Ignores empty
+ * tokens. */
 static int add_tokens(struct policy *p, const char *value, struct err *e)
 {
 	struct str rest = str_of(value);
@@ -286,8 +286,7 @@ int policy_edit_rules(struct policy *p, const struct policy_strings *add,
 	return r;
 }
 
-/* --- resolvers and pools
- * ------------------------------------------------------------------------ */
+/* --- resolvers and pools ---------------------------------------------------------------------- */
 
 static int check_nameserver(const char *s, struct err *e)
 {
@@ -352,8 +351,7 @@ static int set_pool(const char *flag, const char *s, enum addr_family family, un
 	return 0;
 }
 
-/* --- rates
- * -------------------------------------------------------------------------------------- */
+/* --- rates ------------------------------------------------------------------------------------ */
 
 /* Reads a number with an optional unit. The unit units[i] multiplies the number by factor[i]. */
 static int parse_scaled(struct str s, const char *const units[], const uint64_t factor[],

@@ -6,9 +6,9 @@
  * no memory. The calling code must tell which names this sandbox has resolved to which addresses.
  *
  * The struct also has the other settings of the `network` object that shape traffic (resolver,
- * address pools, limits). These settings are in the same struct as the rules because they take the
- * same way: options fill the struct, the sandbox's record keeps it as JSON, and the gateway obeys
- * it.
+ * address pools, limits). These settings are in the same struct as the rules because they are
+ * passed on in the same way: options fill the struct, the sandbox's record keeps it as JSON, and
+ * the gateway obeys it.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 
 /* more rules than people write; the limit bounds the time of a decision */
 #define POLICY_RULES_MAX 512u
-/* the gateway asks one nameserver after the other, each with a timeout */
+/* few, because the gateway asks one nameserver after the other, each with a timeout */
 #define POLICY_NAMESERVERS_MAX 8u
 #define POLICY_NAMESERVER_BYTES 264 /* HOST:PORT */
 #define POLICY_MAX_CONNECTIONS 256u /* the default of --max-connections */
@@ -106,8 +106,8 @@ bool policy_allows_answer(const struct policy *p, const struct addr_host *host,
 /* Returns true if no packet can ever pass in either direction, so that no interface is needed. */
 bool policy_is_closed(const struct policy *p);
 /* V is the verdict about the flow *F before the client has shown a name. Returns true if V may
- * change when the client shows one. That is so if a rule about a name gave V, or if an earlier rule
- * denies a name. */
+ * change when the client shows a name: if a rule about a name gave V, or if an earlier rule denies
+ * a name. */
 bool policy_minds_names(const struct policy *p, const struct policy_flow *f, struct verdict v);
 
 /* --- as JSON -------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /*
- * A policy as JSON: the members of `network` that `inspect` shows, the record keeps and the gateway
- * receives. Of `interface` and `rates`, only values that differ from the defaults are written.
+ * Writes a policy as JSON, and reads it again. `inspect` shows the members of this JSON under
+ * `network`, the record of the sandbox keeps them, and the gateway receives them. Of `interface`
+ * and `rates`, only values that differ from the defaults are written.
  */
 #include "policy/policy.h"
 

@@ -29,7 +29,7 @@ struct token {
 	struct err *e;
 };
 
-/* Copies a short slice as a C string. Returns "" if the slice is too long to be a keyword. */
+/* Copies S to OUT as a C string and returns OUT. If S is too long to be a keyword, returns "". */
 static const char *word_of(struct str s, char out[WORD_BYTES])
 {
 	if (s.n >= WORD_BYTES)
@@ -167,8 +167,8 @@ static int parse_address(const struct token *t, struct str s, struct rule *r)
 	return 0;
 }
 
-/* The target `dns` already says which protocols and which port are meant. So the words after `dns`
- * may only repeat these protocols and this port. */
+/* Makes a rule for the target `dns`, which already stands for two protocols and one port. Later
+ * parse_dns_scope() accepts no other protocol and no other port. */
 static int parse_dns(const struct token *t, struct rule *r)
 {
 	enum policy_action action = r->action;

@@ -13,10 +13,10 @@
 
 #define CHILD_STACK_BYTES 65536
 
-/* Pid 1 gets no cgroup namespace. The root of that namespace would be the supervisor's own group.
- * systemd mounts control groups with the option nsdelegate, and with this option pid 1 could not
- * move a command into a group outside of that root. Each command gets its own cgroup namespace
- * (guest/exec.c). */
+/* Pid 1 gets no cgroup namespace of its own, because the root of that namespace would be the
+ * supervisor's group. systemd mounts control groups with the option nsdelegate, and with this
+ * option pid 1 could not move a command into a group outside of that root. Each command gets its
+ * own cgroup namespace (guest/exec.c). */
 #define NAMESPACES_OF_CLONE (CLONE_NEWUSER | CLONE_NEWPID)
 
 void birth_prepare(struct process_instance *i, int parents_end, unsigned long namespaces, int go)
@@ -47,8 +47,8 @@ static long clone_as_owner(const struct process_instance *i, struct clone_args *
 	if (other)
 		IGNORE(setresuid((uid_t)-1, i->owner, (uid_t)-1));
 	pid = raw_clone_on_stack(args, child_run, i->child);
-	/* If this fails, the supervisor ends. Then the child's channel closes, so the child ends
-	 * too. */
+	/* If we cannot get our own id back, the supervisor ends. Then the child's channel closes,
+	 * so the child ends too. */
 	if (other &&
 	    (setresuid((uid_t)-1, self, (uid_t)-1) < 0 || prctl(PR_SET_SECUREBITS, bits) < 0))
 		return pid < 0 ? pid : -errno;

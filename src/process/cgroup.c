@@ -31,7 +31,7 @@
 #define RELEASE_DEPTH_MAX 8
 #define CONTROL_FILE_MAX_BYTES 65536
 #define CONTROL_FILE_USUAL_BYTES 512
-#define WORDS_MAX_BYTES 512 /* enough for the names of all controllers, which are some fifteen */
+#define WORDS_MAX_BYTES 512 /* enough for the names of all controllers (about fifteen) */
 #define MOVE_PASSES_MAX 8   /* members may fork between two passes, so one pass may miss some */
 
 static const char *const v1_names[] = { "memory", "pids", "cpu" };
@@ -80,8 +80,8 @@ static int open_dir(int dirfd, const char *path)
 	return openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Makes the group NAME unless it exists, and opens it. If the group cannot be opened, removes it,
- * because no other code would remove it. */
+/* Makes the group NAME unless it exists, and opens it. If we made the group but cannot open it,
+ * removes it, because no other code would remove it. Returns a descriptor, or -1. */
 static int make_dir(int parent, const char *name)
 {
 	bool made = mkdirat(parent, name, 0755) == 0;
@@ -159,8 +159,8 @@ void cgroup_prepare(struct cgroup *c, const char *id)
 	snprintf(c->id, sizeof(c->id), "%s", id);
 	group_name(id, name);
 	base = open_v2_base();
-	/* a killed supervisor has left this group, and its members are dying; we release the group
-	 * before we make a new one */
+	/* if the group exists, a killed supervisor has left it, and its members are dying; release
+	 * it before we make a new one */
 	if (base >= 0 && faccessat(base, name, F_OK, 0) == 0)
 		cgroup_release(id);
 	if (base >= 0)
@@ -348,12 +348,12 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* Enables CONTROLLER ("+memory") for the children of the group BASE. A group with members cannot do
- * that, so we move the members into a child group first. BASE has members if it is a user's own
- * group. In a container it has members too, because the top group of a container is not the top
- * group of the machine. After that, a process that enters the container later (docker exec) cannot
- * join the top group any more. runc then puts this process into the group of the container's first
- * process, which is the child group. */
+/* Enables CONTROLLER ("+memory") for the children of the group BASE. The kernel refuses this if
+ * BASE has members (EBUSY). In this case we move the members into a child group first. BASE has
+ * members if it is a user's own group. In a container it has members too, because the top group of
+ * a container is not the top group of the machine. After the move, a process that enters the
+ * container later (docker exec) cannot join the top group any more. runc then puts this process
+ * into the group of the container's first process, which is the child group. */
 static void hand_down(int base, const char *controller)
 {
 	int r = io_write_file(base, "cgroup.subtree_control", controller);

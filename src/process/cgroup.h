@@ -1,5 +1,6 @@
 /*
- * The control groups of one sandbox. They limit resources, kill all members and count the usage.
+ * The control groups of one sandbox. We use them to limit resources, to kill all members and to
+ * count the usage.
  *
  * This works with control groups of version 2, of version 1 and on hosts with both, for every user
  * who may create groups. The groups are called `cordon-ID`. If root runs cordon, the groups are at

@@ -39,8 +39,8 @@ struct walker {
 	int root;          /* O_PATH of the new root */
 	int target;        /* O_PATH of the current mount target */
 	int device_report; /* socket to which /dev/fuse is sent */
-	/* the directory that the last STEP_DIR found; the next STEP_DIR makes its directory in
-	 * it */
+	/* the directory that the last STEP_DIR opened; if the next STEP_DIR or STEP_FILE has to
+	 * make its directory or file, it does so in this directory */
 	int parent;
 };
 

@@ -1,4 +1,4 @@
-/* Explains why an instance did not come up. */
+/* Explains why a sandbox did not come up. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "process/process.h"
 
 /* process_overlay_refused() waits at most this long until the child has mounted the overlay. If the
- * mount fails after that time, the failure is reported like that of any other step. */
+ * mount fails after that time, we report this like a failure of any other step. */
 #define OVERLAY_WAIT_S 10
 
 const char *process_failed_stage(const struct process_instance *i)

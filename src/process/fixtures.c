@@ -128,7 +128,8 @@ bool fixtures_open(int *ret_sys, int *ret_dev)
 	AUTO_FD sys = -1;
 	AUTO_FD dev = open(PLACE "/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	/* after any other error, the directory exists but cannot be used */
+	/* make the directory only if it is missing. After any other error, it exists but cannot be
+	 * used */
 	if (dev < 0 && errno == ENOENT) {
 		make_place();
 		dev = open(PLACE "/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);

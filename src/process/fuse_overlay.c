@@ -201,7 +201,7 @@ static int start(const struct role *role, struct process_instance **ret, struct 
 {
 	struct fuse_overlay *v = xcalloc(1, sizeof(*v));
 
-	/* the instance is the first member of *V, so whoever frees the instance frees *V */
+	/* the instance is the first member of *V, so code that frees the instance also frees *V */
 	*ret = &v->instance;
 	process_init(*ret);
 	return begin(v, role, e) < 0 ? err_wrap(e, "start '" PROGRAM "'") : 0;

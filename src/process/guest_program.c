@@ -72,8 +72,8 @@ int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, str
 
 	if (open_guest_program(path, parent_mounts, &fd, e) < 0)
 		return -1;
-	/* before the child executes this file, it puts descriptors at the fixed numbers that pid 1
-	 * knows, so our descriptor must have a higher number */
+	/* before the child executes this file, the child puts descriptors at the fixed numbers that
+	 * pid 1 knows, so our descriptor must have a higher number */
 	*ret_fd =
 		fd > GUEST_GROUP_FD ? fd_take(&fd) : fcntl(fd, F_DUPFD_CLOEXEC, GUEST_GROUP_FD + 1);
 	return *ret_fd < 0 ? err_sys(e, errno, "keep '%s' open", path) : 0;

@@ -10,8 +10,9 @@
 #include "process/image_file.h"
 
 /* The largest file of certificates that we read from the host. Mozilla's list has 0.25 MiB. In the
- * sandbox /.msb is a tmpfs of 16 MiB (MSB_AREA_MIB in rootfs.c). It holds two files: the host's
- * list, and the image's list with the host's list appended. Together they have at most 12 MiB. */
+ * sandbox /.msb is a tmpfs of 16 MiB (MSB_AREA_MIB in rootfs.c). This tmpfs holds two files: the
+ * host's list, and the image's list with the host's list appended. The two files have at most 12
+ * MiB together. */
 #define BUNDLE_MAX_BYTES (4u << 20)
 
 const char *const host_cas_places[] = { "etc/ssl/certs/ca-certificates.crt",

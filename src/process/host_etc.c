@@ -23,18 +23,20 @@
 #include "base/str.h"
 #include "process/host_secret.h"
 
-/* the largest file that we copy is ld.so.cache or a catalogue of fonts */
+/* we copy no larger file; the largest files that programs need, such as ld.so.cache and catalogues
+ * of fonts, are smaller */
 #define FILE_MAX_BYTES (8u << 20)
-/* for all files together; Debian with Java, Maven and TeX has 3 MiB */
+/* the most bytes of all files together; Debian with Java, Maven and TeX has 3 MiB */
 #define TOTAL_MAX_BYTES (32u << 20)
-#define ENTRIES_MAX 8192 /* for files, links and directories in the copy */
+#define ENTRIES_MAX 8192 /* the most files, links and directories in the copy */
 /* how deep directories may lie below /etc, and how many links may follow each other */
 #define DEPTH_MAX 12
 /* We look for links in directories that are at most this deep below /usr, such as
  * /usr/share/maven/bin. To look through the whole of /usr would make the first start a second
- * slower. The targets of deeper links, such as those of Java, are in the list `wanted`. */
+ * slower. The targets of deeper links, such as the links of Java, are in the list `wanted`. */
 #define USR_DEPTH_MAX 3
-/* for names that one call reads; each level of a walk has this on the stack */
+/* the size of the buffer for the names that one call reads; each level of a walk has such a buffer
+ * on the stack */
 #define LISTING_BYTES 16384
 
 /* Names and patterns of files in /etc that programs open by their own path, not through a link in
@@ -101,7 +103,7 @@ static const char *const unsearched[] = {
 	"/usr/local/etc", "/usr/share/icons", "/usr/share/locale", "/usr/share/zoneinfo",
 };
 
-/* Patterns below /etc that are never copied. `*` also matches slashes. */
+/* Patterns of paths below /etc that are never copied. `*` also matches slashes. */
 static const char *const unwanted[] = {
 	/* the base (process/host_image.h) has its own files of these names, or the host's are
 	 * mounted */
@@ -143,8 +145,9 @@ static const char *const unwanted[] = {
 	"*~",
 };
 
-/* host_etc_key() adds the ctimes of these files and directories. A ctime changes with the contents,
- * the owner and the mode. A package that installs programs changes at least one of the ctimes.
+/* host_etc_key() writes the ctimes of these files and directories to its text. A ctime changes with
+ * the contents, the owner and the mode. A package that installs programs changes at least one of
+ * the ctimes.
  *
  * The last two files are here because they often hold passwords, and a file with a password is
  * not copied. When its owner removes the password, the ctime changes, and the next base has the
@@ -164,8 +167,8 @@ struct copy {
 };
 
 /* Lists the directory FD. The walk through /usr visits hundreds of directories. readdir() would
- * need three times as many calls: it reads 2 KiB at a time, allocates memory and looks at the flags
- * of each descriptor. */
+ * need three times as many system calls: it reads 2 KiB at a time, allocates memory and looks at
+ * the flags of each descriptor. */
 struct listing {
 	int fd; /* borrowed */
 	size_t at, n;
@@ -210,8 +213,9 @@ static bool matches(const char *name, const char *const list[], size_t n)
 	return false;
 }
 
-/* TEXT is the contents of a link in the directory DIR. Resolves it by its text alone, without
- * looking at the disk. Returns false if the result is too long or is the root. */
+/* TEXT is the contents of a link in the directory DIR. Finds the absolute path to which the link
+ * leads, by the text alone, without looking at the disk, and writes this path to RET. Returns false
+ * if the path is too long or is the root. */
 static bool resolve(const char *dir, const char *text, char ret[PATH_MAX])
 {
 	char whole[2 * PATH_MAX];
@@ -262,8 +266,9 @@ static bool is_open_to_all(const struct stat *st)
 
 static void copy_path(struct copy *c, const char *path, unsigned depth);
 
-/* Copies the link NAME from the directory FROM to the directory TO. Also copies the file in /etc to
- * which the link leads. PATH is the link's path below /etc. */
+/* Copies the link NAME from the directory FROM to the directory TO. If the link leads to something
+ * in /etc, also copies its target. If the link leads neither to /etc nor to a place of programs,
+ * copies nothing. PATH is the link's path below /etc. */
 static void copy_link(struct copy *c, int from, int to, const char *name, const char *path,
 		      unsigned depth)
 {
@@ -412,7 +417,8 @@ static void copy_wanted(struct copy *c)
 	copy_path(c, "ssl/openssl.cnf", 0);
 }
 
-/* Copies what the links below PATH lead to. DIR is a descriptor of the directory PATH. */
+/* Copies the files in /etc to which links below PATH lead. DIR is a descriptor of the directory
+ * PATH. */
 static void copy_linked(struct copy *c, int dir, const char *path, unsigned depth)
 {
 	const struct dirent *d;
@@ -444,7 +450,7 @@ static void copy_linked(struct copy *c, int dir, const char *path, unsigned dept
 		    matches(below, unsearched, ARRAY_SIZE(unsearched)))
 			continue;
 		fd = openat(dir, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		/* another file system may be slow, and belong to somebody else */
+		/* do not enter another file system, which may be slow or belong to somebody else */
 		if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == c->usr_dev)
 			copy_linked(c, fd, below, depth + 1);
 	}

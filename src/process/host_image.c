@@ -19,7 +19,7 @@
 
 #define HOST_IMAGE_VERSION 7
 #define PLACES "places-2" /* we raise the number when we change the list of places */
-/* `image prune` may remove the directory that was just made, but not every time */
+/* how often we try to make the directory, because `image prune` may remove it before we lock it */
 #define MAKE_TRIES_MAX 3
 
 static const char *const program_dirs[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };

@@ -25,7 +25,8 @@ static bool ends_in(struct str name, const char *word)
 /* Returns true if NAME ends in a word for a secret. */
 static bool names_secret(struct str name)
 {
-	/* a bare "token" is no secret: .NET's files have it everywhere, for public keys */
+	/* the list has no bare "token", because .NET's files use names such as publicKeyToken for
+	 * public keys */
 	static const char *const words[] = { "password",  "passwd", "passphrase",  "secret",
 					     "authtoken", "_token", "accesstoken", "apikey",
 					     "api_key",   "_pw" };
@@ -36,8 +37,8 @@ static bool names_secret(struct str name)
 	return false;
 }
 
-/* AT is the place of '=', ':' or '>' in LINE. Returns true if this character gives a value to a
- * secret. */
+/* AT is the place of '=', ':' or '>' in LINE. Returns true if the name before this character is the
+ * name of a secret, and a value follows. */
 static bool assigns_secret(struct str line, size_t at)
 {
 	size_t end = at, from = at + 1;

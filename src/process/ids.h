@@ -5,11 +5,12 @@
  * payload is in the inner namespace. Only pid 1 has the outer id 0. The kernel gives some objects
  * to the root of the outer namespace, such as /proc/1 and the sysctls of its network and ipc
  * namespaces. The payload is not this root, so it cannot reach these objects or pid 1. In the mode
- * `single`, pid 1 and the payload have the same id, so the payload can attack pid 1. That hurts
- * only its own sandbox.
+ * `single`, pid 1 and the payload have the same id, so the payload can attack pid 1. Such an attack
+ * hurts only the sandbox itself.
  *
  * In this table, A = B means that the id A of the namespace is the id B of the namespace around it.
- * The host is around the outer namespace, and the outer namespace is around the inner one.
+ * The host is around the outer namespace, and the outer namespace is around the inner one. BASE and
+ * SUB are the first ids of ranges of host ids. CALLER is the id of the user who runs cordon.
  *
  *            outer                                        inner
  *   range    0 = BASE+65536, 1..65536 = BASE..            0..65535 = 1..65536
@@ -35,7 +36,8 @@
 
 enum ids_mode {
 	IDS_RANGE, /* if root runs cordon: each sandbox has its own range of ids */
-	/* if a user with a range in /etc/subuid runs cordon: this user is root inside */
+	/* if a user with a range in /etc/subuid runs cordon: inside, this user is root, or the user
+	 * that `rotation` names */
 	IDS_SUBID,
 	IDS_SINGLE, /* if a user without a range runs cordon: one id, no other users inside */
 };
@@ -57,7 +59,8 @@ static inline uint32_t ids_shift(const struct ids *i)
 	return i->mode == IDS_SINGLE ? 0 : 1;
 }
 
-/* These two return the outer id of the payload's user UID and of its group GID. */
+/* These two functions return the outer id of the payload's user UID and of the payload's group
+ * GID. */
 static inline uint32_t ids_outer_uid(const struct ids *i, uint32_t uid)
 {
 	return ids_shift(i) + rotation_place(i->rotation.uid, uid);

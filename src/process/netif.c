@@ -142,8 +142,8 @@ static long make_netns(struct netns *n)
 	long r;
 
 	n->failed = NETNS_MAKE;
-	/* If clone() made the namespace, the parent would wait for that. So the task calls
-	 * unshare(). */
+	/* The task calls unshare(), because the parent would have to wait if clone() made the
+	 * namespace. */
 	r = RAW1(SYS_unshare, CLONE_NEWNET);
 	if (r < 0)
 		return r;
@@ -167,8 +167,8 @@ static long make_interface(struct netns *n)
 	return r < 0 ? r : netlink_run(&n->setup->configure);
 }
 
-/* Brings lo up, and waits for the parent's order. Unless the order is NETNS_GIVE_UP, writes
- * n->sysctl and, if n->setup is set, makes the interface. Returns 0 or -errno. */
+/* Brings lo up, and waits for the parent's order. If the order is NETNS_GIVE_UP, does nothing more.
+ * Otherwise writes n->sysctl, and makes the interface if n->setup is set. Returns 0 or -errno. */
 static long furnish(struct netns *n)
 {
 	int order;

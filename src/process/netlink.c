@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 
 /* The longest prefixes that hold both gateway and guest. With a shorter prefix the payload could
- * send to many addresses on the link. This would fill the table of neighbours, which all network
- * namespaces of the machine share. */
+ * send to many addresses on the link. Each of these addresses would take an entry in the table of
+ * neighbours, which all network namespaces of the machine share. */
 #define GUEST_V4_LEN 30u
 #define GUEST_V6_LEN 126u
 

@@ -16,7 +16,7 @@
 #define NETLINK_BATCH_BYTES 2048u
 /* a request that may fail has this bit in its sequence number */
 #define NETLINK_SEQ_OPTIONAL 0x80000000u
-/* the index of eth0; it is not low, because tunnel devices may have the low indexes in a new
+/* the index of eth0: not a low index, because tunnel devices may have the low indexes in a new
  * namespace */
 #define NETIF_INDEX 64
 #define NETIF_PEER_INDEX 65
@@ -40,8 +40,7 @@ struct netif {
 	uint8_t guest_v6[16], gateway_v6[16];
 };
 
-/* --- building
- * ---------------------------------------------------------------------------------- */
+/* --- building -------------------------------------------------------------------------------- */
 
 /* Adds the requests that make eth0 and its other end gw0. Both are in the current namespace, and
  * both are down. */
@@ -53,8 +52,7 @@ void netlink_add_peer(struct netlink_batch *b);
  * duplicate detection. If the kernel has no IPv6, the IPv6 addresses are left out. */
 void netlink_add_interface(struct netlink_batch *b, const struct netif *n);
 
-/* --- running: netif.c, system calls only
- * ------------------------------------------------------- */
+/* --- running: netif.c, system calls only ----------------------------------------------------- */
 
 /* Sends the requests in the current network namespace. Returns 0, or -errno of the first request
  * that failed. */
@@ -66,8 +64,7 @@ MUST_USE long netif_loopback(void);
  * the calling process. If PATH is read-only, the setting stays as it is. */
 void netif_sysctl(const char *path, const char *text, size_t n);
 
-/* --- the two ways to a link
- * --------------------------------------------------------------------- */
+/* --- the two ways to a link ------------------------------------------------------------------ */
 
 /* If we may open /dev/net/tun, the task of process/netns.h makes the child's network namespace and
  * a tap device in it. Otherwise, for an ordinary user, the child makes a veth pair and sends a

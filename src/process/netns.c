@@ -90,8 +90,8 @@ void netns_order(struct netns *n, const struct netif_setup *setup, unsigned firs
 	n->setup = setup;
 	netns_sysctls(n->sysctl, first_group, last_group);
 	tell(n, NETNS_GO);
-	/* netns_begin() need not do this: after it we sleep until the record comes, and meanwhile
-	 * the task can run on our CPU. From now on we need our CPU ourselves. */
+	/* netns_begin() need not do this: after netns_begin() we sleep until the record comes, and
+	 * meanwhile the task can run on our CPU. From now on we need our CPU ourselves. */
 	go_elsewhere(n->pid);
 }
 

@@ -1,9 +1,9 @@
 /*
  * A network namespace that is made early, by a separate task, while we still read the sandbox's
  * record. The kernel needs more time for a network namespace than for all other namespaces
- * together. The namespace is made early only if root runs cordon. Then it belongs to the host's
- * user namespace. Even pid 1 has no privilege over it, so the task also makes everything in the
- * namespace.
+ * together. The namespace is made early only if root runs cordon. In this case it belongs to the
+ * host's user namespace, and even pid 1 has no privilege over it. So the task also makes everything
+ * in the namespace.
  */
 #pragma once
 

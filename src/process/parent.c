@@ -9,7 +9,7 @@
  *      waits for a byte
  *   5. the child's ids are mapped, the network is finished, and the child gets the byte; while the
  *      child mounts, we set limits
- * If we are not root, 2 comes after 4: see make_child_and_plan().
+ * If we are not root, step 2 comes after step 4: see make_child_and_plan().
  */
 #include "process/process.h"
 
@@ -39,8 +39,8 @@
 
 void process_init(struct process_instance *i)
 {
-	/* container_is_filtered() keeps the answer of its first call. So we call it now, before we
-	 * set a filter of our own. */
+	/* container_is_filtered() keeps the answer of the first call. So we make the first call
+	 * now, before we set a filter of our own. */
 	IGNORE(container_is_filtered());
 	*i = (struct process_instance){ .pid = -1,
 					.pidfd = -1,
@@ -64,7 +64,8 @@ static int clone_in_network(struct process_instance *i, struct err *e)
 	return r;
 }
 
-/* Maps the ids of the trees. A layer has all ids of the sandbox; a volume has one owner. */
+/* Maps the ids of the trees. The files of a layer can have any id of the sandbox. All files of a
+ * volume have one owner. */
 static int map_trees(struct process_instance *i, const struct ids *ids, const struct tree_map *maps,
 		     size_t n, struct err *e)
 {
@@ -98,9 +99,9 @@ static int prepare_netif(struct process_instance *i, const struct process_reques
 	return 0;
 }
 
-/* Returns the groups of the payload that may ping, as outer ids (process/ids.h). The kernel takes
- * only one range of host ids. If the payload's groups are not one range, only the group of the user
- * who runs cordon may ping. */
+/* Returns the groups of the payload that may ping, as outer ids (process/ids.h). The kernel's
+ * setting for ping (ping_group_range) takes only one range of host ids. If the payload's groups are
+ * not one range, only the group of the user who runs cordon may ping. */
 static void ping_groups(const struct ids *ids, unsigned *ret_first, unsigned *ret_last)
 {
 	*ret_first = *ret_last = ids_shift(ids);
@@ -286,7 +287,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 		view = cgroup_payload(&i->cgroup);
 	if (rootfs_plan(&r->rootfs, serving->device, view, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
-	/* The child becomes root of its user namespace. With another id it would lose its
+	/* The child becomes root of its user namespace. With another id the child would lose its
 	 * capabilities when it executes pid 1's program. */
 	plan_ids(i->plan, 0, 0);
 	plan_keep(i->plan, guest_end, GUEST_CHANNEL_FD);
@@ -457,7 +458,8 @@ void process_done(struct process_instance *i)
 			;
 		i->pid = -1;
 	}
-	/* this closes detached mounts; fuse-overlayfs ends when its last mount is gone */
+	/* process_started() closes detached mounts; fuse-overlayfs ends when its last mount is
+	 * gone */
 	process_started(i);
 	if (i->fuse)
 		fuse_overlay_end(TAKE(i->fuse));

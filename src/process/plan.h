@@ -20,7 +20,8 @@
 #define PLAN_STEPS_MAX 8192
 /* enough for 500 layers (the kernel's limit), 512 volumes, stubs and our own trees */
 #define PLAN_TREES_MAX 1536
-#define PLAN_FIRST_BYTES (192u << 10) /* room for three stacks and the strings of a usual plan */
+/* the size of first[]: room for three stacks and the strings of a usual plan */
+#define PLAN_FIRST_BYTES (192u << 10)
 
 struct netif_setup; /* process/netlink.h */
 struct sock_fprog;  /* linux/filter.h */
@@ -57,8 +58,8 @@ enum step_op {
 	/* mounts a file system of type `text` on the target, with `data` and `flags`; then `path`
 	 * becomes the target */
 	STEP_MOUNT,
-	/* mounts an empty read-only directory over `text` in the directory `path` of the root, if
-	 * the child can reach that directory */
+	/* mounts an empty read-only directory over the entry `text` of the directory `path` in the
+	 * root, if the child can reach this entry */
 	STEP_COVER,
 	STEP_MOVE,   /* attaches `tree` on the target */
 	STEP_NODE,   /* makes the empty file `path` in the target and attaches `tree` on it */
@@ -153,11 +154,11 @@ const char *step_name(enum step_op op);
 
 /* --- the child's side ------------------------------------------------------------------------ */
 
-/* The place at which the child failed. The parent can read it, because parent and child share
- * memory (CLONE_VM). */
-#define CHILD_NAMESPACES (-1) /* the child could not make its namespaces, before the first step */
-/* the child could not read the byte that lets it go on, before the first step */
-#define CHILD_WAIT (-2)
+/* Values of child_report.step for failures before the first step. */
+#define CHILD_NAMESPACES (-1) /* the child could not make its namespaces */
+#define CHILD_WAIT (-2)       /* the child could not read the byte that lets it go on */
+/* Says at which step the child failed. The parent can read this struct, because parent and child
+ * share memory (CLONE_VM). */
 struct child_report {
 	/* the index of the step that failed, or CHILD_NAMESPACES or CHILD_WAIT */
 	volatile int step;
@@ -178,5 +179,6 @@ struct child_args {
 	struct child_report report;
 };
 
-/* The code of the child, which runs on its own stack. Never returns. ARG is a struct child_args. */
+/* The code of the child. It runs on a stack of its own and never returns. ARG is a struct
+ * child_args. */
 void child_run(void *arg);

@@ -23,8 +23,8 @@ struct process_request {
 	struct cgroup_limits limits;
 	int guest_program;         /* the result of process_guest_program() */
 	const struct netif *netif; /* the addresses of eth0, or NULL for loopback only */
-	/* The task of process/netns.h makes the interface eth0. If false, the child makes it. Only
-	 * possible if root runs cordon and the sandbox has its own range of ids. */
+	/* The task of process/netns.h makes the interface eth0. If false, the child makes it. The
+	 * task can do this only if root runs cordon and the sandbox has its own range of ids. */
 	bool tap;
 };
 
@@ -57,8 +57,8 @@ void process_init(struct process_instance *i);
 /* Begins the work for which no request is needed. Call this after process_init(), if the sandbox
  * will have a range of ids. */
 void process_begin_early(struct process_instance *i);
-/* Begins work for which the kernel needs long. Meanwhile the caller can open layers and volumes. Of
- * the request, only the members ids, netif, tap and parent_mounts must be set. */
+/* Begins work that takes the kernel long. While the kernel works, the caller can open layers and
+ * volumes. Of the request, only the members ids, netif, tap and parent_mounts must be set. */
 MUST_USE int process_begin(const struct process_request *r, struct process_instance *ret,
 			   struct err *e);
 /* Does the rest of the start. All members of the request *R must be set now. */
@@ -75,7 +75,7 @@ const char *process_failed_stage(const struct process_instance *i);
 /* Call this after READY. Frees the memory that only the start needed. */
 void process_started(struct process_instance *i);
 /* Call this after READY. Sets *RET_LINK to the gateway's end of the interface that the request
- * asked for. The caller owns it. */
+ * asked for. The caller owns this descriptor. */
 MUST_USE int process_take_link(struct process_instance *i, int *ret_link, struct err *e);
 void process_kill(struct process_instance *i);
 /* Kills and reaps pid 1, removes the control groups and frees everything. fuse-overlayfs gets time
@@ -85,8 +85,9 @@ void process_done(struct process_instance *i);
 /* Opens the program of pid 1 in such a way that no process in the sandbox can ever write to it.
  *
  * If only the host's root can write to the file, the file itself is opened, and all sandboxes share
- * its pages. If PARENT_MOUNTS is true, it is opened through a read-only mount. An ordinary user
- * opens it directly: a user's sandbox has no id for the host's root.
+ * its pages. If PARENT_MOUNTS is true, the file is opened through a read-only mount. For an
+ * ordinary user the file is opened directly: a user's sandbox has no id for the host's root, so no
+ * process in it can own the file.
  *
  * In all other cases root in the sandbox could own the file and write to it. So we make a copy of
  * the file in memory and seal the copy. */

@@ -166,7 +166,7 @@ static void add_way(struct builder *b, const char *path, bool is_dir, bool may_r
 }
 
 /* Makes one of our own mount points if it is missing. The base of the image `host` has all of them,
- * but other images may lack some. If a link is at this path, it is refused. The payload could make
+ * but other images may lack some. A link at this path is refused: the payload could make
  * the link lead to a directory of its own, and pid 1 would take that directory for ours. */
 static void add_own_place(struct builder *b, const char *path)
 {

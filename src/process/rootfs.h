@@ -18,7 +18,9 @@
 /* How the ids of a tree are mapped. */
 enum tree_map_kind {
 	MAP_NONE,
+	/* a file with the owner N on the host has the owner N in the sandbox */
 	MAP_SANDBOX,
+	/* only the owner of the source is mapped, to one user of the sandbox */
 	MAP_OWNER,
 	/* like MAP_SANDBOX; but if the file system cannot map ids, fuse-overlayfs can serve the
 	 * layer */
@@ -56,7 +58,7 @@ struct rootfs {
 	bool parent_mounts;              /* we have CAP_SYS_ADMIN over our mount namespace */
 	int layer_fd[ROOTFS_LAYERS_MAX]; /* lowest first */
 	size_t n_layers;
-	/* layer_fd[0] is the mount in which the reader, a fuse-overlayfs, shows all layers
+	/* true: layer_fd[0] is the mount in which the reader, a fuse-overlayfs, shows all layers
 	 * (process/fuse_overlay.h) */
 	bool layers_shown;
 	bool one_disk; /* the only layer is the whole root, on a mount of this sandbox alone */

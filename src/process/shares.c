@@ -12,9 +12,10 @@
 #include "base/io.h"
 #include "base/str.h"
 
-/* The number of our own processes that the kernel counts for the same limit: pid 1, its deputy, the
- * deputy's child, a launcher, a waiter and commands that are being started. This number is added to
- * the limit, so that the payload can have all of its own processes. */
+/* The number of our own processes that the kernel counts towards the payload's limit: pid 1, its
+ * deputy, the deputy's child, a launcher, a waiter and commands that are being started. We add this
+ * number to the limit, so that the payload can still have as many processes as the user asked
+ * for. */
 #define OWN_PROCESSES 8
 #define ENVIRONMENT_MAX_BYTES 256
 #define SETTING_MAX_BYTES 64

@@ -16,9 +16,9 @@
 #include "process/plan.h"
 
 /* The kernel charges what a sandbox uses to the id that made its outer user namespace. The
- * parameter OWN of both functions says whose id this is. If OWN is true, it is an id of the
- * sandbox's own range, so the sandbox shares the limits of this id with nobody. If OWN is false, it
- * is the id of the user who runs cordon. Then the sandbox gets half of what this user may have of
+ * parameter OWN of both functions says whose id this is. If OWN is true, the id belongs to the
+ * sandbox's own range, so the sandbox shares the limits of this id with nobody. If OWN is false,
+ * the id belongs to the user who runs cordon. Then the sandbox gets half of this user's limits of
  * signals, message queues, locked memory and inotify. */
 
 /* If OWN is false, adds the steps by which the child halves the inotify settings of its user

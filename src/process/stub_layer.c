@@ -92,7 +92,7 @@ static int end(const struct rootfs *r, struct plan *p, size_t volume)
 	struct step *s = add(p, STEP_UNITE, "v%zu/%s", volume, "united");
 	char data[128];
 
-	/* these options keep extended attributes of files in the source from redirecting the
+	/* without these options, extended attributes of files in the source could redirect the
 	 * overlay to other files */
 	snprintf(data, sizeof(data),
 		 "lowerdir=v%zu/stubs:v%zu/source,redirect_dir=nofollow,metacopy=off", volume,

@@ -17,7 +17,7 @@
 
 struct regex;
 
-#define REGEX_LINES 1u /* `^` and `$` match at every line */
+#define REGEX_LINES 1u /* `^` and `$` match at the start and the end of each line */
 
 /* Compiles TEXT, which must live as long as the expression. Fails with ERR_INVALID and the
  * reason. */

@@ -17,7 +17,7 @@ static void skip(const char **p, const char *set)
 }
 
 /* Reads a token, or a quoted string (in which a backslash stands before a literal character).
- * Returns -EINVAL when the value is too long or its closing quote is missing. */
+ * Returns -EINVAL if the value is too long, has a control character or lacks its closing quote. */
 static int read_value(const char **p, char out[CHALLENGE_FIELD_BYTES])
 {
 	bool quoted = **p == '"';

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-/* the longest realm, service or scope that we take; the longest that we saw has 150 bytes */
+/* the length to which we accept a realm, service or scope; the longest that we saw has 150 bytes */
 #define CHALLENGE_FIELD_BYTES 1024
 
 enum challenge_kind { CHALLENGE_BASIC, CHALLENGE_BEARER };

@@ -166,7 +166,8 @@ static int rewrite_store(int secrets_fd, const struct json_doc *old, const char 
 	return r < 0 ? err_sys(e, -r, "write the registry logins") : 0;
 }
 
-/* Locks the directory, so that two logins at the same time do not overwrite each other. */
+/* Opens and locks the directory of secrets, and reads the stored logins. Without the lock, two
+ * logins at the same time could overwrite each other. */
 static int open_locked(int home_fd, int *ret_fd, struct json_doc **ret, struct err *e)
 {
 	AUTO_FD fd = -1;
@@ -289,7 +290,8 @@ static int decode_auth(const char *host, const char *auth, struct credentials *r
 	return 0;
 }
 
-/* Reads until the end of the file, until the buffer is full or until the deadline. */
+/* Reads until the end of the file. Returns 0, -EFBIG if the buffer becomes full, -ETIMEDOUT at the
+ * deadline, or another -errno. */
 static int read_until(int fd, struct buf *b, uint64_t deadline_ns)
 {
 	for (;;) {
@@ -398,7 +400,7 @@ static int find_docker(const char *host, struct credentials *ret, struct err *e)
 	AUTO_JSON doc = NULL;
 	const struct json_member *helper, *entry;
 	const char *store, *auth, *token;
-	/* Docker's own files have this key for the default registry */
+	/* credential helpers know the default registry by this key, as Docker's own files do */
 	const char *key = strcmp(host, REFERENCE_DEFAULT_REGISTRY) == 0
 				  ? "https://index." REFERENCE_DEFAULT_REGISTRY "/v1/"
 				  : host;

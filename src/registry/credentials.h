@@ -5,8 +5,9 @@
  * a login, requests are anonymous.
  *
  * `registry login` stores logins in HOME/secrets/registries.json. The file has mode 0600 and its
- * directory has mode 0700. No function of this file prints or logs a secret, and memory that held a
- * secret is wiped.
+ * directory has mode 0700. No function of this file prints or logs a secret. credentials_done()
+ * wipes the password. Copies of a secret in parsed JSON documents and in the text of Docker's file
+ * are not wiped.
  */
 #pragma once
 
@@ -17,7 +18,7 @@
 
 #define CREDENTIALS_MAX_BYTES (1u << 20)
 #define CREDENTIAL_SECRET_MAX_BYTES (64u << 10) /* some clouds' passwords are long tokens */
-/* a credential helper answers at once, unless it asks the user first */
+/* how long we wait for a credential helper, which answers at once unless it asks the user first */
 #define CREDENTIAL_HELPER_SECONDS 30
 
 struct credentials {

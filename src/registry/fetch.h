@@ -24,7 +24,8 @@ struct fetch_item {
 	char digest[DIGEST_BYTES];
 	uint64_t size_bytes, done_bytes;
 	size_t endpoint;
-	/* these members describe the current attempt */
+	/* these members describe the current attempt; only restart_tried stays set in later
+	 * attempts */
 	struct blob_part part; /* part.fd is -1 while no part is open */
 	CURL *easy;
 	bool resumed, answered, restart_tried;

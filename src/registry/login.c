@@ -31,8 +31,8 @@ static int read_host(const char *word, char **ret, struct err *e)
 		host = str_of(word + 7);
 	host = str_cut(&host, '/');
 	probe = xasprintf("%.*s/x", (int)host.n, host.p);
-	/* If HOST is no host, reference_parse() takes it for a directory of the default registry.
-	 * So we compare the registry that it found with HOST. */
+	/* If HOST cannot be the name of a host, reference_parse() takes HOST for a directory of the
+	 * default registry. So we compare HOST with the registry that reference_parse() found. */
 	if (reference_parse(probe, &r, &ignored) < 0 ||
 	    (!str_eq(host, r.registry) && !str_eq(host, "index." REFERENCE_DEFAULT_REGISTRY)))
 		return err_set(e, ERR_INVALID, "bad registry host '%.200s'", word);

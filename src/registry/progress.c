@@ -71,7 +71,7 @@ static size_t lines_that_fit(void)
 	return w.ws_row - LINES_SPARE - 1;
 }
 
-/* Progress is decoration: a terminal that cannot be written to is no error. */
+/* Progress is only decoration, so it is no error if the terminal cannot be written to. */
 static void put(const struct buf *b)
 {
 	if (b->n > 0)

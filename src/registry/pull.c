@@ -150,8 +150,8 @@ static int queue_layers(struct pull *p, struct err *e)
 			return -1;
 		p->have_config = true;
 	}
-	/* queue in the manifest's order: the lowest layer is usually the largest, so it starts
-	 * first */
+	/* queue in the manifest's order, which begins with the lowest layer: this layer is usually
+	 * the largest and takes longest, so its unpacking should begin first */
 	while (p->n_queued < m->n_items && fetch_has(&p->fetch, m->item[p->n_queued].digest)) {
 		layers_add(&p->layers, m->item[p->n_queued].digest,
 			   p->install.config.diff_ids.v[p->n_queued],
@@ -213,7 +213,7 @@ static int pull_all(struct pull *p, const char *reference, bool *ret_cached, str
 	return r < 0 ? -1 : install_put_record(p->store, &p->install, reference, e);
 }
 
-/* Sets *RET_CACHED to true if nothing had to be fetched. */
+/* Pulls the image REFERENCE. Sets *RET_CACHED to true if nothing had to be fetched. */
 static int pull_image(const struct store *store, const struct settings *s, const char *reference,
 		      const struct pull_options *o, bool *ret_cached, struct err *e)
 {
@@ -265,8 +265,8 @@ static int pull_one(const struct options *o, const struct store *store, bool *re
 }
 
 /* Removes what a failed pull has fetched. If another process uses the store, the fetched parts
- * stay, and the next pull uses them. After a killed pull they stay too, because this function never
- * runs. */
+ * stay, and the next pull uses them. After a killed pull the parts stay too, because this function
+ * did not run. */
 static void forget_parts(const struct store *store)
 {
 	struct sweep_result ignored;

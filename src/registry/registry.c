@@ -257,7 +257,8 @@ static void post_identity(CURL *c, const struct endpoint *p, const struct challe
 			  "&refresh_token=%s",
 			  service, scope, token);
 
-	/* follow no redirect: otherwise the server to which it leads would get the token */
+	/* follow no redirect: otherwise the server to which the redirect leads would get the
+	 * token */
 	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(c, CURLOPT_COPYPOSTFIELDS, body);
 	explicit_bzero(body, strlen(body));

@@ -1,5 +1,5 @@
 /*
- * A registry (distribution API v2). It is a list of endpoints: first its mirrors, then the registry
+ * A registry (distribution API v2) is a list of endpoints: first its mirrors, then the registry
  * itself.
  *
  * A struct endpoint holds the scheme, our login and the last token of the endpoint. A request
@@ -8,9 +8,9 @@
  * variables and are repeated after errors that are likely to be temporary.
  *
  * Credentials go to the endpoint itself and to the token server that the endpoint names (its
- * realm). If an endpoint redirects us to another server, that server cannot name a token server: if
- * it answers 401, the request fails. A request that posts a token to a token server follows no
- * redirect, because curl would post the token to the new address too.
+ * realm). If an endpoint redirects us to another server, that other server cannot name a token
+ * server: if the other server answers 401, the request fails. A request that posts a token to a
+ * token server follows no redirect, because curl would post the token to the new address too.
  */
 #pragma once
 
@@ -86,7 +86,9 @@ enum registry_verdict {
 	REGISTRY_FAILED, /* *E holds the error */
 };
 /* Decides what to do after a transfer that ended with RESULT. N_TRIES is the number of attempts so
- * far. After a 401 this function gets a token and returns REGISTRY_AGAIN. */
+ * far. After the first 401 (*AUTHENTICATED is false) this function sets *AUTHENTICATED, and gets a
+ * token or decides to send the password. If this works, returns REGISTRY_AGAIN. A second 401 is a
+ * failure. */
 enum registry_verdict registry_judge(struct registry *r, size_t endpoint, CURL *easy,
 				     CURLcode result, unsigned n_tries, bool *authenticated,
 				     unsigned *ret_pause_ms, struct err *e);

@@ -73,7 +73,8 @@ static bool add_match(struct search *s, struct str path, uint64_t number, struct
 	return true;
 }
 
-/* Returns false if the search shall end. */
+/* Adds a match if LINE, the line with the number NUMBER, matches. VALID is true if LINE is known to
+ * be UTF-8. Returns false if the search shall end. */
 static bool look_at_line(struct search *s, struct str path, uint64_t number, struct str line,
 			 bool valid)
 {
@@ -184,7 +185,7 @@ static ssize_t read_text(struct search *s, int fd)
 	return (ssize_t)n;
 }
 
-/* Returns false if the limits allow no further file. */
+/* Counts one more file. Returns false if the limits allow no further file. */
 static bool count_file(struct search *s)
 {
 	if (s->n_files == GREP_FILES_MAX || s->total_bytes == GREP_TOTAL_MAX_BYTES) {
@@ -195,7 +196,7 @@ static bool count_file(struct search *s)
 	return true;
 }
 
-/* Returns false if the search shall end. */
+/* Searches the file FD. Returns false if the search shall end. */
 static bool look_at_file(struct search *s, int fd, struct str path)
 {
 	struct stat st;
@@ -246,7 +247,7 @@ static bool look_at_next(struct search *s, FILE *in)
 	return look_at_text(s, path, (struct str){ s->text, n });
 }
 
-/* Closes FD. */
+/* Searches all files of the stream FD, and closes FD. */
 static void look_at_stream(struct search *s, int fd)
 {
 	FILE *in = fdopen(fd, "re");

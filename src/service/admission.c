@@ -40,8 +40,7 @@ void admission_done(struct admission *a)
 	*a = (struct admission){ 0 };
 }
 
-/* --- policy
- * ------------------------------------------------------------------------------------- */
+/* --- policy ----------------------------------------------------------------------------------- */
 
 /* Reads an integer from 0 to MAX and returns it. MAX must be 0 or 1, because the error messages are
  * made for these two values only. */
@@ -142,8 +141,7 @@ int admission_check_config(const struct admission *a, struct fault *f)
 			 a->error);
 }
 
-/* --- models
- * ------------------------------------------------------------------------------------- */
+/* --- models ----------------------------------------------------------------------------------- */
 
 /* Reads an integer. Refuses a boolean, a text and 2.0. */
 static int64_t read_number(struct model *m, const char *field, int64_t min)
@@ -233,8 +231,7 @@ void admission_grant_done(struct admission_grant *g)
 	*g = (struct admission_grant){ 0 };
 }
 
-/* --- grants
- * ------------------------------------------------------------------------------------- */
+/* --- grants ----------------------------------------------------------------------------------- */
 
 static int refuse(struct fault *f, const char *text)
 {
@@ -424,8 +421,7 @@ uint64_t admission_next_expiry(const struct admission *a)
 	return next;
 }
 
-/* --- what a grant allows
- * ------------------------------------------------------------------------ */
+/* --- what a grant allows ---------------------------------------------------------------------- */
 
 int admission_require(struct admission *a, const struct tenant *t, enum admission_use use,
 		      uint64_t now_ns, bool *ret_expired, struct fault *f)

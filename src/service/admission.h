@@ -63,8 +63,7 @@ MUST_USE int admission_check_config(const struct admission *a, struct fault *f);
 /* Returns 0 if grants are enforced, otherwise -1 with a FAULT_ADMISSION in *F. */
 MUST_USE int admission_check_enabled(const struct admission *a, struct fault *f);
 
-/* --- grants
- * ------------------------------------------------------------------------------------- */
+/* --- grants ----------------------------------------------------------------------------------- */
 
 /* A SandboxAdmissionGrant or a SandboxAdmissionRevocation of the Box protocol. A revocation has
  * only the members `instance`, `workspace` and `revision`. */
@@ -91,8 +90,9 @@ enum admission_effect {
 /* Installs a grant. FENCED is the highest generation of the Workspace that the fence
  * (service/fence.h) has seen, or 0. After a success the calling code passes the grant's generation
  * to fence_observe(). *RET_RECORD is the record with the grant that is valid now. The calling code
- * passes it to admission_encode_receipt(), which writes the answer to the peer. The pointer is
- * valid until the next call. Returns 0, or -1 with a fault in *F. */
+ * passes the record to admission_encode_receipt(), which writes the answer to the peer. *RET_RECORD
+ * stays valid until the next call of admission_install() or admission_revoke(). Returns 0, or -1
+ * with a fault in *F. */
 MUST_USE int admission_install(struct admission *a, const struct admission_grant *g,
 			       struct str trusted, uint64_t fenced, uint64_t now_ns,
 			       enum admission_effect *ret_effect,
@@ -101,7 +101,7 @@ MUST_USE int admission_install(struct admission *a, const struct admission_grant
  * all sessions of the Workspace. */
 MUST_USE int admission_revoke(struct admission *a, const struct admission_grant *g,
 			      struct str trusted, struct fault *f);
-/* These two write the members of the receipts for a grant and for a revocation. */
+/* These two functions write the members of the receipts for a grant and for a revocation. */
 void admission_encode_receipt(const struct admission_grant *g, const struct admission_record *r,
 			      struct json_writer *w);
 void admission_encode_revoked(const struct admission_grant *g, struct json_writer *w);
@@ -114,8 +114,7 @@ void admission_expire(struct admission *a, uint64_t now_ns,
 /* Returns the real time at which the next grant expires, or 0 if there is no grant. */
 uint64_t admission_next_expiry(const struct admission *a);
 
-/* --- what a grant allows
- * ------------------------------------------------------------------------ */
+/* --- what a grant allows ---------------------------------------------------------------------- */
 
 enum admission_use { ADMISSION_SESSIONS, ADMISSION_PROCESSES, ADMISSION_RELAY };
 
@@ -132,8 +131,8 @@ MUST_USE int admission_check_sessions(const struct admission *a, const struct te
  * FAULT_ADMISSION in F. */
 MUST_USE int admission_check_session_id(struct str session_id, struct fault *f);
 /* Changes a spec so that it has the prescribed form. HOST_PATH is the Workspace's own directory.
- * SKILL_ROOT is the directory of the skill package that the spec names, or NULL if it names none.
- * Returns 0. If the spec is refused, returns -1 with a FAULT_ADMISSION in *F, and the calling code
- * must not use the spec. */
+ * SKILL_ROOT is the directory of the skill package that the spec names, or NULL if the spec names
+ * none. Returns 0. If the spec is refused, returns -1 with a FAULT_ADMISSION in *F, and the calling
+ * code must not use the spec. */
 MUST_USE int admission_rewrite(const struct admission *a, struct box_spec *s, const char *host_path,
 			       const char *skill_root, struct fault *f);

@@ -2,8 +2,8 @@
  * The backend that makes sandboxes: our own engine, under the name `nsjail` or `cordon`. A probe
  * makes a sandbox and runs a command in it. If the probe succeeds, the backend is available. A
  * success is remembered until a sandbox cannot be made. A failure is remembered for
- * BACKEND_RETRY_SEC seconds. Otherwise each request for /readyz, which needs no token, could make
- * the server start a sandbox. At most one probe runs at a time.
+ * BACKEND_RETRY_SEC seconds. If failures were not remembered, each request for /readyz, which needs
+ * no token, could make the server start a sandbox. At most one probe runs at a time.
  */
 #pragma once
 
@@ -22,8 +22,8 @@ const char *backend_word(enum backend_name name);
 
 struct backend;
 
-/* backend_ask() calls this function with its answer. If the backend is not available, WHY is the
- * reason. WHY is borrowed. */
+/* backend_ask() calls this function with its answer: at once if the answer is known, otherwise
+ * after a probe. If the backend is not available, WHY is the reason. WHY is borrowed. */
 typedef void backend_told_fn(void *arg, bool available, const char *why);
 
 struct backend *backend_new(struct loop *loop, struct sessions *sessions);

@@ -10,7 +10,7 @@
 #include "spec/list.h"
 
 #define HOST_IMAGE "host"
-/* limit for a network policy as JSON; the policy of a real configuration is far shorter */
+/* the most bytes of a network policy as JSON; the policy of a real configuration is far shorter */
 #define NET_TEXT_MAX_BYTES (1u << 20)
 #define HOME_PLACE "/home"
 
@@ -135,7 +135,7 @@ static int set_image(struct spec *s, const struct blueprint *p, const struct box
 	return 0;
 }
 
-/* If the root is read-only, lists the directories to which commands may write all the same. These
+/* If the root is read-only, lists the directories to which commands may still write. These
  * directories are in the sandbox's own layer on disk, not in memory. */
 static void add_places(struct spec *s, const struct box_spec *b)
 {

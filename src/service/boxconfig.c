@@ -11,7 +11,7 @@ void box_config_init(struct box_config *c)
 	struct fault f = { 0 };
 
 	*c = (struct box_config){ 0 };
-	IGNORE(box_limits_decode(NULL, &c->limits, &f)); /* defaults cannot fail */
+	IGNORE(box_limits_decode(NULL, &c->limits, &f)); /* the defaults are valid */
 }
 
 void box_config_done(struct box_config *c)
@@ -20,7 +20,8 @@ void box_config_done(struct box_config *c)
 	c->doc = NULL;
 }
 
-/* Writes the members of both objects. MORE replaces members of OLD. */
+/* Writes an object with the members of OLD and MORE. If both have a member, writes the member of
+ * MORE. OLD may be NULL. */
 static void write_merged(const struct json_value *old, const struct json_value *more,
 			 struct buf *out)
 {

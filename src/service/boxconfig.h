@@ -33,8 +33,8 @@ MUST_USE int box_config_merge(struct box_config *c, const struct json_value *mor
 /* Returns the member KEY of a section, or NULL. SECTION "" means the configuration itself. */
 const struct json_value *box_config_get(const struct box_config *c, const char *section,
 					const char *key);
-/* Returns a trimmed text as a slice. The slice is empty if the member is absent, blank or no
- * text. */
+/* Returns the text of a member, trimmed, as a slice. The slice is empty if the member is absent,
+ * blank or no text. */
 struct str box_config_text(const struct box_config *c, const char *section, const char *key);
 /* Returns the member as a boolean, as python_bool() reads it. Returns FALLBACK if the member is
  * absent or no boolean. */

@@ -28,8 +28,8 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Recognizes "C:\x", "C:/x" and "\\server\share". LangBot accepts them as absolute paths, but they
- * never exist on this machine. */
+/* Recognises "C:\x", "C:/x" and "\\server\share". LangBot accepts such paths as absolute paths, but
+ * such paths never exist on this machine. */
 static bool is_windows_path(const char *p)
 {
 	return (is_letter(p[0]) && p[1] == ':' && (p[2] == '\\' || p[2] == '/')) ||

@@ -77,8 +77,8 @@ MUST_USE int box_spec_check_command(const struct box_spec *s, struct fault *f);
 /* Checks that no two mounts have the same target. Returns 0, or -1 with a FAULT_VALIDATION in F. */
 MUST_USE int box_spec_check_targets(const struct box_spec *s, struct fault *f);
 /* Compares two specs of the session SHOWN_ID: the session was created with *HAS, and *WANTS is a
- * new spec. Returns 0 if they agree. Otherwise returns -1, and the FAULT_SESSION_CONFLICT in *F
- * names the first field in which they differ. */
+ * new spec. Returns 0 if the two specs agree. Otherwise returns -1, and the FAULT_SESSION_CONFLICT
+ * in *F names the first field in which they differ. */
 MUST_USE int box_spec_compare(const struct box_spec *has, const struct box_spec *wants,
 			      struct str shown_id, struct fault *f);
 /* Sets the same fault as box_spec_compare(). The calling code uses this function if FIELD is a

@@ -5,7 +5,8 @@
 
 #include "service/python.h"
 
-/* most commands print less; a capture gets this much unless the ceiling is reached */
+/* A capture first takes this many bytes from the ceiling, because most commands print less. The
+ * capture gets these bytes even if the ceiling is near, but not if fewer bytes are left. */
 #define FIRST_BYTES 4096u
 #define NOTICE_MAX_BYTES 256u
 

@@ -3,8 +3,8 @@
  *
  * Each part of the server that stores data of peers or payloads takes bytes from the ceiling before
  * it allocates memory, and gives the bytes back after it has freed the memory. Most parts get a
- * large number of bytes only if this is at most an eighth of what is left. So one noisy command or
- * one long message leaves memory for the others.
+ * large number of bytes only if this number is at most an eighth of what is left. So one noisy
+ * command or one long message leaves memory for the others.
  */
 #pragma once
 

@@ -43,9 +43,8 @@ static bool find_cut(struct cut *c, size_t n, size_t limit)
 		c->tail = room - head;
 	}
 	write_notice(c, n);
-	/* The notice that was written now can be one digit longer than the notice for which the
-	 * room was computed. Then all parts together exceed the limit, and the tail must be
-	 * shorter. */
+	/* The last notice can be one digit longer than the notice for which the room was computed.
+	 * Then all parts together exceed the limit, and the tail must be shorter. */
 	while (c->head + c->tail + c->n_notice > limit) {
 		c->tail--;
 		write_notice(c, n);

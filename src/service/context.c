@@ -6,7 +6,7 @@
 #include "service/model.h"
 #include "service/python.h"
 
-/* Reads an integer of at least 1, or FALLBACK if the field is absent. */
+/* Reads an integer of at least 1. Returns FALLBACK if the field is absent. */
 static uint64_t read_number(struct model *m, const char *field, uint64_t fallback)
 {
 	const struct json_value *v = model_get(m, field);
@@ -21,7 +21,7 @@ static uint64_t read_number(struct model *m, const char *field, uint64_t fallbac
 	return m->bad ? fallback : (uint64_t)n;
 }
 
-/* Reads a text. Fails if it is missing or blank. */
+/* Reads a text. Fails if the text is missing or blank. */
 static char *read_id(struct model *m, const char *field)
 {
 	char *id = model_text(m, field, NULL, true);

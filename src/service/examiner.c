@@ -11,7 +11,8 @@
 #include "base/sha256.h"
 
 #define PROOF_ID "proof"
-/* the temporary sandbox takes only 0.1 s, but a busy machine may need longer */
+/* The time limit of the temporary sandbox. Usually it needs only 0.1 s, but a busy machine may need
+ * longer. */
 #define PROOF_SECONDS 10
 #define RANDOM_BYTES 16
 #define RANDOM_HEX_BYTES (2 * RANDOM_BYTES + 1)

@@ -32,7 +32,7 @@ struct examiner_parts {
 typedef void examiner_told_fn(void *arg, const struct readiness *r);
 
 struct examiner *examiner_new(const struct examiner_parts *parts);
-/* Calls of examiner_ask() that still wait get no answer. */
+/* Frees the examiner. Calls of examiner_ask() that still wait get no answer. */
 void examiner_free(struct examiner *x);
 /* Asks for the result. FN is called exactly once, perhaps before examiner_ask() returns. */
 void examiner_ask(struct examiner *x, examiner_told_fn *fn, void *arg);

@@ -55,15 +55,15 @@ struct fault {
 void fault_done(struct fault *f);
 /* Replaces the fault in *F. Returns -1, so that a function can end with `return fault_set(…);`. */
 int fault_set(struct fault *f, enum fault_class class, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Marks the fault in *F as one after which the caller can try again. Returns -1. */
+/* Sets the member `again` of the fault in *F: the caller can connect and try again. Returns -1. */
 int fault_set_again(struct fault *f);
-/* Replaces the fault in *F. Its text is BEFORE, then SUBJECT (a part of what a peer sent), then
+/* Replaces the fault in *F. The new text is BEFORE, then SUBJECT (a part of what a peer sent), then
  * BEHIND. BEFORE and BEHIND may be "". Returns -1. */
 int fault_about(struct fault *f, enum fault_class class, const char *before, struct str subject,
 		const char *behind);
 /* Makes a fault from MESSAGE, the error message of a runtime. The fault's class is the first class
  * of enum fault_class whose name is in MESSAGE, or FAULT_BOX if there is none. A class name at the
- * beginning of MESSAGE is cut off. */
+ * beginning of MESSAGE is cut off. Returns -1. */
 int fault_from_message(struct fault *f, struct str message);
 /* Moves the fault in *FROM to *TO. *FROM is empty afterwards. */
 void fault_move(struct fault *to, struct fault *from);

@@ -32,8 +32,8 @@ enum fence_verdict {
 
 void fence_init(struct fence *f, size_t max);
 void fence_done(struct fence *f);
-/* Must be called when a request begins. Returns FENCE_ADVANCED also for a Workspace that was never
- * seen. */
+/* Call this when a request of the tenant *T begins. Returns FENCE_ADVANCED also for a Workspace
+ * that was never seen. */
 MUST_USE enum fence_verdict fence_observe(struct fence *f, const struct tenant *t);
 /* Returns the highest generation of T's Workspace, or 0 if the Workspace was never seen. */
 uint64_t fence_generation(const struct fence *f, const struct tenant *t);

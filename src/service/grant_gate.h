@@ -53,10 +53,11 @@ void grant_gate_revoke(struct grant_gate *g, const struct json_value *data, stru
  * exactly once, perhaps before grant_gate_admit() returns. */
 void grant_gate_admit(struct grant_gate *g, const struct tenant *t, enum admission_use use,
 		      grant_gate_told_fn *fn, void *arg);
-/* Checks only the grant, not readiness, so it never waits. Returns 0, or -1 with a fault in *F. */
+/* Checks only the grant, not readiness, so this function never waits. If the grant has expired,
+ * ends the sessions of the Workspace. Returns 0, or -1 with a fault in *F. */
 MUST_USE int grant_gate_check(struct grant_gate *g, const struct tenant *t, enum admission_use use,
 			      struct fault *f);
 /* Changes the spec *B so that it has the form that the policy prescribes. Calls FN exactly once,
- * with a fault if *B or one more session is not allowed. *B must stay valid until then. */
+ * with a fault if *B or one more session is not allowed. *B must stay valid until FN is called. */
 void grant_gate_fit(struct grant_gate *g, const struct tenant *t, struct box_spec *b,
 		    grant_gate_told_fn *fn, void *arg);

@@ -5,16 +5,16 @@
 
 #include "base/cleanup.h"
 
-/* These numbers say how many descriptors a server needs, and for what. */
+/* box_limits_fit() computes with these numbers how many descriptors a server needs. */
 
-/* for the loop, the log and the hands, and for the pipe ends that the server sends to pid 1 with a
- * new command */
+/* descriptors of the server itself: its loop, its log, its hands, and the pipe ends that it sends
+ * to pid 1 with a new command */
 #define OWN_DESCRIPTORS 32u
-/* for the connections of peers: a quarter of all descriptors, but at most PEERS_MAX */
+/* connections of peers get a quarter of all descriptors, but at most PEERS_MAX */
 #define PEERS_MAX 1024u
-/* for each session: the leash, the connection to pid 1, two pipes of the running exec */
+/* descriptors of one session: the leash, the connection to pid 1, two pipes of the running exec */
 #define SESSION_DESCRIPTORS 4u
-/* for each managed process: its pipes */
+/* descriptors of one managed process: its pipes */
 #define PROCESS_DESCRIPTORS 3u
 
 // clang-format off

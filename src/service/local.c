@@ -117,7 +117,7 @@ static int compare(const struct use *u, const struct record *r, bool *ret_same, 
 enum found {
 	FOUND_READY,   /* the call is connected and holds the lock */
 	FOUND_NONE,    /* there is no sandbox */
-	FOUND_UNREADY, /* a sandbox begins or ends */
+	FOUND_UNREADY, /* the session's sandbox is starting or ending */
 	FOUND_BUSY,    /* another call holds the lock */
 };
 
@@ -177,7 +177,7 @@ static int find(struct use *u, enum found *ret, struct fault *f)
 	if (record_load(&u->home, u->name, &r, &e) < 0)
 		return e.code == ERR_NOT_FOUND ? 0 : backend_error(f, u->rules->backend, &e);
 	*ret = FOUND_UNREADY;
-	/* erase what a killed supervisor left behind */
+	/* the sandbox does not run; erase what its supervisor left behind */
 	if (r.status == STATUS_STOPPED || r.status == STATUS_CRASHED) {
 		*ret = leftover_sweep(&u->home, u->name) ? FOUND_NONE : FOUND_UNREADY;
 		return 0;

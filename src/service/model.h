@@ -1,7 +1,7 @@
 /*
  * Reads the members of a JSON object. In the Box protocol such an object is called a model, and its
- * members are called fields. Each field has a default and a rule, and values are converted as
- * Python does it (service/python.h). The text of a fault says which field broke which rule.
+ * members are called fields. Each field has a default and a rule. Values are converted in the same
+ * way as in Python (service/python.h). The text of a fault says which field broke which rule.
  *
  * A struct model remembers the first failure. This failure fills the fault, and every later read
  * returns the default of its field. So a decoder can read all its fields and check for a failure

@@ -1,5 +1,5 @@
-/* The namespaces of a process. We compare those of a sandbox with those of the server, to prove
- * that the sandbox has its own namespaces. */
+/* The namespaces of a process. We compare the namespaces of a sandbox with those of the server, to
+ * prove that the sandbox has its own namespaces. */
 #pragma once
 
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 
-/* the results of the tools for files have the same limit */
+/* The limit of the text `preview`, and also of the results of the tools for files. */
 #define OUTCOME_PREVIEW_MAX_BYTES 51200u
 
 struct outcome {

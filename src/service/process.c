@@ -33,7 +33,7 @@ struct process {
 	struct process_spec spec;
 	struct process_owner owner;
 	struct ceiling *ceiling;
-	struct holding kept; /* what the spec and the preview take from the ceiling */
+	struct holding kept; /* memory of the spec and the preview, counted in `ceiling` */
 	struct loop *loop;
 	struct job *job;                /* NULL if the process has ended */
 	uint64_t started_ns, exited_ns; /* real time */
@@ -133,9 +133,9 @@ static void give_line(struct process *p, size_t end, size_t next)
 		a->blocked = true;
 }
 
-/* Skips a line beyond the limit and ends the attachment. The next attachment starts after that
- * line. END is the offset after the bytes of the line that we have. OPEN is true if more bytes of
- * the line follow. */
+/* Skips a line that is longer than PROCESS_LINE_MAX_BYTES, and ends the attachment. The next
+ * attachment starts after this line. END is the offset after the bytes of the line that we have.
+ * OPEN is true if more bytes of the line follow. */
 static void refuse_line(struct process *p, size_t end, bool open)
 {
 	bool told = p->skipping;
@@ -255,8 +255,8 @@ bool attachment_say(struct attachment *a, const char *text, size_t n)
 		return true;
 	p->owner.used(p->owner.arg);
 	if (p->input.n > 0 || !ceiling_take(p->ceiling, n + 1))
-		/* drop the message: the calling code did not wait for `room`, or the ceiling is
-		 * reached */
+		/* drop the message: either the calling code did not wait for `room`, or the
+		 * server's memory ceiling is reached */
 		return true;
 	buf_add(&p->input, text, n);
 	buf_add_char(&p->input, '\n');

@@ -134,9 +134,8 @@ void profile_write_timeout(const struct profile *p, const struct json_value *giv
 {
 	int64_t seconds;
 
-	/* For example, if the maximum is 300, then 300.5 becomes 300. A number that is not whole
-	 * and not above the maximum, such as 30.5, is copied below, and the validation of the spec
-	 * refuses it later. */
+	/* For example, if the maximum is 300, then 300.5 becomes 300. But 30.5 is copied below, and
+	 * the validation of the spec refuses 30.5 later, because it is not a whole number. */
 	if (given->type == JSON_DOUBLE && given->number > (double)p->max_timeout_sec)
 		json_int(w, p->max_timeout_sec);
 	else if (python_int(given, &seconds) == 0 && seconds > p->max_timeout_sec)

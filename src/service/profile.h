@@ -30,8 +30,8 @@ bool profile_locks(const struct profile *p, const char *field);
 bool profile_has(const char *field);
 /* Writes the profile's value of FIELD. profile_has() must be true for FIELD. */
 void profile_write(const struct profile *p, const char *field, struct json_writer *w);
-/* Writes the timeout_sec of a call. If Python's int() accepts the value and it is above the
- * profile's maximum, writes the maximum. Otherwise copies the value; if it is bad, the validation
- * of the spec refuses it later. */
+/* Writes the timeout_sec of a call. If Python's int() accepts the value and the value is above the
+ * profile's maximum, writes the maximum. Otherwise copies the value. If the copied value is bad,
+ * the validation of the spec refuses it later. */
 void profile_write_timeout(const struct profile *p, const struct json_value *given,
 			   struct json_writer *w);

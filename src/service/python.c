@@ -244,7 +244,7 @@ static int text_to_float(struct str s, double *ret)
 
 static int float_to_int(double v, int64_t *ret)
 {
-	/* 2^63 is the smallest positive double that does not fit into 64 bits */
+	/* 2^63 is the smallest positive double that does not fit into an int64_t */
 	if (!(v >= -0x1p63 && v < 0x1p63) || (double)(int64_t)v != v)
 		return -EINVAL;
 	*ret = (int64_t)v;

@@ -59,7 +59,7 @@ static void print_scalar(const struct json_value *v, struct buf *out)
 	}
 }
 
-/* Appends the field KEY of the query. Returns false if it is missing or null. */
+/* Appends the field KEY of the query. Returns false if the field is missing or null. */
 static bool add_field(const struct query *q, const char *key, struct buf *out)
 {
 	const struct json_value *v = q->v ? json_get(q->v, key) : NULL;

@@ -13,13 +13,12 @@ struct query {
 	const struct json_value *v; /* an object, or NULL if all fields are missing */
 };
 
-/* Reads a query. Fails with a FAULT_VALIDATION unless V is an object whose members have the right
- * types. */
+/* Reads a query. V may be NULL, which means that all fields are missing. Fails with a
+ * FAULT_VALIDATION if V is not an object or if a member of V has a wrong type. */
 MUST_USE int query_read(const struct json_value *v, struct query *ret, struct fault *f);
-/* Appends the query's id as a text, or `unknown` if the query has none. */
+/* Appends the query's id as a text, or `unknown` if the query has no id. */
 void query_id(const struct query *q, struct buf *out);
-/* Appends the session id, which is made from a template. The template is FORCED. If FORCED is
- * empty, it is the template of the query's pipeline. If the pipeline has none, it is
- * SESSION_TEMPLATE_DEFAULT. */
+/* Makes a session id from a template, and appends the id to OUT. Uses the first of these templates
+ * that is not empty: FORCED, the template of the query's pipeline, SESSION_TEMPLATE_DEFAULT. */
 MUST_USE int query_session_id(const struct query *q, struct str forced, struct buf *out,
 			      struct fault *f);

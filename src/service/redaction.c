@@ -25,8 +25,7 @@ struct scan {
 
 typedef size_t finder_fn(const struct scan *s, size_t at);
 
-/* --- words
- * ------------------------------------------------------------------------------------- */
+/* --- words ------------------------------------------------------------------------------------ */
 
 static bool is_digit(char c)
 {
@@ -144,10 +143,9 @@ static bool names_secret(struct str name)
 	       (n >= 4 && strcmp(plain + n - 4, "auth") == 0);
 }
 
-/* --- finders
- * ----------------------------------------------------------------------------------- */
+/* --- finders ---------------------------------------------------------------------------------- */
 
-/* A private key in PEM. If its end was cut off, the rest of the text is hidden. */
+/* Finds a private key in PEM. If the end of the key was cut off, the rest of the text is hidden. */
 static size_t find_private_key(const struct scan *s, size_t at)
 {
 	static const char end[] = "-----END ", mark[] = "PRIVATE KEY-----", dashes[] = "-----";
@@ -169,7 +167,7 @@ static size_t find_private_key(const struct scan *s, size_t at)
 	return q ? (size_t)(q - p) + strlen(dashes) : s->text.n - at;
 }
 
-/* A key that begins like the keys of a well-known provider. */
+/* Finds a key that begins like the keys of a well-known provider. */
 static size_t find_key(const struct scan *s, size_t at)
 {
 	static const struct {
@@ -205,7 +203,7 @@ static size_t find_key(const struct scan *s, size_t at)
 	return 0;
 }
 
-/* A JSON web token: up to three parts in base64, joined by dots. */
+/* Finds a JSON web token: up to three parts in base64, joined by dots. */
 static size_t find_web_token(const struct scan *s, size_t at)
 {
 	size_t n;
@@ -220,7 +218,7 @@ static size_t find_web_token(const struct scan *s, size_t at)
 	return n;
 }
 
-/* The token of a Telegram bot: its number, a colon and its key. */
+/* Finds the token of a Telegram bot: the number of the bot, a colon and a key. */
 static size_t find_bot_token(const struct scan *s, size_t at)
 {
 	size_t digits, key;
@@ -260,8 +258,8 @@ static size_t scheme_at(const struct scan *s, size_t at)
 	return 0;
 }
 
-/* The value of a header `Authorization: SCHEME VALUE`, written in upper or lower case. For an
- * unknown scheme the rest of the line is hidden. */
+/* Finds the value of a header `Authorization: SCHEME VALUE`. The name may be in upper or lower
+ * case. For an unknown scheme the rest of the line is hidden. */
 static size_t find_header(const struct scan *s, size_t at)
 {
 	static const char name[] = "authorization:";
@@ -290,7 +288,7 @@ static size_t quoted(const struct scan *s, size_t at, char c)
 	return n;
 }
 
-/* A member `"name": "value"`, in JSON or in Python's quotes, if the name is the name of a
+/* Finds a member `"name": "value"`, in JSON or in Python's quotes, if the name is the name of a
  * secret. */
 static size_t find_field(const struct scan *s, size_t at)
 {
@@ -318,7 +316,7 @@ static size_t find_field(const struct scan *s, size_t at)
 	return to + 1 + n - at;
 }
 
-/* A variable `NAME=value`, if the name is in upper case and is the name of a secret. */
+/* Finds a variable `NAME=value`, if the name is in upper case and is the name of a secret. */
 static size_t find_variable(const struct scan *s, size_t at)
 {
 	size_t name, n;
@@ -348,7 +346,7 @@ static size_t find_variable(const struct scan *s, size_t at)
 	return name + 1 + n;
 }
 
-/* The password in `scheme://user:password@host`. */
+/* Finds the password in `scheme://user:password@host`. */
 static size_t find_password(const struct scan *s, size_t at)
 {
 	const char *from, *user, *end;
@@ -367,7 +365,7 @@ static size_t find_password(const struct scan *s, size_t at)
 	return (size_t)(end - (s->text.p + at));
 }
 
-/* A parameter of a URL or of a web form, if its name is the name of a secret. */
+/* Finds a parameter of a URL or of a web form, if its name is the name of a secret. */
 static size_t find_parameter(const struct scan *s, size_t at)
 {
 	static const char *const names[] = { "key",     "code",      "jwt",
@@ -394,7 +392,7 @@ static size_t find_parameter(const struct scan *s, size_t at)
 	return mark + name + 1 + n;
 }
 
-/* A mention of a person at Discord: `<@number>`. */
+/* Finds a mention of a person at Discord: `<@number>`. */
 static size_t find_mention(const struct scan *s, size_t at)
 {
 	size_t mark = has(s, at, "<@!") ? 3 : has(s, at, "<@") ? 2 : 0;
@@ -407,7 +405,7 @@ static size_t find_mention(const struct scan *s, size_t at)
 	return mark + digits + 1;
 }
 
-/* A telephone number with its country code (E.164). */
+/* Finds a telephone number with its country code (E.164). */
 static size_t find_telephone(const struct scan *s, size_t at)
 {
 	size_t digits;
@@ -421,8 +419,7 @@ static size_t find_telephone(const struct scan *s, size_t at)
 	return 1 + digits;
 }
 
-/* --- the scan
- * ---------------------------------------------------------------------------------- */
+/* --- the scan --------------------------------------------------------------------------------- */
 
 /* Returns true if the whole text is `name=value&name=value…`. */
 static bool is_form(struct str text)

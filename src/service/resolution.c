@@ -88,8 +88,8 @@ static int outside_roots(const struct service_config *c, struct fault *f)
 			 buf_str(&roots));
 }
 
-/* This check only serves to give a clear message. client/source_rules.h checks the path again when
- * the directory is opened. */
+/* Checks the host_path of *S, and replaces it by its real path. The check only serves to give a
+ * clear message: client/source_rules.h checks the path again when the directory is opened. */
 static int check_host_path(const struct service_config *c, struct box_spec *s, struct fault *f)
 {
 	AUTO_FREE char *real = NULL;

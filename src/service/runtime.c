@@ -16,7 +16,8 @@
 
 #define ANSWER_MAX_BYTES (1u << 20)
 #define ROOTS_MAX (HAND_PATHS_MAX - 1) /* one path is for the skills root */
-/* long, because a layer to be erased may have a million files */
+/* How long a hand may sweep. This is long, because a layer to be erased may have a million
+ * files. */
 #define SWEEP_DEADLINE_NS (600 * NS_PER_SEC)
 
 struct runtime {
@@ -257,8 +258,8 @@ void runtime_configure(struct runtime *r, const struct json_value *config,
 	workplace_find(&r->workplace, true, on_workspace, i);
 }
 
-/* No peer waits for this result, so a fault only goes to the log. The peer gets the fault later,
- * when its `box_init` fails for the same reason. */
+/* No peer waits for this result, so a fault only goes to the log and to /readyz. A peer gets the
+ * fault later, when its `box_init` fails for the same reason. */
 static void on_first_workspace(void *arg, const struct fault *fault)
 {
 	note_workspace(arg, fault);

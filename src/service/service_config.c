@@ -37,7 +37,7 @@ static bool read_enabled(const struct json_value *box)
 	return on;
 }
 
-/* Returns a trimmed text of SECTION, or an empty text. */
+/* Returns the text KEY of SECTION, trimmed. Returns an empty text if there is no such text. */
 static struct str get_text(const struct json_value *section, const char *key)
 {
 	const struct json_value *v = section ? json_get(section, key) : NULL;
@@ -77,14 +77,13 @@ static void read_roots(struct service_config *c, const struct box_config *box)
 	}
 }
 
-/* --- the runtime
- * ------------------------------------------------------------------------------- */
+/* --- the runtime ------------------------------------------------------------------------------ */
 
 #define LANGBOT_HOST_IN_DOCKER "ws://langbot_box:5410"
 #define LANGBOT_HOST_STANDALONE "ws://127.0.0.1:5410"
 
-/* Returns true if the variable DOCKER_ENV is `true`, or if the file /.dockerenv exists. LangBot
- * does the same. Unlike LangBot, returns false if DOCKER_ENV is `false`, so that a program in a
+/* Like LangBot, returns true if the variable DOCKER_ENV is `true`, or if the file /.dockerenv
+ * exists. Unlike LangBot, always returns false if DOCKER_ENV is `false`, so that a program in a
  * container can run the runtime as a child. */
 static bool is_in_docker(void)
 {
@@ -198,8 +197,7 @@ static int read_runtime(const struct json_value *box, const struct json_value *s
 	return 0;
 }
 
-/* --- the rest
- * ---------------------------------------------------------------------------------- */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 static void read_places(struct service_config *c, const struct box_config *box)
 {

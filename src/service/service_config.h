@@ -18,7 +18,7 @@
 #define SERVICE_RECONNECT_MS 3000 /* the pause before the first attempt to connect again */
 #define SERVICE_WORKSPACE_ID "default"
 #define SERVICE_INSTANCE_ID "cordon-service"   /* our instance id for a Box server that we start */
-#define SERVICE_OUTPUT_LIMIT_MAX_CHARS 1000000 /* a model cannot use a longer text */
+#define SERVICE_OUTPUT_LIMIT_MAX_CHARS 1000000 /* the highest limit; no model can use more text */
 
 enum runtime_kind {
 	RUNTIME_LOCAL, /* the runtime is in our own process */

@@ -106,8 +106,8 @@ static void on_overdue(void *arg)
 	session_gone(n);
 }
 
-/* Ends the sandbox. session_gone() is called from the loop, so callers may still use the
- * session. */
+/* Ends the sandbox. The loop calls session_gone() later, so the caller may still use the session
+ * after let_go(). */
 static void let_go(struct session *n)
 {
 	line_free(n->line);
@@ -182,7 +182,8 @@ const char *session_backend_name(const struct sessions *all)
 	return all->engine.backend_name(all->engine.arg);
 }
 
-/* The name is made from a digest, because an id may be any text of any length. */
+/* Returns the name of the sandbox, allocated. The name contains a digest of the session id, because
+ * a session id may be any text of any length. */
 char *session_sandbox_name(const struct slot *s)
 {
 	char digest[TENANT_DIGEST_BYTES];

@@ -26,7 +26,7 @@ struct session {
 	struct line *line;   /* NULL if the sandbox has ended */
 	struct leash *leash;
 	bool logged;                       /* what commands print goes to the sandbox's log */
-	bool gone;                         /* the leash was closed, so the sandbox is gone */
+	bool gone;                         /* the leash has reported that the sandbox is gone */
 	struct process *process;           /* list of managed processes, oldest first */
 	uint64_t created_ns, last_used_ns; /* real time, as peers see it */
 	uint64_t used_ns;                  /* last use by the monotonic clock, for the idle time */
@@ -94,7 +94,7 @@ struct sessions {
 	bool refuse;
 };
 
-/* sessions.c */
+/* sessions.c, except session_is_idle() and session_touch(), which are in session.c */
 struct slot *slot_get(struct sessions *all, const struct tenant *t, const char *id);
 void slot_release(struct slot *s);
 bool session_is_idle(const struct session *n, uint64_t now_ns);

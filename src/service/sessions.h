@@ -1,14 +1,14 @@
 /*
  * The sessions of a Box server. A session is a sandbox that is made on first use. This file has the
- * rules for reuse, conflicts, capacity, idle time and deletion. It does not depend on the
- * transport: the calling code passes plain structs and a reply, and the reply is called exactly
- * once.
+ * rules for reuse, conflicts, capacity, idle time and deletion. The sessions do not depend on the
+ * transport of requests: the calling code passes plain structs and a reply, and the reply is called
+ * exactly once.
  *
- * All work on one session id is done in the order in which it came. Work is to create or delete a
- * session, to run a command, and to start or stop a process. Work on one id never waits for work on
- * another id.
+ * All work on one session id is done in the order in which it came. Each creation or deletion of a
+ * session, each command, and each start or stop of a process is a piece of work. Work on one id
+ * never waits for work on another id.
  *
- * A session holds the leash (wire/leash.h) of its sandbox. When the server dies, however it dies,
+ * A session holds the leash (wire/leash.h) of its sandbox. When the server ends, even by SIGKILL,
  * the kernel closes the leash and the sandbox ends. If a sandbox ends by itself, the connection to
  * its pid 1 closes, and the next use of the session makes a new sandbox.
  */
@@ -93,8 +93,8 @@ void work_cancel(struct work *w);
 /* Ends every session for which MATCHES returns true, then calls the reply *R. */
 typedef bool session_filter(void *arg, const struct tenant *t, const char *id);
 void sessions_drop(struct sessions *all, session_filter *matches, void *arg, const struct reply *r);
-/* A trial is a temporary sandbox that runs one command. It does not count for limits, and no count
- * of sessions includes it. */
+/* A trial is a temporary sandbox that runs one command. Limits and counts of sessions do not
+ * include trials. */
 struct session_trial {
 	/* each purpose has its own id, because trials with the same id wait for each other */
 	const char *id;

@@ -1,4 +1,4 @@
-/* The skills in a directory of this machine, for a program that makes one call. */
+/* Lists the skills in a directory of this machine, for a program that makes a single call. */
 #pragma once
 
 #include "base/json.h"

@@ -176,9 +176,8 @@ static void tell_data(struct request *r, const struct json_value *data)
 }
 
 /* Drops the worker, so that another worker does the first request again. The worker asks for this
- * if it needs the source of an import (WITH is "source"), or if its root was deleted ("root"). It
- * may ask once for each reason. In every other case returns
- * false. */
+ * if it needs the source of an import (WITH is "source"), or if its root was deleted ("root"). The
+ * worker may ask once for each reason. In every other case changes nothing and returns false. */
 static bool begin_again(struct skills *s, const char *with)
 {
 	struct request *r = s->first;
@@ -350,7 +349,7 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	unsigned n_fds = 0;
 	ssize_t k = fdpass_recv(fd, text, sizeof(text) - 1, fds, 2, &n_fds);
 
-	/* either the parent has ended, so the server will end too, or it answered without a
+	/* either the parent has ended, so the server will end too, or the parent answered without a
 	 * question */
 	if (k <= 0 || !s->asked) {
 		for (unsigned i = 0; k > 0 && i < n_fds; i++)

@@ -33,7 +33,7 @@
 
 struct skills;
 
-/* An archive that a peer has uploaded. It is already counted in the server's ceiling for memory
+/* An archive that a peer has uploaded, already counted in the server's ceiling for memory
  * (service/ceiling.h). */
 struct skills_file {
 	int fd; /* -1 if there is no archive */

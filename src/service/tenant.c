@@ -40,8 +40,7 @@ void tenant_init_legacy(struct tenant *t)
 	*t = (struct tenant){ .legacy = true };
 }
 
-/* --- session ids
- * ------------------------------------------------------------------------------- */
+/* --- session ids ------------------------------------------------------------------------------ */
 
 static bool is_plain(char c)
 {
@@ -112,8 +111,7 @@ void tenant_session_digest(const struct tenant *t, struct str cleaned,
 	put_hex(sum, TENANT_DIGEST_BYTES / 2, out);
 }
 
-/* --- what headers carry
- * ------------------------------------------------------------------------ */
+/* --- what headers carry ----------------------------------------------------------------------- */
 
 bool tenant_is_instance(struct str s)
 {

@@ -57,8 +57,7 @@ bool tenant_owns(const struct tenant *t, struct str physical, struct str *ret_cl
 void tenant_session_digest(const struct tenant *t, struct str cleaned,
 			   char out[TENANT_DIGEST_BYTES]);
 
-/* --- values of headers
- * -------------------------------------------------------------------------- */
+/* --- values of headers ------------------------------------------------------------------------ */
 
 /* Returns true if S is a letter or digit, followed by at most 127 letters, digits and characters of
  * "._:-". */

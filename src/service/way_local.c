@@ -1,4 +1,4 @@
-/* The way to the runtime in our own process. */
+/* The way (service/way.h) to sandboxes of this machine: this process makes the sandboxes itself. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,8 +50,7 @@ static int end_all(struct way *w, size_t *ret_n, struct fault *f)
 	return local_end_all(ret_n, f);
 }
 
-/* --- status
- * ------------------------------------------------------------------------------------ */
+/* --- status ----------------------------------------------------------------------------------- */
 
 static int parse(const struct buf *text, struct json_doc **ret, struct fault *f)
 {
@@ -149,8 +148,8 @@ static int close_local(struct way *w)
 	return 0;
 }
 
-/* Returns the idle time of sessions: the number in CORDON_BOX_TTL_SEC, which cordon-box reads too.
- * If there is no valid number, returns LOCAL_IDLE_SEC. */
+/* Returns the idle time of sessions in seconds: the number in CORDON_BOX_TTL_SEC, which cordon-box
+ * reads too. If there is no valid number, returns LOCAL_IDLE_SEC. */
 static uint64_t idle_sec(void)
 {
 	const char *word = getenv("CORDON_BOX_TTL_SEC");

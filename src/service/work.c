@@ -1,8 +1,8 @@
 /*
  * The queue of one slot. slot_continue() calls the function of the first work, such as run_exec().
  * The function tests in order what the work needs. If something is missing, the function begins the
- * step that provides it, and returns. When this step has ended, slot_continue() is called, and the
- * function starts from its beginning again.
+ * step that provides the missing thing, and returns. When this step has ended, slot_continue() is
+ * called, and the function starts from its beginning again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static struct work *work_add(struct sessions *all, const struct tenant *t, const
 	buf_init(&w->data, DATA_MAX_BYTES);
 	buf_init(&w->shown, WEBSOCKET_MESSAGE_MAX_BYTES);
 	if (!s->queue)
-		/* if other work is queued before W, work_finish() of that work calls
+		/* no other work is in front of W. Otherwise work_finish() of that work would call
 		 * slot_continue() */
 		slot_continue(s);
 	while (*at)
@@ -170,9 +170,9 @@ static void fail_creation(struct work *w, uint64_t mount, const struct err *why)
 	all->engine.failed(all->engine.arg);
 }
 
-/* Logs the warnings LINES about a new sandbox. They say which limits the engine does not
- * enforce. This is called only for a trial, a temporary sandbox that the server makes for itself
- * (sessions_try()). */
+/* Logs the warnings LINES about a new sandbox. The warnings say which limits the engine does not
+ * enforce. This function is called only for a trial, a temporary sandbox that the server makes for
+ * itself (sessions_try()). */
 static void log_warnings(const char *lines)
 {
 	struct str rest = str_of(lines);
@@ -425,8 +425,8 @@ static void run_stop(struct work *w)
 	work_finish(w);
 }
 
-/* Ends a session that is idle or has lost its sandbox. This work is queued by the reaper, or when a
- * sandbox has ended. */
+/* Ends a session that is idle or has lost its sandbox. This work is queued by the reaper
+ * (sessions.c), or when a sandbox has ended. */
 static void run_expire(struct work *w)
 {
 	struct session *n = w->slot->session;

@@ -44,8 +44,8 @@ void workplace_configure(struct workplace *w, char *path);
  * once, perhaps before workplace_find() returns. */
 void workplace_find(struct workplace *w, bool make, workplace_told_fn *fn, void *arg);
 /* Reads the marker NAME in the directory that was found. A marker is a small file with a random
- * name. A trial sandbox (service/examiner.c) or the peer writes it, to prove that it writes to the
- * same directory that we read. If ERASE is true, removes the marker. All faults are
- * FAULT_READINESS. */
+ * name. A temporary sandbox (service/examiner.c) or the peer writes the marker. If we can read the
+ * marker, the writer and we use the same directory. If ERASE is true, removes the marker. All
+ * faults are FAULT_READINESS. */
 void workplace_read_marker(struct workplace *w, const char *name, bool erase,
 			   workplace_marker_fn *fn, void *arg);

@@ -26,7 +26,8 @@ int bounds_check(const struct bounds *b, const char *path, struct err *e)
 	return 0;
 }
 
-/* Enters the directory PART. Follows links only if FOLLOW is true. Returns 0 or -errno. */
+/* Replaces *DIR by its subdirectory PART. Follows links only if FOLLOW is true. Returns 0 or
+ * -errno. */
 static int enter(int *dir, struct str part, bool follow)
 {
 	AUTO_FREE char *name = xstrndup(part.p, part.n);
@@ -54,8 +55,8 @@ static int descend(int *dir, struct str *rest)
 	return 0;
 }
 
-/* Makes the directories of REST. Follows no link that another process puts in the place of one of
- * them. */
+/* Makes the directories of REST below *DIR, and replaces *DIR by the last of them. Follows no link,
+ * because another process may put a link in the place of a new directory. Returns 0 or -errno. */
 static int make(int *dir, struct str rest)
 {
 	while (rest.p) {

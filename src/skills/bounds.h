@@ -1,7 +1,7 @@
 /*
- * The directories of the host on which the worker never works. The process that talks to the peers
- * tells the worker the skills root and the directory from which to import. So these two paths may
- * come from a hostile peer.
+ * Bounds say which directories of the host the skill worker refuses. The process that talks to the
+ * peers tells the worker the skills root and the directory from which to import. These two paths
+ * may come from a hostile peer, so the worker checks both.
  */
 #pragma once
 
@@ -15,6 +15,6 @@ struct bounds {
 /* Fails with ERR_DENIED if PATH is a refused directory, lies in a refused directory, or contains
  * one. PATH must be canonical. */
 MUST_USE int bounds_check(const struct bounds *b, const char *path, struct err *e);
-/* Makes the absolute directory PATH and the missing directories above it, if the bounds allow
- * PATH. */
+/* Makes the absolute directory PATH and the missing directories above it, if the bounds allow PATH.
+ * If PATH exists already, does nothing and checks nothing. */
 MUST_USE int bounds_make(const struct bounds *b, const char *path, struct err *e);

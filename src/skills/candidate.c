@@ -196,8 +196,9 @@ static int add_package(const struct finding *f, const char *prefix)
 	return read_skill(f, file, entry, c);
 }
 
-/* Looks for packages in PREFIX and in the DEPTH levels of directories below it. The order does not
- * matter, because the result is sorted. */
+/* Adds the package in PREFIX. If there is none, looks for packages in the DEPTH levels of
+ * directories below PREFIX. The order of the packages does not matter, because the caller sorts the
+ * result. */
 static int find_packages(const struct finding *f, const char *prefix, unsigned depth)
 {
 	struct paths below;

@@ -7,8 +7,8 @@
 struct candidate {
 	struct skill skill;
 	char *prefix; /* where the package lies in the archive, "" for its top */
-	/* The same path as peers see it. If one top directory holds all entries of the archive, the
-	 * path is relative to this directory, which is called the base. */
+	/* The path `prefix` as peers see it. If one top directory holds all entries of the archive,
+	 * the path is relative to this directory, which is called the base. */
 	char *source;
 	char *target; /* the directory in the store that an installation would make */
 };

@@ -1,4 +1,4 @@
-/* Operations that change which skills there are: create, update, delete. */
+/* The operations that create, update and delete skills. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -22,9 +22,11 @@
  * While a buffer grows, it needs twice its size. */
 #define SKILLS_MEMORY_MAX_BYTES (384ull << 20)
 #define SKILLS_OPEN_FILES_MAX 32u
-/* a copy of a tree that is 256 directories deep holds two descriptors for each level */
+/* the limit of a worker that imports: to copy a tree that is 256 directories deep, the worker needs
+ * two descriptors for each level */
 #define SKILLS_IMPORT_FILES_MAX 640u
 
+/* Restricts the calling process as described above. Returns 0 or -1. */
 MUST_USE int skills_confine(const struct places *p, struct err *e);
 
 /* Compiled from tools/skills.table. */

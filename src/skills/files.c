@@ -15,7 +15,8 @@
 #include "skills/operation.h"
 
 #define LIST_MAX 1000u       /* the largest number of entries in one reply */
-#define DIRECTORY_MAX 10000u /* a directory with more entries is not listed */
+#define DIRECTORY_MAX 10000u /* the most entries of a directory that can be listed */
+/* the number of entries in one reply if the request names no number */
 #define LIST_USUAL 200
 
 /* The package and the path in it that a request names. */

@@ -7,7 +7,8 @@
 
 #define SKILL_NAME_MAX_CHARS 64u
 
-/* Trims RAW and checks that it is a valid name for a skill. */
+/* Trims RAW and checks that the result is a valid name for a skill. *RET becomes an allocated copy
+ * of the trimmed name. */
 MUST_USE int name_check(struct str raw, char **ret, struct why *y);
 /* Returns true if S consists of letters and digits of any script, `-` and `_`. */
 bool name_is_word(struct str s);

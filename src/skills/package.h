@@ -53,9 +53,9 @@ MUST_USE int package_write(int dir, const char *name, const char *display_name,
 			   const char *description, struct str instructions, struct why *y);
 
 /* Writes the skill *S in the form that peers see. PACKAGE_ROOT is the package's absolute path.
- * SOURCE is its path in an uploaded archive, or NULL. */
+ * SOURCE is the package's path in an uploaded archive, or NULL. */
 void skill_write_json(const struct skill *s, const char *package_root, const char *source,
 		      struct json_writer *w);
-/* Returns roughly how many bytes skill_write_json() writes. These bytes count for the limit of a
- * listing. */
+/* Returns roughly how many bytes skill_write_json() writes. These bytes count towards the limit
+ * CATALOG_TEXT_MAX_BYTES of a listing. */
 size_t skill_text_bytes(const struct skill *s);

@@ -57,7 +57,8 @@ static int outside(struct why *y)
 	return why_set(y, "scan path must stay within the Workspace skill root");
 }
 
-/* Opens the directory NAMED, a path from the peer. *RET_PATH is its absolute path. */
+/* Opens the directory NAMED, a path from the peer. Sets *RET_PATH to the absolute path of the
+ * directory, and *RET_FD to its descriptor. */
 static int open_named(const struct store *s, const char *named, char **ret_path, int *ret_fd,
 		      struct why *y)
 {

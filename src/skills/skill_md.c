@@ -79,7 +79,7 @@ int skill_md_read(struct str text, struct skill_md *ret, struct err *e)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-/* True for characters that YAML allows in a scalar and that no reader takes for the end of a
+/* Returns true if YAML allows the character C in a scalar and no reader takes C for the end of a
  * line. */
 static bool is_printable(uint32_t c)
 {
@@ -96,7 +96,7 @@ static bool all_printable(struct str s)
 	return true;
 }
 
-/* True if a reader of YAML 1.1 could read S as a number, a date or a boolean instead of a
+/* Returns true if a reader of YAML 1.1 could take S for a number, a date or a boolean instead of a
  * string. */
 static bool has_other_meaning(const char *s)
 {
@@ -110,7 +110,7 @@ static bool has_other_meaning(const char *s)
 	       s[strspn(s, "0123456789+-._:,eExXoObBaAcCdDfFinINtTzZ ")] == '\0';
 }
 
-/* True if S can be written without quotes behind a key. */
+/* Returns true if S needs no quotes as the value of a key. */
 static bool is_plain(const char *s)
 {
 	size_t n = strlen(s);

@@ -62,8 +62,8 @@ static int open_root(const struct bounds *b, const char *root, struct places *p,
 	p->root = open_dir(p->root_named, &p->root_path);
 	if (p->root < 0)
 		return err_sys(e, -p->root, "open the skills root '%s'", p->root_named);
-	/* check the directory that we opened: after bounds_make(), somebody may have put a link in
-	 * its place */
+	/* check the directory that we have opened: after bounds_make(), somebody may have replaced
+	 * the directory by a link */
 	return bounds_check(b, p->root_path, e) < 0 ? err_wrap(e, "the skills root") : 0;
 }
 
@@ -186,8 +186,8 @@ char *store_path(const struct store *s, const char *path)
 
 /* --- paths of peers -------------------------------------------------------------------------- */
 
-/* Decides where REST, a path relative to the store, leads. Hidden names and `tenants` are no part
- * of the store. */
+/* Decides where REST, a path relative to the store, leads. Names that begin with OURS are no part
+ * of a store, nor is `tenants` in the store for peers without tenants. */
 static enum where within(const struct store *s, const char *rest)
 {
 	AUTO_FREE char *top = xstrndup(rest, strcspn(rest, "/"));
@@ -243,7 +243,7 @@ int store_publish(const struct store *s, const char *from, const char *to)
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
 	/* The file system does not know RENAME_NOREPLACE. If TO appears after this check, a plain
-	 * rename replaces it only if it is an empty directory. */
+	 * rename replaces TO only if TO is an empty directory. */
 	if (fstatat(s->fd, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
 	return renameat(s->fd, from, s->fd, to) < 0 ? -errno : 0;
@@ -258,7 +258,7 @@ int store_delete(const struct store *s, const char *name)
 
 /* --- rubbish --------------------------------------------------------------------------------- */
 
-/* True if a worker, perhaps of another server, is making the package NAME. */
+/* Returns true if a worker, perhaps of another server, is making the package NAME. */
 static bool is_held(const struct store *s, const char *name)
 {
 	AUTO_FD fd = beneath_open_unlinked(s->fd, name, O_RDONLY | O_DIRECTORY);

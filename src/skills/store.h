@@ -12,9 +12,9 @@
  * package that nobody has locked is rubbish, and skills/sweep.h erases it.
  *
  * When a worker starts, it resolves the path of the skills root once and keeps the directory open.
- * A worker that imports a package also keeps a second directory open, the source. The worker
- * compares the text of paths in requests with the paths of these two directories. It opens files
- * only below the descriptors of these two directories.
+ * A worker that imports a package also keeps the directory open from which it imports, the source.
+ * The worker compares the text of paths in requests with the paths of these two directories. It
+ * opens files only below the descriptors of these two directories.
  */
 #pragma once
 
@@ -69,7 +69,7 @@ enum where {
 	WHERE_STORE,     /* something below the store */
 	WHERE_ROOT,      /* the store itself */
 	WHERE_SOURCE,    /* the directory to import from */
-	WHERE_ELSEWHERE, /* anything else, for instance a part of another store; it is refused */
+	WHERE_ELSEWHERE, /* anything else, for instance a part of another store; refused */
 };
 
 /* Decides where NAMED, a trimmed path from a peer, leads. *RET_PATH becomes the same path, absolute

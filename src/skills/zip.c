@@ -204,7 +204,8 @@ static int judge_name(const struct central *c, struct zip_entry *e, struct why *
 	return e->path ? 0 : why_set(y, "Archive contains an unsafe path: %s", e->name);
 }
 
-/* True if A and B have the same path, or if one is a file where the other needs a directory. */
+/* Returns true if A and B have the same path, or if one is a file where the other needs a
+ * directory. */
 static bool collide(const struct zip_entry *a, const struct zip_entry *b)
 {
 	const char *rest;
@@ -298,7 +299,8 @@ static int find_packed(struct str s, const struct central *c, uint64_t front, st
 	begin = at + LOCAL_BYTES + name + get16(s, at + 28);
 	if (!holds(s, begin, c->packed))
 		return bad_sizes(e, y);
-	/* other readers may use the name in the header, so it must be the name in the directory */
+	/* other readers may use the name in the header, so this name must be the same as in the
+	 * directory */
 	if (name != c->raw_name.n ||
 	    memcmp(s.p + at + LOCAL_BYTES, c->raw_name.p, (size_t)name) != 0)
 		return invalid(y);

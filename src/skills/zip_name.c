@@ -68,7 +68,7 @@ char *zip_name_decode(struct str raw, bool utf8)
 	return buf_take(&out);
 }
 
-/* True if PATH begins with a drive: any character and a colon. */
+/* Returns true if PATH begins with a drive, that is one character and a colon. */
 static bool has_drive(const char *path)
 {
 	struct str first = { path, strcspn(path, "/") };

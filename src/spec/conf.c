@@ -302,7 +302,7 @@ static int try_out(const struct json_value *v, struct err *e)
 
 /* --- merge --------------------------------------------------------------------------------- */
 
-/* Writes LOWER, with the members of HIGHER merged into it. */
+/* Writes LOWER, with the members of HIGHER merged into LOWER. */
 static void merge(struct json_writer *w, const struct json_value *lower,
 		  const struct json_value *higher, bool root)
 {

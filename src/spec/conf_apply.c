@@ -278,7 +278,7 @@ static int apply_cmd(const struct json_value *v, const char *path, struct conf_t
 	return conf_texts(v, path, "", &a->s->cmd, e);
 }
 
-/* Calls ONE with "key=value" of each member. */
+/* Calls ONE with the text "key=value" for each member of V. */
 static int each_pair(const struct json_value *v, const char *path, struct conf_target *a,
 		     int (*one)(const char *pair, struct conf_target *, struct err *),
 		     struct err *e)
@@ -318,8 +318,8 @@ static int apply_env(const struct json_value *v, const char *path, struct conf_t
 	return each_pair(v, path, a, one_env, e);
 }
 
-/* V is a list of "NAME=value". conf.c has already read the env_file and put this list in the place
- * of its path. */
+/* V is a list of texts "NAME=value". In the configuration, `env_file` is a path, but conf.c has
+ * already read this file and replaced the path by the list. */
 static int apply_env_file(const struct json_value *v, const char *path, struct conf_target *a,
 			  struct err *e)
 {

@@ -1,5 +1,5 @@
 /*
- * The file config.json of an installation. It has defaults for sandboxes, and paths of the
+ * The file config.json of an installation. This file has defaults for sandboxes, and paths of the
  * installation's directories.
  *
  * Every member is optional, and unknown members are ignored, so several versions of cordon can use
@@ -59,8 +59,8 @@ MUST_USE int config_read(const struct json_value *v, const char *home, struct co
 			 struct err *e);
 void config_done(struct config *c);
 /* Puts the defaults into a new spec, before configuration files and flags are applied. A default
- * limit is not a limit that the user set: if the host cannot enforce it, the start does not fail,
- * but `inspect` shows that it is not enforced. */
+ * limit is not a limit that the user set: if the host cannot enforce a default limit, the start
+ * does not fail, but `inspect` shows that the limit is not enforced. */
 void config_apply(const struct config *c, struct spec *s);
 /* Returns the entry for a registry's HOST[:PORT], or NULL. */
 const struct config_registry *config_find_registry(const struct config *c, const char *host);

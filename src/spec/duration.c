@@ -7,7 +7,7 @@
 #include "spec/bad.h"
 
 #define MS_PER_S 1000ull
-/* a century; as nanoseconds it still fits into 64 bits */
+/* The longest duration is a century. As nanoseconds it still fits into 64 bits. */
 #define DURATION_MAX_MS (100ull * 366 * 86400 * MS_PER_S)
 
 static const struct {

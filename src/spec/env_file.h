@@ -2,7 +2,7 @@
  * Files of environment variables. The option --env-file and the key `env_file` of a project file
  * name such files.
  *
- * Each line is NAME=VALUE. It may also be NAME alone: then the value comes from the environment of
+ * Each line is NAME=VALUE or NAME alone. For NAME alone, the value comes from the environment of
  * the user who runs cordon. Empty lines and lines that begin with '#' are ignored. Blanks before a
  * name are ignored too. VALUE is the whole rest of the line after the '=', and quotes are part of
  * it.
@@ -19,13 +19,13 @@ enum env_file_bare {
 	/* take the value from the environment of the user who runs cordon, if the variable is set
 	 * there */
 	ENV_FILE_INHERITS,
-	/* refuse the line, because a project must not read the variables of the person who uses
-	 * it */
+	/* refuse the line, because a project must not read the variables of the person who uses the
+	 * project */
 	ENV_FILE_NO_BARE_NAMES,
 };
 
 /* Adds the variables in TEXT, the contents of the file PATH, to the list. A later variable replaces
- * an earlier one of the same name. FLAG and PATH are for messages. */
+ * an earlier variable of the same name. FLAG and PATH are for messages. */
 MUST_USE int env_file_parse(struct spec_env **list, size_t *n, const char *flag, const char *path,
 			    struct str text, enum env_file_bare bare, struct err *e);
 /* Reads the file PATH and adds its variables to the list, like env_file_parse(). */

@@ -11,8 +11,8 @@
 /* Parses a number of MiB, or a decimal number with a unit: K, M, G or T, optionally followed by `i`
  * and `B`. *RET is the size in MiB, rounded up. 0 is an error. */
 MUST_USE int parse_size_mib(const char *flag, const char *s, uint64_t *ret, struct err *e);
-/* These parse a number of seconds, a number with the unit s, m, h, d or ms, or a sum such as 1h30m.
- * parse_duration_s() rounds up to whole seconds. */
+/* These two functions parse a number of seconds, a number with the unit s, m, h, d or ms, or a sum
+ * such as 1h30m. parse_duration_s() rounds up to whole seconds. */
 MUST_USE int parse_duration_s(const char *flag, const char *s, uint64_t *ret, struct err *e);
 MUST_USE int parse_duration_ms(const char *flag, const char *s, uint64_t *ret, struct err *e);
 /* Parses `host`, a path with or without ",cow", or a reference. Makes relative paths absolute.
@@ -24,7 +24,8 @@ bool image_is_local(const char *s);
 /* Returns the text that a user writes for the image I. parse_image() turns this text into the same
  * image. The text is allocated. */
 char *image_word(const struct spec_image *i);
-/* Frees and replaces the contents of *RET, so *RET must be zeroed or hold an earlier result. */
+/* Parses the value of --root-disk. Frees and replaces the contents of *RET, so *RET must be zeroed
+ * or hold an earlier result. */
 MUST_USE int parse_root_disk(const char *flag, const char *s, struct spec_root_disk *ret,
 			     struct err *e);
 
@@ -47,16 +48,17 @@ MUST_USE int spec_take_mount(struct spec *s, const char *flag, const char *guest
  * writable directory of *S contains this directory. */
 MUST_USE int spec_add_writable(struct spec *s, const char *flag, const char *value, struct err *e);
 MUST_USE int spec_add_port(struct spec *s, const char *value, struct err *e);
-/* Adds a variable. VALUE is K=V, or K alone: then the value comes from the environment of the user
- * who runs cordon. Replaces an earlier K. Error messages mention FLAG, which is "--env". */
+/* Adds a variable. VALUE is K=V or K. If VALUE is K alone, the value comes from the environment of
+ * the user who runs cordon. Replaces an earlier K. Error messages mention FLAG, which is
+ * "--env". */
 MUST_USE int spec_add_env(struct spec_env **list, size_t *n, const char *flag, const char *value,
 			  struct err *e);
-/* Adds or replaces the variable KEY. The name has N_KEY bytes. */
+/* Adds or replaces the variable with the name KEY, which has N_KEY bytes. */
 void spec_set_env(struct spec_env **list, size_t *n, const char *key, size_t n_key,
 		  const char *value);
 MUST_USE int spec_add_label(struct spec *s, const char *value, struct err *e);
 MUST_USE int parse_rlimit(const char *value, struct spec_rlimit *ret, struct err *e);
-/* Returns why no command can have the limit R, as text for the user, or NULL if a command can. */
+/* If no command can have the limit R, returns the reason as text for the user, else NULL. */
 const char *rlimit_refused(const struct spec_rlimit *r);
 const char *rlimit_name(int resource); /* returns for example "nofile"; NULL if unknown */
 int rlimit_number(const char *name);   /* accepts upper and lower case; -1 if unknown */

@@ -22,7 +22,8 @@
 
 /* limit for one base64 string; the longest strings are scripts of 1 MiB */
 #define BYTES_MAX (4u << 20)
-/* limit for rules and names; a thousand rules are about 100 KiB */
+/* limit for the part of `network` that policy/ reads, such as rules; a thousand rules are about
+ * 100 KiB */
 #define NET_EXTRA_MAX_BYTES (1u << 20)
 #define SECONDS_MAX ((int64_t)1 << 33) /* larger than the longest duration that a flag accepts */
 
@@ -369,8 +370,8 @@ static int read_port(const struct json_value *v, const char *path, struct spec *
 	return 0;
 }
 
-/* Fills s->net_extra_doc, which policy/ reads. It gets all members of `network`, except those that
- * the other functions of this file read. */
+/* Fills s->net_extra_doc, which policy/ reads. This document gets all members of `network` except
+ * those that other functions of this file read. */
 static int read_net_extra(const struct json_value *v, struct spec *s, struct err *e)
 {
 	char room[1024];

@@ -70,7 +70,7 @@ static void key_identity(struct json_writer *w, const struct identity *id)
 	identity_write_json(id, w);
 }
 
-/* Writes a number for which 0 means "none". */
+/* Writes the number V. Writes null if V is 0, because 0 means "none". */
 static void key_count(struct json_writer *w, const char *key, uint64_t v)
 {
 	json_key(w, key);
@@ -253,8 +253,8 @@ static void write_ports(struct json_writer *w, const struct spec *s)
 	json_end_array(w);
 }
 
-/* One member of `network`. If the member comes from the document that policy/ wrote, `value` is its
- * value there. If the member comes from the spec, `value` is NULL. */
+/* One member of `network`. If the member comes from the document that policy/ wrote, `value` is the
+ * member's value in this document. If the member comes from the spec, `value` is NULL. */
 struct net_member {
 	const char *key;
 	const struct json_value *value;

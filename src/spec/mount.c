@@ -15,7 +15,8 @@
 #include "spec/bad.h"
 #include "spec/list.h"
 
-/* not UINT32_MAX, because (uid_t)-1 means "no change" to the kernel */
+/* the largest user or group id. UINT32_MAX is no id, because (uid_t)-1 means "no change" to the
+ * kernel */
 #define ID_MAX (UINT32_MAX - 1)
 
 enum mount_class { HOST = 1 << 0, NAMED = 1 << 1, DISK = 1 << 2, TMPFS = 1 << 3 };

@@ -1,4 +1,5 @@
-/* Changes to the sandbox's own layer before its first boot: --copy SRC:DST, --mkdir PATH, … */
+/* Reads the options that change the sandbox's own layer before the first boot: --copy SRC:DST,
+ * --mkdir PATH, … */
 #include "spec/grammar.h"
 
 #include <stdlib.h>

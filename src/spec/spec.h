@@ -1,10 +1,10 @@
 /*
  * The configuration that a user wants a sandbox to have.
  *
- * A struct spec owns everything to which it points. It is filled from defaults, configuration files
- * and flags, and is validated once. Then it is written to the sandbox's record as JSON (the object
- * `config` of `inspect`), and the supervisor reads it from the record. All values in a spec are
- * parsed and checked.
+ * A struct spec owns everything to which it points. A spec is filled from defaults, configuration
+ * files and flags, and is validated once. Then the spec is written to the sandbox's record as JSON
+ * (the object `config` of `inspect`), and the supervisor reads the spec from the record. All values
+ * in a spec are parsed and checked.
  */
 #pragma once
 
@@ -28,8 +28,8 @@
 /* 1 EiB; the number of bytes fits into a signed 64-bit number */
 #define SPEC_SIZE_MAX_MIB (1ll << 40)
 #define SPEC_PIDS_MAX (4u << 20) /* the kernel's PID_MAX_LIMIT */
-/* large, because a server mounts hundreds of skills; not larger, because each mount needs two
- * descriptors during a start */
+/* The limit is large, because a server mounts hundreds of skills. The limit is not larger, because
+ * each mount needs two descriptors during a start. */
 #define SPEC_MOUNTS_MAX 512u
 /* the largest id that exists in every sandbox, however its ids are mapped */
 #define SPEC_OWNER_MAX 65534u
@@ -167,9 +167,9 @@ struct spec {
 	bool soft_limits;
 
 	bool read_only; /* the root is read-only */
-	/* Directories that stay writable if the root is read-only. They are in the sandbox's own
-	 * layer and are made if they are missing. The paths are absolute and normalised, and no
-	 * directory is below another one. */
+	/* Directories that stay writable if the root is read-only. These directories are in the
+	 * sandbox's own layer and are made if they are missing. The paths are absolute and
+	 * normalised, and no directory is below another one. */
 	struct strv writable;
 	struct spec_mount *mount;
 	size_t n_mounts;
@@ -251,14 +251,14 @@ MUST_USE int spec_check_writable(const struct spec *s, struct err *e);
  * required kind. After a failure *RET_MOUNT is the number of the mount that caused the failure (1
  * is the first), or 0 if no mount caused it. */
 MUST_USE int spec_hold_sources(struct spec *s, size_t *ret_mount, struct err *e);
-/* These do the same as spec_hold_sources() for the path of one mount, and for an image that is a
- * path. */
+/* These functions do the same as spec_hold_sources() for the path of one mount, and for an image
+ * that is a path. */
 MUST_USE int spec_hold_mount(struct spec_mount *m, struct err *e);
 MUST_USE int spec_hold_image(struct spec_image *i, struct err *e);
 
 /* Writes the `config` object of `inspect`, with sorted keys. */
 void spec_write_json(const struct spec *s, struct json_writer *w);
-/* These write one element of the list `mounts` and of the list `network.ports`. */
+/* These functions write one element of the list `mounts` and of the list `network.ports`. */
 void mount_write_json(struct json_writer *w, const struct spec_mount *m);
 void port_write_json(struct json_writer *w, const struct spec_port *p);
 /* Reads what spec_write_json() wrote. Ignores unknown members, so that an older cordon can read
@@ -271,6 +271,7 @@ MUST_USE int spec_read_json(const struct json_value *v, struct spec *s, struct e
 MUST_USE int spec_check_name(const char *what, const char *name, struct err *e);
 /* Returns "msb-" and 8 random hex digits. */
 char *spec_random_name(void);
-/* Writes the hostname for the sandbox NAME to OUT. If NAME has at most 64 bytes, this is NAME.
- * Otherwise it is the first 55 bytes of NAME, "-" and 8 hex digits of NAME's SHA-256. */
+/* Writes the hostname for the sandbox NAME to OUT. If NAME has at most 64 bytes, the hostname is
+ * NAME. Otherwise the hostname is the first 55 bytes of NAME, "-" and 8 hex digits of NAME's
+ * SHA-256. */
 void spec_default_hostname(const char *name, char out[SPEC_HOSTNAME_MAX_BYTES + 1]);

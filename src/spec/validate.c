@@ -61,14 +61,13 @@ int spec_validate(const struct spec *s, struct err *e)
 
 /* Looks up *PATH, replaces it by the path without links, and stores the identity of the file or
  * directory in *ID. If *ID is known already, only checks that *PATH still leads to the same file or
- * directory. Fails if it is not of the kind WANT. */
+ * directory. Fails if the file or directory is not of the kind WANT. */
 static int hold(const char *flag, const char *what, char **path, struct identity *id,
 		enum spec_want want, struct err *e)
 {
 	char *real = NULL;
 	AUTO_FD fd = -1;
 
-	/* a path that was looked up before must still lead to the same file or directory */
 	if (id->known ? identity_open(*path, id, &fd, e) < 0
 		      : identity_hold(what, *path, &real, id, &fd, e) < 0)
 		return flag ? err_wrap(e, "%s", flag) : -1;

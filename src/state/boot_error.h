@@ -7,7 +7,7 @@
 #define BOOT_ERROR_FILE "boot-error.json"
 
 /* Writes {errno, message, stage, t}. If writing fails, for instance because the disk is full, there
- * is no file. This does no harm, because the command that started the sandbox also reports the
- * error. */
+ * is no file. A missing file does no harm, because the command that started the sandbox also
+ * reports the error. */
 void boot_error_write(int record_dir, const char *stage, const struct err *why);
 void boot_error_erase(int record_dir);

@@ -15,8 +15,8 @@
 #include "base/str.h"
 
 #define LINE_MAX_BYTES (1u << 20) /* enough for a chunk of 64 KiB with every byte escaped */
-/* We check whether the file is full after this many entries, or earlier after this many bytes,
- * because 32 entries can be larger than the whole file may be. */
+/* After this many entries or this many bytes, we check whether the file is full. A number of
+ * entries alone is not enough, because 32 entries can be larger than the whole file may be. */
 #define CHECK_ENTRIES 32
 #define CHECK_BYTES (512u << 10)
 

@@ -1,7 +1,7 @@
 /*
- * Each file that cordon writes to disk has a format number. If this cordon does not know the
- * number, the file is from a newer cordon, and its contents may mean something else. Code that
- * reads such a file refuses it and leaves it unchanged.
+ * The files of records and of named volumes have a format number. If this cordon does not know the
+ * number of a file, a newer cordon wrote the file, and its contents may mean something else. Then
+ * the code that reads the file refuses it and leaves it unchanged.
  */
 #pragma once
 

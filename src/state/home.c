@@ -34,7 +34,7 @@
 #define LISTEN_BACKLOG 1024 /* the number of clients that can wait until pid 1 accepts them */
 
 /* Returns the path of the home: the value of CORDON_HOME or MSB_HOME, or a path that is built in
- * JOINED. */
+ * JOINED. After a failure, returns NULL. */
 static const char *wanted_path(char joined[PATH_MAX], struct err *e)
 {
 	const char *home = getenv("CORDON_HOME");
@@ -69,9 +69,9 @@ static bool is_empty(int fd, const char *name)
 	return d && !dir_next(d);
 }
 
-/* Returns true for an entry that a new home may already have. This is the configuration, which
- * users may write before the first command, or an empty directory, because another command may be
- * adopting the home right now. */
+/* Returns true for an entry that a new home may already have. Such an entry is the configuration,
+ * which users may write before the first command, or an empty directory that another command may
+ * have just made to adopt the home. */
 static bool is_known(int fd, const char *name)
 {
 	if (strcmp(name, "config.json") == 0)
@@ -108,7 +108,8 @@ static int refuse(const char *path, const char *why, struct err *e)
 
 /* Tells ext4 to spread sandboxes over its block groups. Without a journal, as in many virtual
  * machines, ext4 skips all recently deleted inodes of a block group whenever it makes a file in the
- * group. This is slow if all sandboxes share one group. Other file systems do not know the flag. */
+ * group. So making a file is slow if all sandboxes share one group. Other file systems do not know
+ * the flag. */
 static void spread(int fd, const char *dir)
 {
 	AUTO_FD one = openat(fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -166,8 +167,9 @@ static enum home_served read_served(const char *line)
 	return HOME_SERVED_NOTHING;
 }
 
-/* Reads a line after the second. It is "place " and an object with name, path and identity. A line
- * that begins with another word is from a newer cordon and is ignored. */
+/* Reads one line after the second line of the marker file. The line is "place " and a JSON object
+ * with name, path and identity. A line that begins with another word is from a newer cordon and is
+ * ignored. */
 static void read_place(struct home *h, const char *line)
 {
 	AUTO_JSON doc = NULL;
@@ -315,8 +317,9 @@ static int check_ours(struct home *h, const char *path, int fd, struct err *e)
 
 /* --- parts that live elsewhere --------------------------------------------------------------- */
 
-/* Returns true if PATH is a directory of ours with the file HOME_PLACE_MARK: the user has marked it
- * as the new place. places_apply() will put the place into the marker file. */
+/* Returns true if PATH is a directory of ours with the file HOME_PLACE_MARK, by which the user has
+ * marked this directory as the new place. places_apply() will put the place into the marker
+ * file. */
 static bool is_meant(const char *path)
 {
 	struct identity unknown = { 0 };

@@ -1,6 +1,6 @@
 /*
- * The home is the directory of all state. This file finds it, checks that it is ours, and names the
- * paths in it.
+ * The home is the directory of all state. The functions of this file find the home, check that the
+ * home is ours, and open files in the home.
  *
  * The home is `$CORDON_HOME`, else `$MSB_HOME`, else ~/.cordon. A marker file shows that a
  * directory is a home. If a directory holds other files and no marker, we refuse it and write

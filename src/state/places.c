@@ -1,6 +1,7 @@
 /*
- * A part moves in three steps: we check the new directory, mark it as ours, and put the link in
- * place by one rename. After a crash between two steps, the next command does all steps again.
+ * A part of the home moves in three steps: we check the new directory, mark this directory as ours,
+ * and put the link in place by one rename. After a crash between two steps, the next command does
+ * all steps again.
  */
 #include "state/places.h"
 
@@ -28,7 +29,7 @@
 
 const char *const places_names[] = { "sandboxes", "volumes", "cache", "secrets", NULL };
 
-/* All directories below the home. */
+/* The directories below the home in which no part may be placed. */
 static const char *const parts[] = { "sandboxes", "volumes", "cache", "secrets", "run", "bin" };
 
 /* --- the current places ---------------------------------------------------------------------- */
@@ -195,9 +196,9 @@ static int check_apart(const struct home *h, const char *real, struct err *e)
 	return 0;
 }
 
-/* Refuses the directory REAL if it is in the image directory of a sandbox: if this sandbox is live,
- * it would see our state, otherwise it could not start any more. Also refuses REAL if it is in a
- * mount of a live sandbox, because this sandbox would see our state. */
+/* Refuses the directory REAL if it is in the image directory of a sandbox: a live sandbox would see
+ * our state, and a stopped sandbox could not start any more. Also refuses REAL if it is in a mount
+ * of a live sandbox, because this sandbox would see our state. */
 static int check_unseen(const struct home *h, const char *real, struct err *e)
 {
 	struct record_list all;

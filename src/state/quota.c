@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-#define UNUSED_TRIES 16 /* a random number is almost never in use */
+#define UNUSED_TRIES 16 /* how many random numbers are tried; nearly always the first is unused */
 
 static int quota_call(int dir, unsigned cmd, uint32_t project, void *arg)
 {

@@ -6,9 +6,9 @@
  * it. The file system stores the number in the directory itself, so a record needs no copy. Only
  * root can use project quotas, and only on a file system that is mounted with `prjquota`.
  *
- * Numbers are chosen at random among the unused numbers, and a number is never given to a second
- * directory. So if a command finds a number on the files of a dead sandbox, it can safely remove
- * the limit of this number.
+ * A new number is chosen at random among the numbers that have no limit and no files. So a new
+ * directory never gets a number that is in use. If a command finds a number on the files of a dead
+ * sandbox, it can safely remove the limit of this number.
  */
 #pragma once
 

@@ -23,7 +23,7 @@ static const struct table {
 	uint32_t first, count; /* both tables together have 4090 ranges */
 } tables[] = {
 	{ "/var/lib/cordon", "/var/lib/cordon/uid-ranges", 0, 4000 },
-	/* used if /var is read-only; its contents are lost at reboot */
+	/* this table is used if /var is read-only; the table's contents are lost at reboot */
 	{ "/run/cordon", "/run/cordon/uid-ranges", 4000, 90 },
 };
 
@@ -41,8 +41,8 @@ static int open_table(const struct table *t, int flags)
 	return r < 0 ? -errno : fd_take(&fd);
 }
 
-/* Returns the slot where the search starts: a hash of the path, so that two claims rarely want the
- * same slot. */
+/* Returns a hash of the path. The search for a slot starts at a place that depends on this hash, so
+ * two claims rarely want the same slot. */
 static uint32_t place_of(const char *record_path)
 {
 	unsigned char hash[SHA256_BYTES];
@@ -85,8 +85,8 @@ static int write_slot(int table, uint32_t slot, const char *path)
 	return k < 0 ? -errno : k == (ssize_t)n ? 0 : -ENOSPC;
 }
 
-/* Takes the slot SLOT if it is ours already, if it is free, or if its record is gone. Returns 1 if
- * it took the slot, 0 if another record has the slot, or -errno. */
+/* Takes the slot SLOT for RECORD if the slot is free, already belongs to RECORD, or belongs to a
+ * record that is gone. Returns 1 on success, 0 if the slot belongs to another record, or -errno. */
 static int take_slot(int table, uint32_t slot, const char *record)
 {
 	int r;
@@ -145,8 +145,8 @@ int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct
 
 /* Releases the claim of the record at RECORD_PATH in the table *T. Looks only at the first
  * RELEASE_LOOK slots that range_claim() would try, and does not stop at a free slot. Returns false
- * if the claim is in none of them. Then the claim stays, but because its record is gone, a later
- * claim may take over its slot. */
+ * if the claim is in none of these slots. In that case the claim stays in the table, but a later
+ * claim may take over the slot, because the record of the old claim is gone. */
 static bool release_in(const struct table *t, int fd, const char *record_path)
 {
 	uint32_t place = place_of(record_path);

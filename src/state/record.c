@@ -62,7 +62,8 @@ static int fill_new(int dir, const struct spec *s, int *ret_lock, struct err *e)
 
 /* A new record that is not locked yet looks like the leftover of a killed command. So a command
  * that makes a record holds a shared lock on sandboxes/. A sweep erases unlocked records only if it
- * has locked sandboxes/ exclusively. */
+ * has locked sandboxes/ exclusively. Takes the shared lock. Returns the descriptor that holds the
+ * lock, or -1. */
 static int hold_sandboxes(const struct home *h, struct err *e)
 {
 	AUTO_FD fd = home_open_part(h, "sandboxes");
@@ -120,8 +121,8 @@ static enum status reconcile(bool live, const struct state *s)
 	return STATUS_CRASHED;
 }
 
-/* Reads state.json and looks at the lock. Fails if one of them cannot be read: otherwise the record
- * of a live sandbox could look dead and be erased. */
+/* Reads state.json and looks at the lock. Fails if state.json or the lock cannot be read: otherwise
+ * the record of a live sandbox could look dead and be erased. */
 static int look(const char *name, struct record *r, struct err *e)
 {
 	int live = record_is_live(r->dir);

@@ -54,8 +54,8 @@ int record_retire(const struct home *h, const char *name)
 
 /* Releases the quota of the layer and erases the record PATH. The quota comes first, because it
  * cannot be found once the record is gone. A confined supervisor has no right to release the quota.
- * Then this function erases only the files of the layer and returns -EPERM, and a sweep of the next
- * command erases the record. Otherwise returns 0 or -errno. */
+ * In this case the function erases only the files of the layer and returns -EPERM; a later sweep
+ * erases the record. Otherwise returns 0 or -errno. */
 static int erase_record(int dirfd, const char *path)
 {
 	AUTO_FREE char *mark = xasprintf("%s/" RECORD_QUOTA_MARK, path);
@@ -87,9 +87,9 @@ int record_erase(const struct home *h, const char *name, struct err *e)
 
 /* Releases what a retired record holds outside its directory: sockets, a range of ids and more. All
  * of this is named after the sandbox, so this function releases nothing if there is a new sandbox
- * of the same name. It locks sandboxes/ exclusively before it looks for a new sandbox, and unlocks
- * it at the end, so that no new sandbox can appear in between. Returns false if another process
- * holds a lock on sandboxes/; the next sweep tries again. */
+ * of the same name. The function holds an exclusive lock on sandboxes/ while it looks for a new
+ * sandbox and releases the claims, so that no new sandbox can appear in between. Returns false if
+ * another process holds a lock on sandboxes/; the next sweep tries again. */
 static bool release_claims(const struct home *h, int sandboxes, int dir, const char *entry,
 			   record_release *release)
 {

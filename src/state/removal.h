@@ -15,7 +15,7 @@ struct home;
 /* if a record has this file, its layers/0 has a project quota */
 #define RECORD_QUOTA_MARK "layers/quota"
 
-/* Retires the record. Also succeeds if it does not exist. Returns 0 or -errno. */
+/* Retires the record. Also succeeds if the record does not exist. Returns 0 or -errno. */
 MUST_USE int record_retire(const struct home *h, const char *name);
 /* Returns true if the name NAME no longer leads to the record DIR. */
 bool record_is_retired(const struct home *h, const char *name, int dir);

@@ -51,7 +51,8 @@ MUST_USE int volume_create(const struct home *h, const char *name, const struct 
 /* Fills *E with the message that quotas cannot be enforced in this home, and says what the user can
  * do. Always returns -1. */
 int volume_quota_missing(const struct home *h, struct err *e);
-/* Fails with ERR_NOT_FOUND "volume not found: NAME". */
+/* Reads volume.json of the volume NAME. If there is none, fails with ERR_NOT_FOUND "volume not
+ * found: NAME". */
 MUST_USE int volume_load(const struct home *h, const char *name, struct volume *ret, struct err *e);
 /* Returns the disk space that the volume occupies. */
 uint64_t volume_used_bytes(const struct volume *v);

@@ -13,10 +13,11 @@
 #include "base/err.h"
 #include "image/store.h"
 
-/* files, directories and links; twice as many as one layer may have */
+/* limit for files, directories and links; twice as many as one layer may have */
 #define IMAGE_ENTRIES_MAX (2u << 20)
 #define IMAGE_NAMES_MAX_BYTES (512ull << 20) /* length of all paths and link targets */
-/* size of all tars of layers after decompression; twice as much as one layer may have */
+/* limit for the size of all tars of layers after decompression; twice as much as one layer may
+ * have */
 #define IMAGE_PLAIN_MAX_BYTES (256ull << 30)
 static_assert(IMAGE_PLAIN_MAX_BYTES >> 30 == 256, "unpack.c prints this number");
 

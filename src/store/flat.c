@@ -2,14 +2,14 @@
  * The command `flatten`. The flat form of an image is one file with an ext4 file system that holds
  * all layers, merged. Every sandbox with --root-disk flat gets a copy of this file. The flat form
  * is made once for each list of layers and kept in cache/flat (image/store.h). Only root can make
- * and use it, because the file system must be mounted.
+ * and use a flat form, because the file system must be mounted.
  *
  * HEX, the name of the file in cache/flat, is a hash of the list of layers. The file is made in the
- * locked directory cache/tmp/HEX.flat. mke2fs makes an empty file system,
- * which is mounted through a loop device, but on no directory. A confined worker fills this mount.
- * The worker sees only the layers and the mount. After the unmount the file is synced and moved to
- * cache/flat. If the process is killed, the kernel removes the mount and the loop device, and the
- * next writer removes the directory.
+ * locked directory cache/tmp/HEX.flat. mke2fs makes an empty file system, which is mounted through
+ * a loop device, without a mount point. A confined worker fills this mount. The worker sees only
+ * the layers and the mount. After the unmount the file is synced and moved to cache/flat. If the
+ * process is killed, the kernel removes the mount and the loop device, and the next writer removes
+ * the directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@
 #define DISK_FILE "disk.raw"
 #define DISK_MIN_MIB 4096u     /* the default size of a writable layer */
 #define ENTRY_BYTES 8192u      /* the most that the last block of a file and its metadata take */
-#define DISK_SPARE_MIB 64u     /* for the journal and the tables of ext4 */
+#define DISK_SPARE_MIB 64u     /* extra space for the journal and the tables of ext4 */
 #define DISK_JOURNAL_MIB 16u   /* by default, mke2fs takes more for a disk of 4 GiB */
 #define BYTES_PER_INODE 16384u /* the default of mke2fs */
 #define RELEASE_WAIT_NS (30 * NS_PER_SEC)
@@ -87,8 +87,8 @@ static int measure(const struct flat_build *w, struct disk_make *ret, uint64_t *
 		bytes += info.disk_bytes;
 		entries += info.entries;
 		/* The layers may be versions of the same files, and hidden files take no space in
-		 * the flat form. So we can only be sure that it needs the space of the largest
-		 * layer. */
+		 * the flat form. So we can only be sure that the flat form needs the space of the
+		 * largest layer. */
 		if (info.disk_bytes > least)
 			least = info.disk_bytes;
 	}
@@ -105,7 +105,7 @@ static int measure(const struct flat_build *w, struct disk_make *ret, uint64_t *
 }
 
 /* Checks that BYTES bytes are free on the host. The file system in the file knows only its own
- * size. If the host's disk became full, the file system would report this late, as an input/output
+ * size. If the host's disk became full meanwhile, we would only learn it from a late input/output
  * error. */
 static int check_room(const struct flat_build *w, uint64_t bytes, struct err *e)
 {
@@ -196,8 +196,8 @@ static int build(const struct flat_build *w, struct err *e)
 	    disk_file_make(w->dir, DISK_FILE, w->path, &make, e) < 0)
 		return -1;
 	if (mount_and_fill(w, e) < 0) {
-		/* A full disk of the host is a likely cause. If it is full, check_room() replaces
-		 * *E with an error that says so. */
+		/* A full disk of the host is a likely cause. If the disk is full, check_room()
+		 * replaces *E with an error that says so. */
 		IGNORE(check_room(w, DISK_SPARE_MIB * MIB, e));
 		return -1;
 	}
@@ -212,7 +212,8 @@ static int build(const struct flat_build *w, struct err *e)
 
 /* --- one process at a time ------------------------------------------------------------------- */
 
-/* Locks the directory HEX.flat. Sets *RET_BUSY to true if another process holds the lock. */
+/* Makes and locks the directory HEX.flat. Sets *RET_BUSY to true if another process holds the lock
+ * or has just removed the directory. */
 static int claim(struct flat_build *w, bool *ret_busy, struct err *e)
 {
 	struct stat ours, theirs;

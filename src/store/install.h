@@ -1,6 +1,6 @@
 /*
- * Makes an image usable after its blobs are in the store. First unpacks the layers. Then writes the
- * record of the image to the store: a file with the image's name.
+ * Makes an image usable after its blobs are in the store. The layers are unpacked first. Then the
+ * record of the image is written to the store. The record is a file with the image's name.
  */
 #pragma once
 
@@ -17,8 +17,8 @@ struct install {
 };
 
 void install_done(struct install *i);
-/* Reads the image's configuration from the store. Checks that it fits the manifest and that the
- * image is for this machine. */
+/* Reads the image's configuration from the store. Checks that the configuration fits the manifest
+ * and that the image is for this machine. */
 MUST_USE int install_read_config(const struct store *store, struct install *i, struct err *e);
 void install_add_layers(const struct install *i, struct layers *l);
 /* Writes the record of the image. All layers must be ready. */

@@ -75,7 +75,8 @@ static int use_present(struct layers *l, struct layer_item *it, struct err *e)
 	return allowance_take_layer(&l->left, &it->info, e);
 }
 
-/* Makes and locks the directory HEX.layer. Sets it->wait when another process holds the lock. */
+/* Makes and locks the directory in which the layer is unpacked. Sets it->wait if another process
+ * holds the lock. */
 static int claim(const struct layers *l, struct layer_item *it, struct err *e)
 {
 	static const char *const trees[] = { IMAGE_LAYER_TREE, IMAGE_LAYER_NAMED };

@@ -30,7 +30,8 @@
 
 /* the most links between a name and its file; real archives use one */
 #define LOAD_LINKS_MAX 8
-#define LOAD_INDEX_DEPTH_MAX 3 /* index.json, the index of an image, and the image's manifest */
+/* at most: index.json, the index of an image, and the image's manifest */
+#define LOAD_INDEX_DEPTH_MAX 3
 #define LOAD_INDEX_BYTES_MAX MANIFEST_MAX_BYTES
 
 struct staged {
@@ -216,8 +217,8 @@ static int check_names(struct load *l, const struct image_strings *names, struct
 	return 0;
 }
 
-/* Unpacks the layers of an image whose blobs are in the store and writes its records. NAMES are
- * the names in the archive. */
+/* Unpacks the layers of an image whose blobs are in the store, and writes one record for each name
+ * of the image. NAMES are the names in the archive. */
 static int finish_image(struct load *l, struct install *i, const struct image_strings *names,
 			struct err *e)
 {
@@ -274,7 +275,8 @@ static void add_classic_names(struct load *l, const char *config_digest,
 }
 
 /* Adds the image's name from the index to NAMES: image_name, or ref_name if there is no image_name.
- * If both stand for the same image, adds only ref_name, because it is the user's own spelling. */
+ * If both names stand for the same image, adds only ref_name, because ref_name is the user's own
+ * spelling. */
 static void add_annotated_name(const struct image_descriptor *d, struct image_strings *names)
 {
 	char full[REFERENCE_KEY_BYTES], key[REFERENCE_KEY_BYTES];
@@ -523,8 +525,8 @@ int load_archive(const struct store *store, const struct load_options *o, struct
 	if (check_tags(o, e) < 0 || make_staging(&l, e) < 0)
 		return -1;
 	r = stage(&l, e);
-	/* after ERR_LIMIT, try a root file system: it may have more files and longer names than an
-	 * image archive */
+	/* after ERR_LIMIT, try a root file system: a root file system may have more files and
+	 * longer names than an image archive */
 	no_image = r < 0 ? e->code == ERR_LIMIT || e->code == ERR_INVALID
 			 : !find_file(&l, "manifest.json", 0) && !find_file(&l, "index.json", 0);
 	if (r == 0)

@@ -1,10 +1,10 @@
 /*
  * Merges one layer after the other, each in two passes. The first pass walks through the layer's
- * directories and makes, replaces and removes names in the tree. It enters directories that exist
- * in the layer and in the tree. The second pass sets owners, modes, attributes and times of the
- * layer's directories, because the first pass changes the times of directories. If a layer only
- * implies a directory (IMAGE_IMPLIED_XATTR), the directory keeps the owner, mode, attributes and
- * times that it has in the tree.
+ * directories and makes, replaces and removes names in the tree. The first pass enters every
+ * directory of the layer. If the tree lacks the directory, the first pass makes it. The second pass
+ * sets owners, modes, attributes and times of the layer's directories, because the first pass
+ * changes the times of directories. If a layer only implies a directory (IMAGE_IMPLIED_XATTR), the
+ * directory keeps the owner, mode, attributes and times that it has in the tree.
  *
  * A directory is stored as (parent, name) and opened from its parent without following links. The
  * walk is depth first and the last few directories stay open, so a deep tree needs neither many
@@ -362,8 +362,8 @@ static int merge_file(struct merge *m, size_t parent, int from, int to, const ch
 	if (S_ISLNK(st->st_mode) || S_ISFIFO(st->st_mode))
 		return copy_special(from, to, name, st, e);
 	if (!S_ISREG(st->st_mode))
-		/* devices of an image are not trusted, and a socket is useless without its
-		 * server */
+		/* skip the file: devices of an image are not trusted, and a socket is useless
+		 * without its server */
 		return 0;
 	if (st->st_nlink > 1 && link_shared(m, st->st_ino, to, name, &linked, e) < 0)
 		return -1;

@@ -4,7 +4,7 @@
  *   cordon-image COMMAND --home DIR [OPTION…] [--] [ARGUMENT…]
  *
  * All options are long, and the value of an option is the next word. Only `cordon` starts this
- * program, after it has checked the user's command line.
+ * program, after `cordon` has checked the user's command line.
  *
  *   pull REF         --quiet --force --update --insecure --ca-certs FILE
  *                    --username USER --password-env VARIABLE

@@ -9,7 +9,7 @@
 #include "base/spawn.h"
 #include "host/subid.h"
 
-/* Runs PROGRAM, which is newuidmap or newgidmap. It maps the ids of the user namespace of PID: the
+/* Runs PROGRAM, which is newuidmap or newgidmap, to map the ids of the user namespace of PID: the
  * id 0 to CALLER, and the ids 1 to OWNERS_SUBIDS to the host ids from START on. Returns false if
  * this fails. */
 static bool run_mapper(const char *program, pid_t pid, uint32_t caller, uint32_t start)

@@ -18,6 +18,6 @@
 /* The process PID has just entered a new user namespace. Runs newuidmap and newgidmap, which map
  * the user's ids into this namespace. Returns false if that fails. */
 bool owners_map(pid_t pid);
-/* Maps only the id 0 of this process, to the user who runs cordon. Used after owners_map() returned
- * false. Returns 0 or -errno. */
+/* Maps only one id in the user namespace of this process: the id 0, to the user who runs cordon.
+ * Call this if owners_map() has returned false. Returns 0 or -errno. */
 MUST_USE int owners_map_self(uid_t uid, gid_t gid);

@@ -54,7 +54,8 @@ static int remove_one(const struct store *store, const struct usage *u, const ch
 	return err_sys(e, errno, "remove image '%s'", reference);
 }
 
-/* Sweeps unless another process is adding content; in that case the next removal sweeps. */
+/* Erases the content that no image uses any more (sweep()). If another process is adding content,
+ * does nothing: the next removal erases it. */
 static void sweep_if_idle(const struct store *store)
 {
 	struct sweep_result ignored = { 0 };

@@ -1,4 +1,5 @@
-/* Saves images to an archive: the classic format that every engine loads, or an OCI layout. */
+/* Saves images to an archive: the classic format that every container engine loads, or an OCI
+ * layout. */
 #pragma once
 
 #include <stddef.h>

@@ -23,7 +23,8 @@ static void add_mib(struct buf *b, uint64_t bytes)
 
 /* --- list ----------------------------------------------------------------------------------- */
 
-/* All functions in this file write the members of a JSON object in alphabetical order. */
+/* Like all functions in this file, the functions below write the members of a JSON object in
+ * alphabetical order. */
 static void write_time(struct json_writer *w, uint64_t ns)
 {
 	char time[CLOCK_RFC3339_BYTES];
@@ -62,8 +63,8 @@ static void add_list_table(struct buf *out, const struct image_record *r, size_t
 	table_end(&t, out);
 }
 
-/* Adds the size of the flat form. The size that is shown counts all files that the image uses, even
- * if other images use them too. */
+/* Adds the size of the flat form to the size of R. The size that we show counts all files that the
+ * image uses, even if other images use them too. */
 static void add_flat(int home, struct image_record *r)
 {
 	uint64_t mib;

@@ -1,7 +1,7 @@
 /*
- * A worker writes the files of an image archive to disk. It names them by numbers, and returns the
- * names that they have in the archive. The parent of this worker reads these files (store/load.c).
- * So the parent never parses the format of the archive.
+ * A worker writes the files of an image archive to disk. The worker names the files by numbers, and
+ * returns the names that they have in the archive. The parent of this worker reads these files
+ * (store/load.c). So the parent never parses the format of the archive.
  */
 #pragma once
 

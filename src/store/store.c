@@ -142,7 +142,8 @@ int store_read_blob(const struct store *store, const char *digest, struct buf *b
 	return 0;
 }
 
-/* Moves a file to its final name so that it survives a power cut. */
+/* Moves the file FD from its temporary to its final name. Afterwards the file survives a power cut.
+ * Returns 0 or -errno. */
 static int publish(int fd, int from_fd, const char *from, int to_fd, const char *to)
 {
 	if (fchmod(fd, 0600) < 0 || fsync(fd) < 0 || renameat(from_fd, from, to_fd, to) < 0 ||

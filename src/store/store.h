@@ -4,8 +4,9 @@
  * Unfinished content is in cache/tmp. The process that works on an entry of this directory holds a
  * lock on it (flock). HEX.part is a blob that is being fetched, HEX.layer is a tree that is being
  * unpacked, HEX.flat is a disk that is being filled, and load-XXXX is an archive that is being
- * read. If nobody has locked an entry, a crash left it. The next writer continues with a HEX.part
- * and removes all other entries.
+ * read. If nobody has locked an entry, a crash left it. The next writer removes directories that a
+ * crash left. A later pull of the same blob continues with HEX.part. `prune` removes the files in
+ * cache/tmp.
  */
 #pragma once
 
@@ -31,7 +32,7 @@ struct store {
 /* HOME must exist. Makes missing directories in HOME, takes the shared lock and removes what
  * crashed writers left. */
 MUST_USE int store_open(const char *home, struct store *store, struct err *e);
-/* Tries to make the lock exclusive. Returns false when other processes hold it. */
+/* Tries to make the lock exclusive. Returns false if other processes hold the lock. */
 bool store_try_exclusive(const struct store *store);
 void store_done(struct store *store);
 
@@ -63,7 +64,8 @@ struct blob_part {
 	char digest[DIGEST_BYTES];
 };
 
-/* Opens the part of a blob. Sets *RET_BUSY to true if another process is fetching the same blob. */
+/* Opens the part of a blob. If another process is fetching the same blob, sets *RET_BUSY to true
+ * and does not set *RET. */
 MUST_USE int blob_part_open(const struct store *store, const char *digest, struct blob_part *ret,
 			    bool *ret_busy, struct err *e);
 MUST_USE int blob_part_write(struct blob_part *p, const void *data, size_t n, struct err *e);

@@ -199,10 +199,10 @@ static bool has_suffix(const char *name, const char *suffix)
 }
 
 /* Removes the directory HOST/NAME, if no running sandbox uses it. The directory is the lowest layer
- * of sandboxes from the host image whose ids are rotated (the base, see process/host_image.h). The
- * next start of such a sandbox makes the base again. Renames the base before it is erased. The new
- * name is in the same directory: if the base belongs to another id, we can rename it, but cannot
- * move it to another directory. */
+ * of sandboxes whose ids are rotated (see process/host_image.h). The next start of such a sandbox
+ * makes the directory again. Renames the directory before it is erased. The new name is in HOST
+ * too: if NAME belongs to another id, we can rename it, but we cannot move it to another
+ * directory. */
 static void sweep_base(int host, const char *name)
 {
 	AUTO_FREE char *dead =

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "store/worker.h"
 
-#define TREE_LINKS_MAX 40 /* the kernel's own limit for one path */
+#define TREE_LINKS_MAX 40 /* the most links in one path; the kernel has the same limit */
 
 int tree_open(int root_fd, const char *path, int flags)
 {
@@ -63,7 +63,7 @@ int tree_mark_implied(int fd, const struct rotation *rotation)
 	return tree_mark(fd, IMAGE_IMPLIED_XATTR, "", 0);
 }
 
-/* Returns 0 or -errno. */
+/* Makes the directory NAME and marks it as implied. Returns 0 or -errno. */
 static int make_implied(int dir_fd, const char *name, const struct rotation *rotation)
 {
 	AUTO_FD fd = -1;

@@ -18,8 +18,9 @@
 int tree_open(int root_fd, const char *path, int flags);
 /* Opens the directory PATH. Makes the directories of the path that are missing, even if a link
  * leads to a missing directory. New directories have mode 0755 and the mark IMAGE_IMPLIED_XATTR,
- * and belong to the sandbox's root. The id of this root here is 0, or the id that ROTATION maps to
- * it (base/rotation.h). *RET_MADE counts the new directories. Returns a descriptor or -errno. */
+ * and belong to the sandbox's root. In the worker the id of this root is 0, or another id if
+ * ROTATION moves it (base/rotation.h). *RET_MADE is the number of new directories. Returns a
+ * descriptor or -errno. */
 int tree_make_path(int root_fd, const char *path, const struct rotation *rotation,
 		   unsigned *ret_made);
 /* Sets one of our own extended attributes. Also succeeds if the file system does not support

@@ -41,7 +41,7 @@
 #define NEW_PATHS_MAX_BYTES (64u << 10)
 
 /* The times of directories are set at the end, because every entry that is made in a directory
- * changes its time. */
+ * changes the directory's time. */
 struct directory {
 	char *path;
 	struct timespec mtime;
@@ -283,7 +283,8 @@ static int set_xattr(const struct unpack *u, int fd, const char *name, const voi
 						   : fsetxattr(fd, name, value, n, 0);
 }
 
-/* Attributes that the file system does not support are left out, as `cp` does. */
+/* Sets the extended attributes. Leaves out attributes that the file system does not support, as
+ * `cp` does. */
 static void set_xattrs(struct unpack *u, int fd, struct archive_entry *entry)
 {
 	const char *name;
@@ -341,7 +342,7 @@ static void remember_hidden(struct unpack *u, const char *path, const char *base
 		u->room_hidden = u->room_hidden ? u->room_hidden * 2 : 64;
 		u->hidden = reallocarray(u->hidden, u->room_hidden, sizeof(*u->hidden));
 		if (!u->hidden)
-			/* the worker reached its memory limit: the parent reports that it died */
+			/* the worker reached its memory limit; the parent reports its death */
 			abort();
 	}
 	u->hidden[u->n_hidden++] =
@@ -397,7 +398,7 @@ static void remember_directory(struct unpack *u, const char *path, struct timesp
 		u->directory =
 			reallocarray(u->directory, u->room_directories, sizeof(*u->directory));
 		if (!u->directory)
-			/* the worker reached its memory limit: the parent reports that it died */
+			/* the worker reached its memory limit; the parent reports its death */
 			abort();
 	}
 	u->directory[u->n_directories++] = (struct directory){ xstrdup(path), mtime };

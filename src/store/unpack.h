@@ -2,9 +2,9 @@
  * Unpacks a layer to a directory that overlayfs can use as a lower layer.
  *
  * Unpacking keeps files, directories, hard and symbolic links, FIFOs, holes, times, modes with
- * setuid and setgid, `user.*` attributes and file capabilities, and names of any bytes. It leaves
- * out device nodes and sockets (a sandbox has its own /dev), other attributes, and attributes that
- * overlayfs would read as instructions (`user.overlay.*`).
+ * setuid and setgid, `user.*` attributes and file capabilities, and names of any bytes. Unpacking
+ * leaves out device nodes and sockets (a sandbox has its own /dev), other attributes, and
+ * attributes that overlayfs would read as instructions (`user.overlay.*`).
  *
  * Files get the owners that the image names, if these ids are at most OWNERS_ID_MAX. Larger ids
  * become OWNERS_ID_SQUASHED. If owners cannot be set, files belong to the user who runs cordon. If
@@ -21,7 +21,7 @@
 #include "image/store.h"
 #include "store/allowance.h"
 
-/* for one layer; five times as many as the largest layer that we saw */
+/* the most entries of one layer: five times as many as in the largest layer that we saw */
 #define UNPACK_ENTRIES_MAX (1u << 20)
 #define UNPACK_XATTR_MAX_BYTES 65536u /* the kernel's own limit for one attribute */
 

@@ -1,8 +1,8 @@
 /*
- * A worker is a process that parses hostile bytes. It runs the same program as its parent, with the
- * arguments `--worker OP` and with the few descriptors that it needs. After its start it can reach
- * nothing but these descriptors (store/confine.h). It answers with one JSON object and exits. DIR
- * is the directory WORKER_DIR_FD.
+ * A worker is a process that parses hostile bytes. A worker runs the same program as its parent,
+ * with the arguments `--worker OP` and with the few descriptors that it needs. After its start the
+ * worker can reach only these descriptors (store/confine.h). The worker answers with one JSON
+ * object and exits. DIR is the directory WORKER_DIR_FD.
  *
  *   unpack ARG  reads a layer's blob on stdin, writes its tree to DIR/root, answers with
  *               the contents of layer.json; ARG is the image's allowance (allowance.h) and the

@@ -16,8 +16,8 @@
 #define IN_MAX_BYTES (2 * DBUS_MESSAGE_MAX_BYTES)
 #define OUT_MAX_BYTES 8192
 
-/* Returns true if our own user listens on the socket. If another user does, its answers are not
- * systemd's. */
+/* Returns true if our own user listens on the socket. If another user listens, the answers do not
+ * come from our user's systemd. */
 static bool is_ours(int fd)
 {
 	struct ucred peer = { 0 };

@@ -118,8 +118,8 @@ static int allow_gateway(struct confine_files *f, struct supervisor *s, struct e
 		{ "/usr/lib64",         READ_FILE | EXECUTE },
 		{ "/usr/local/lib",     READ_FILE | EXECUTE },
 		{ "/etc/ld.so.cache",   READ_FILE },
-		{ "/dev/urandom",       READ_FILE }, /* glib reads it at its start */
-		/* getaddrinfo() reads these for a resolver that is given by name */
+		{ "/dev/urandom",       READ_FILE }, /* glib reads this file when it starts */
+		/* if a resolver is given by name, getaddrinfo() reads these files */
 		{ "/etc/hosts",         READ_FILE },
 		{ "/etc/nsswitch.conf", READ_FILE },
 		{ "/etc/host.conf",     READ_FILE },

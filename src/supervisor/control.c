@@ -17,7 +17,8 @@
 
 #define REQUEST_MAX_BYTES 4096
 #define GRACE_MAX_MS (24u * 3600 * 1000)
-/* accept() failed for want of descriptors or memory: try again after this time */
+/* if accept() fails because descriptors or memory are short, the supervisor tries again after this
+ * time */
 #define ACCEPT_RETRY_NS (100 * NS_PER_MS)
 
 struct control_client {

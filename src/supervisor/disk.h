@@ -29,7 +29,7 @@ struct disks {
 	struct disk_hold *held;
 };
 
-/* Opens the file and locks it. ALL owns RET_FILE. */
+/* Opens the file of D and locks the file. ALL owns the descriptor *RET_FILE. */
 MUST_USE int disk_lock(struct disks *all, const struct disk *d, int *ret_file, struct err *e);
 /* Mounts the locked FILE. *RET_FD becomes a descriptor of the mount, which is not attached to any
  * directory yet. */

@@ -28,9 +28,9 @@ struct engine_instance {
 };
 
 struct engine {
-	/* Makes S->instance. Called before the record is read. So this function can already begin
-	 * slow work that does not depend on the record. For example, the process engine lets the
-	 * kernel begin to make namespaces. */
+	/* Makes S->instance. The caller reads the record only after this function, so the function
+	 * can begin slow work that does not depend on the record. For example, the process engine
+	 * lets the kernel begin to make namespaces. */
 	void (*begin)(struct supervisor *s);
 	/* Opens layers, volumes and files. The caller has read the record, and has made S->network
 	 * if the sandbox has a network. Sets S->stage: if the start fails, the record says at which
@@ -48,8 +48,8 @@ struct engine {
 	/* Gives the caller the gateway's end of the interface. Called after READY if S has a
 	 * network. */
 	int (*link)(struct supervisor *s, int *ret_fd, struct err *e);
-	/* PID is a process that works for the sandbox. Makes its resources count as resources of
-	 * the sandbox. */
+	/* PID is a process that works for the sandbox. Makes the resources of this process count as
+	 * resources of the sandbox. */
 	void (*adopt)(const struct supervisor *s, pid_t pid);
 	/* Changes limits of the live sandbox to the values in NOW. WHAT says which limits: it is a
 	 * set of bits of enum update_what. */
@@ -62,8 +62,8 @@ struct engine {
 	bool (*stop)(struct supervisor *s, int signal);
 	/* Kills all processes in the sandbox at once. Does nothing if all have ended already. */
 	void (*kill)(struct supervisor *s);
-	/* Fills E with the reason why pid 1 ended before READY, and names the stage at which it
-	 * failed. */
+	/* Fills E with the reason why pid 1 ended before READY, and sets *RET_STAGE to the stage at
+	 * which pid 1 failed. */
 	void (*explain)(struct supervisor *s, const char **ret_stage, struct err *e);
 	/* Kills what still runs and removes everything that the engine made. Frees S->instance. */
 	void (*done)(struct supervisor *s);

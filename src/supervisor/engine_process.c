@@ -1,13 +1,14 @@
 /*
- * The process engine: a sandbox is a pid 1 of ours in namespaces of its own (process/process.h).
+ * The process engine: a sandbox is our pid 1 in its own namespaces (process/process.h).
  *
- * begin() → prepare() → start() → boot() → ready(). done() may come at any time.
+ * The supervisor calls begin(), prepare(), start(), boot() and ready(), in this order. It may call
+ * done() at any time.
  *
  * The kernel's overlay unites the layers. If the kernel refuses, fuse-overlayfs unites them. Only
  * this file chooses between the two. start() may find that the ids of a layer cannot be mapped, and
- * boot() may find that the child cannot mount the overlay. Each then starts a second child with
- * fuse-overlayfs. No request of a client is lost, because boot() has sent nothing to the first
- * child.
+ * boot() may find that the child cannot mount the overlay. In both cases the engine starts a second
+ * child, with fuse-overlayfs. No request of a client is lost, because boot() has sent nothing to
+ * the first child.
  */
 #include "supervisor/engine_process.h"
 
@@ -26,9 +27,11 @@
 #include "supervisor/network.h"
 #include "supervisor/systemd_scope.h"
 
-/* enough descriptors for an image of a hundred layers; the table takes 2 KiB */
+/* how many descriptors the table gets room for: enough for an image of a hundred layers; the table
+ * takes 2 KiB */
 #define DESCRIPTORS_AHEAD 256
-/* an id of the sandbox's own range: the user `nobody` inside, and no user of the host */
+/* the gateway's id, counted from the first id of the sandbox's own range: the user `nobody` inside,
+ * and no user of the host */
 #define GATEWAY_ID 65534
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
@@ -74,8 +77,8 @@ static bool has_explicit_limit(const struct spec *spec)
 }
 
 /* Returns the ids to which the gateway changes. They belong to the range of the sandbox and to no
- * user of the host, so the gateway loses the privileges of root. If we may not use such ids, `set`
- * is false, and the gateway keeps our ids. */
+ * user of the host, so the gateway loses the privileges of root. If we may not use such ids, the
+ * member `set` is false, and the gateway keeps our ids. */
 static struct network_ids gateway_ids(const struct ids *i)
 {
 	bool ours = i->mode == IDS_RANGE || (i->mode == IDS_SUBID && i->direct);
@@ -192,7 +195,7 @@ static void explain(struct supervisor *s, const char **ret_stage, struct err *e)
 }
 
 /* Notes in the home that the kernel refuses the overlay, so that later starts need not try it. If
- * the note cannot be written, later starts try again. A directory image is no reason for a note:
+ * the note cannot be written, later starts try again. If the image is a directory, writes no note:
  * the kernel may refuse the overlay because of the file system of that directory. */
 static void remember_refusal(struct supervisor *s)
 {
@@ -288,8 +291,8 @@ static int allow_groups(const struct cgroup *c, struct confine_files *f, struct 
 	for (unsigned i = 0; i < CGROUP_SEEN_COUNT; i++)
 		if (c->seen[i] >= 0 && confine_files_allow(f, c->seen[i], rights, e) < 0)
 			return -1;
-	/* a group is removed through the directory above it; the kernel removes only empty
-	 * groups */
+	/* to remove a group we need this right on the directory above it. The right does no harm to
+	 * groups of others: the kernel removes only empty groups */
 	return confine_files_allow_path(f, CGROUP_ROOT, LANDLOCK_ACCESS_FS_REMOVE_DIR, e);
 }
 
@@ -363,8 +366,8 @@ static void release(const struct home *h, const char *name, struct spec *spec)
 
 	home_machine_id(h, name, id);
 	cgroup_release(id);
-	/* this fails if another directory is now at the path; that directory has none of our mount
-	 * points */
+	/* identity_open() fails if another directory is now at the path; that directory has none of
+	 * our mount points */
 	if (spec && spec_image_in_place(&spec->image) &&
 	    identity_open(spec->image.reference, &spec->image.identity, &root, &ignored) == 0)
 		mount_points_reap(h, root, LINKS_FOLLOWED);

@@ -80,10 +80,10 @@ MUST_USE int own_state_find(const struct supervisor *s, struct rootfs *r, struct
 
 /* engine_process_limits.c */
 /* Writes into the record how each limit is enforced. The control groups exist already. If no group
- * enforces a limit that the user asked for, BOOT makes pid 1 enforce it. */
+ * enforces a limit that the user asked for, fills BOOT so that pid 1 enforces this limit. */
 MUST_USE int limits_apply(struct supervisor *s, struct boot_message *boot, struct err *e);
 struct cgroup_limits limits_of(const struct spec *spec);
-/* These two functions are operations of struct engine. */
+/* limits_update() and limits_usage() are operations of struct engine (supervisor/engine.h). */
 MUST_USE int limits_update(struct supervisor *s, const struct spec *now, unsigned what,
 			   struct err *e);
 void limits_usage(const struct supervisor *s, struct usage_message *u);

@@ -9,7 +9,7 @@
  *
  * The first start chooses one of these forms. Later starts find the files of that form in layers/0.
  * A file system in a file (disk.raw) is made only if the user asked for a size. For the default
- * size it would cost too much: if there is no quota either, the layer is a plain directory that we
+ * size such a file would cost too much, so without a quota the layer is a plain directory that we
  * watch.
  */
 #include <errno.h>
@@ -53,8 +53,8 @@ static int open_directory(struct supervisor *s, int *ret_fd, struct err *e)
 	return *ret_fd < 0 ? err_sys(e, errno, "open the writable layer") : 0;
 }
 
-/* Makes work/ anew. The last mount has left files in work/, such as its `volatile` mark, which
- * would make the next mount fail. */
+/* Deletes work/ and makes it again, empty. The last mount has left files in work/, such as its
+ * `volatile` mark, which would make the next mount fail. */
 static int clean(const struct ids *i, int layer, bool host_ids, struct err *e)
 {
 	if (erase_tree(layer, "work") < 0 || mkdirat(layer, "work", 0700) < 0)
@@ -70,9 +70,9 @@ int layer_clean(const struct rootfs *r, struct err *e)
 	return r->upper_fd < 0 ? 0 : clean(r->ids, r->upper_fd, !r->upper_is_mount, e);
 }
 
-/* Makes upper/ and work/ in LAYER. HOST_IDS is true if LAYER is on a file system of the host.
- * Then, if the sandbox has a range of host ids of its own (IDS_RANGE), upper/ is given to the first
- * id of this range. */
+/* Makes upper/ and work/ in LAYER. HOST_IDS is true if LAYER is on a file system of the host. If
+ * HOST_IDS is true and the sandbox has a range of host ids of its own (IDS_RANGE), upper/ is given
+ * to the first id of this range. */
 static int prepare(struct rootfs *r, int layer, bool host_ids, struct err *e)
 {
 	const struct ids *i = r->ids;
@@ -149,16 +149,16 @@ static bool is_there(int dir, const char *name)
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Grows the disk if `modify` asked for more. A mark file exists while the disk grows: if this
- * start is killed, the next start sees the mark and repairs the disk. */
+/* Grows the disk if `modify` asked for a larger size. A mark file exists while the disk grows: if
+ * this start is killed, the next start sees the mark and repairs the disk. */
 static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, bool flat,
 		struct err *e)
 {
 	bool interrupted = is_there(layer, DISK_GROWING);
 	/* A full check makes the directory lost+found if it is missing, and stops if lost+found is
 	 * no directory. In a flat root the payload may remove or replace lost+found. So e2fsck only
-	 * replays the journal there. After an interrupted growth, e2fsck must repair the file
-	 * system all the same. */
+	 * replays the journal there. After an interrupted growth, e2fsck also repairs a flat
+	 * root. */
 	enum disk_check how = !flat ? DISK_CHECK : interrupted ? DISK_REPAIR : DISK_REPLAY;
 	AUTO_FREE char *path = path_in_layer(s, DISK_FILE);
 	AUTO_FD mark = -1;
@@ -365,7 +365,7 @@ static int make_flat(struct supervisor *s, int layer, uint64_t mib, struct err *
 	r = clone_flat(s, from, to, mib, e);
 	if (r == 0 && renameat(layer, DISK_UNFINISHED, layer, DISK_FILE) < 0)
 		r = err_sys(e, errno, "make the root disk");
-	/* if this fails, the file is deleted with the record */
+	/* if this unlink fails, the file is deleted with the record */
 	if (r < 0)
 		IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0);
 	return r;

@@ -12,7 +12,8 @@
 #include "supervisor/engine_process.h"
 
 #define MIB (1ull << 20)
-/* The record says with these words how a limit is enforced. */
+/* the record says with this word that a control group enforces a limit; the version of the control
+ * groups follows */
 #define BY_CGROUP "cgroup"
 
 struct cgroup_limits limits_of(const struct spec *spec)
@@ -54,8 +55,8 @@ static bool pin_cpus(const struct supervisor *s, unsigned cpus)
 }
 
 /* Returns the word of the record that says how writes to directories of the host are limited. The
- * word is "none" if the sandbox can write to no such directory. It is NOT_ENFORCED if one of them
- * has no quota, and "project quota" if all have one. */
+ * word is "none" if the sandbox can write to no such directory, NOT_ENFORCED if one such directory
+ * has no quota, and "project quota" if all such directories have a quota. */
 static const char *volumes_held(const struct spec *spec)
 {
 	const char *how = "none";
@@ -120,8 +121,9 @@ static void warn_of_limits(struct supervisor *s)
 			 memory ? memory : "", memory && cpus ? ", " : "", cpus ? cpus : "");
 }
 
-/* Enforces whole CPUs by affinity, because there is no cpu controller. Does nothing unless the user
- * asked for a number of CPUs. */
+/* Called if there is no cpu controller. Enforces a whole number of CPUs by affinity, if the user
+ * asked for it. Refuses a part of a CPU. Does nothing if the user asked for no number of CPUs or if
+ * the sandbox has soft limits. */
 static int hold_cpus(struct supervisor *s, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
@@ -169,8 +171,8 @@ int limits_apply(struct supervisor *s, struct boot_message *boot, struct err *e)
 	return 0;
 }
 
-/* Returns the part of WHAT that control groups enforce. If that is not all of WHAT, returns -1 with
- * *e filled, unless the sandbox has soft limits. */
+/* Returns the part of WHAT that control groups enforce. If control groups do not enforce all of
+ * WHAT and the sandbox has no soft limits, returns -1 with *E filled. */
 static int held(const struct supervisor *s, unsigned what, struct err *e)
 {
 	static const struct {

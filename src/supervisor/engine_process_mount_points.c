@@ -17,9 +17,11 @@
 #include "base/str.h"
 #include "process/host_cas.h"
 
-/* a note is a line "INODE PATH"; the oldest mount point comes first */
+/* limit for a file of notes; a note is a line "INODE PATH", and the oldest mount point comes
+ * first */
 #define NOTES_MAX_BYTES (1u << 20)
-/* another sandbox holds the lock only while it removes mount points */
+/* how long to wait for a shared lock; another sandbox holds the exclusive lock only while it
+ * removes mount points */
 #define LOCK_WAIT_NS NS_PER_SEC
 #define LOCK_RETRY_MS 1
 
@@ -33,8 +35,8 @@ static int open_in_root(int root, const char *path, enum mount_points_links link
 	return sys_openat2(root, path, &how);
 }
 
-/* Notes one mount point. Called as soon as the mount point is made, so if we are killed, at most
- * one mount point lacks a note. */
+/* Writes a note about one mount point. Called as soon as the mount point is made. So if we are
+ * killed, at most one mount point lacks a note. */
 static int note(const struct mount_points *s, uint64_t inode, const char *path)
 {
 	AUTO_FREE char *line = xasprintf("%llu %s\n", (unsigned long long)inode, path);
@@ -87,7 +89,7 @@ int mount_points_make_one(const struct mount_points *s, int root, const char *pa
 			struct stat st;
 			int r = make_one(parent, name, dir);
 
-			/* EEXIST: another sandbox has made it meanwhile */
+			/* EEXIST: another sandbox has made NAME meanwhile */
 			if (r < 0 && r != -EEXIST)
 				return err_sys(e, -r, "make mount point '%s' in '%s'", prefix + 1,
 					       where);
@@ -185,7 +187,8 @@ static void remove_one(int root, struct str line, enum mount_points_links links)
 		IGNORE(unlinkat(parent, slash + 1, 0));
 }
 
-/* Removes what the notes list. No other sandbox uses the directory. */
+/* Removes the mount points that the notes list. The caller holds the exclusive lock on ROOT, so no
+ * other sandbox uses ROOT. */
 static void remove_all(int root, int notes, enum mount_points_links links)
 {
 	AUTO_BUF text = BUF_INIT(NOTES_MAX_BYTES);

@@ -47,8 +47,8 @@ bool mount_points_noted(const struct home *h, int root);
 /* Adds to F the files that mount_points_leave() needs. */
 MUST_USE int mount_points_confine(const struct mount_points *s, struct confine_files *f,
 				  struct err *e);
-/* Removes what killed sandboxes have left in ROOT, if no other sandbox uses it. */
+/* Removes what killed sandboxes have left in ROOT, if no sandbox uses ROOT. */
 void mount_points_reap(const struct home *h, int root, enum mount_points_links links);
-/* Ends the use of the directory. If no other sandbox uses it, removes the mount points that all
- * sandboxes have made in it. */
+/* Ends the use of the directory S->root. If no other sandbox uses the directory, removes the mount
+ * points that all sandboxes have made there. */
 void mount_points_leave(const struct home *h, struct mount_points *s);

@@ -75,12 +75,12 @@ static struct mount_points *enter(const struct home *h, const struct rootfs *r, 
 }
 
 /* Returns true if the source of mount OUTER has the mount point of mount I, and no sandbox made
- * this mount point. Then nobody will remove it, and nested_make() has nothing to do. A mount point
- * that a sandbox made is removed by the last sandbox that uses the source. The sandboxes of a
- * source note their mount points in a file in the home. They create this file before they make the
- * first mount point, and delete it after they have removed the last. mount_points_noted() looks for
- * this file. So if the file is missing both before and after we see the mount point, no sandbox
- * made the mount point. */
+ * this mount point. In this case no sandbox will remove the mount point, and nested_make() has
+ * nothing to do. A mount point that a sandbox made is removed by the last sandbox that uses the
+ * source. The sandboxes of a source note their mount points in a file in the home. The sandboxes
+ * create this file before they make the first mount point, and delete the file after they have
+ * removed the last mount point. mount_points_noted() looks for this file. So if the file is missing
+ * both before and after we see the mount point, no sandbox made the mount point. */
 static bool is_theirs(const struct home *h, const struct rootfs *r, size_t i, size_t outer)
 {
 	int source = r->volume_fd[outer];

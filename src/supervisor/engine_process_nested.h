@@ -27,5 +27,5 @@ MUST_USE int nested_make(const struct home *h, const struct rootfs *r, struct ne
 /* Adds to F the files that nested_leave() needs. */
 MUST_USE int nested_confine(const struct nested *n, struct confine_files *f, struct err *e);
 void nested_leave(const struct home *h, struct nested *n);
-/* Removes what a killed sandbox with SPEC has left in its sources. */
+/* Removes the mount points that a killed sandbox with SPEC has left in its sources. */
 void nested_reap(const struct home *h, struct spec *spec);

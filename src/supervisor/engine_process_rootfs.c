@@ -24,10 +24,10 @@
 #include "supervisor/engine_process.h"
 #include "supervisor/source.h"
 
-/* implied directories, and the root directory */
+/* the most entries of r->owners: all implied directories, and the root directory */
 #define ROOTFS_OWNERS_MAX (IMAGE_IMPLIED_MAX + 1)
 
-/* Only root can give the files of each mount another owner. So without root, refuses stat-virt=,
+/* Only root can give the files of each mount another owner. So without root, refuses stat-virt=off,
  * and allows uid= and gid= only if they are the ids of the user who works inside. */
 static int check_owner(const struct ids *i, const struct spec_mount *m, struct err *e)
 {
@@ -108,8 +108,8 @@ int root_find_image(const struct supervisor *s, int *ret_lock, struct image_reco
 	return 0;
 }
 
-/* N is the owner of a file on disk, in a layer of an image that is not rotated. Returns the id that
- * this owner has inside of the sandbox, or 0 (root) if it has none. */
+/* N is the id that owns a file on disk, in a layer whose owners are not rotated. Returns the id of
+ * this owner inside of the sandbox, or 0 (root) if the owner has no id inside. */
 static uint32_t id_inside(const struct ids *i, uint32_t n, uint32_t caller, uint32_t base)
 {
 	switch (i->mode) {
@@ -196,9 +196,9 @@ static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 	return rc;
 }
 
-/* Makes the sandbox's root user the owner of the root directory, if R->owners has no entry for it.
- * On disk this directory belongs to the user who runs cordon. If the ids are rotated, that user is
- * not root inside. */
+/* Makes the sandbox's root user the owner of the root directory, if R->owners has no entry for this
+ * directory. On disk the directory belongs to the user who runs cordon. If the ids are rotated,
+ * that user is not root inside. */
 static void own_root(struct rootfs *r)
 {
 	for (size_t i = 0; i < r->n_owners; i++)

@@ -88,8 +88,8 @@ static int open_sockets(struct supervisor *s, struct err *e)
 	return r < 0 ? err_sys(e, -r, "listen in '%s/run'", s->home.path) : 0;
 }
 
-/* Raises our limit of open files, because a start holds every layer and volume open. RET is the old
- * limit. Commands in the sandbox get the old limit. */
+/* Raises our limit of open files, because a start holds every layer and volume open. *RET is the
+ * old limit, which commands in the sandbox get. */
 static int raise_nofile(struct rlimit *ret, struct err *e)
 {
 	struct rlimit most;

@@ -165,7 +165,8 @@ static void on_leash(void *arg, int fd, uint32_t events)
 	while (!buf_failed(&s->leash_in) && rest.n > 0 && r > 0) {
 		if (rest.p[0] == LEASH_RELEASE) {
 			/* launch_release() sent this word, for example in `run -d`. From now on we
-			 * ignore the leash, so the sandbox does not end when that program ends. */
+			 * ignore the leash, so the sandbox does not end when the command that
+			 * called launch_release() ends. */
 			loop_remove(s->loop, &s->leash_watch);
 			return;
 		}

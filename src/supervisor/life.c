@@ -31,7 +31,7 @@
 
 #define BIT(n) (1u << (n))
 #define READ_CHUNK_BYTES 16384
-/* on_late() runs this long after the start; a sandbox that ends sooner does without it */
+/* on_late() runs this long after the start, unless the sandbox ends sooner */
 #define LATE_AFTER_NS (20 * NS_PER_MS)
 
 static const unsigned may_become[] = {
@@ -74,7 +74,8 @@ bool supervisor_tell(const struct supervisor *s, enum frame_type type, uint64_t 
 	return send(s->instance->channel, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)b.n;
 }
 
-/* Returns true for an ephemeral sandbox, which usually ends before a command could ask about it. */
+/* Returns true for an ephemeral sandbox whose first client waits for its command. Such a sandbox
+ * usually ends before another command could ask about it. */
 static bool is_brief(const struct supervisor *s)
 {
 	return s->record.spec.ephemeral && s->attended;
@@ -112,7 +113,7 @@ void supervisor_settle(struct supervisor *s)
 
 /* --- timers ---------------------------------------------------------------------------------- */
 
-/* Stops the sandbox. No command asked for it, so the log gets the reason. */
+/* Stops the sandbox. No command asked for this stop, so the log gets the reason. */
 static void time_is_up(struct supervisor *s, enum end_reason why, const char *reason)
 {
 	supervisor_note(s, reason);

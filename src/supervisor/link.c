@@ -1,5 +1,5 @@
 /*
- * Connects the network of a sandbox (network.c) with its life.
+ * Connects the network of a sandbox (network.c) with the life cycle of the sandbox (life.c).
  *
  * A start with published ports is over when the gateway has bound the ports. So a user may connect
  * as soon as `create` returns, and `create` fails if a port is taken. A start without published

@@ -113,8 +113,8 @@ static void drop_gateway(struct network *n)
 	loop_remove(n->loop, &n->exit_watch);
 	fd_closep(&n->control);
 	if (n->child.pidfd >= 0) {
-		/* kill the gateway at once: it has nothing to save, and an attacker may control it;
-		 * this fails if it has ended */
+		/* kill the gateway at once: it has nothing to save, and an attacker may control it.
+		 * If the gateway has ended already, the signal fails */
 		IGNORE(sys_pidfd_send_signal(n->child.pidfd, SIGKILL));
 		IGNORE(child_wait(&n->child, &status) < 0);
 	}
@@ -313,8 +313,7 @@ static void on_control(void *arg, int fd, uint32_t events)
 		on_message(n, json_root(doc));
 }
 
-/* --- starting and restarting
- * -------------------------------------------------------------------- */
+/* --- starting and restarting ------------------------------------------------------------------ */
 
 static void await_next(struct network *n);
 

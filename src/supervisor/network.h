@@ -56,10 +56,10 @@ void network_free(struct network *n);
 
 /* Returns the addresses of both ends of the link, borrowed. */
 const struct lease *network_lease(const struct network *n);
-/* Sets the ids that gateways change to. Call it before the first gateway starts. */
+/* Sets the ids that gateways change to. Call this before the first gateway starts. */
 void network_set_ids(struct network *n, struct network_ids ids);
-/* Write to OUT what the sandbox gets: the text of /etc/resolv.conf, and the line of /etc/hosts for
- * host.microsandbox.internal. */
+/* These two functions write to OUT what the sandbox gets: the text of /etc/resolv.conf, and the
+ * line of /etc/hosts for host.microsandbox.internal. */
 void network_resolv_conf(const struct network *n, struct buf *out);
 void network_hosts_line(const struct network *n, struct buf *out);
 
@@ -71,8 +71,8 @@ const char *network_program(const struct network *n);
 /* Returns true if the user named a DNS server. The server may be given by its host name, and the
  * gateway must read files such as /etc/hosts to look up this name. */
 bool network_has_resolver(const struct network *n);
-/* Takes over FD, which is the host's list of resolvers, open for reading. Gateways that cannot open
- * the list get FD. */
+/* Takes over FD, which is the host's list of resolvers, open for reading. A gateway that cannot
+ * open the list itself reads FD. */
 void network_set_resolv_conf(struct network *n, int fd);
 /* Sets the addresses that lead to this host although no interface has them. Copies LIST. */
 void network_set_host_addresses(struct network *n, const struct cidr *list, size_t count);

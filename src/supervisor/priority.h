@@ -1,8 +1,9 @@
 /*
  * Gives up scheduling advantages of the process that started the sandbox. That process may have a
  * negative nice value, real-time scheduling, a high I/O priority, a low OOM score, or reserved
- * processors. All processes of a sandbox descend from its supervisor. So they would inherit these
- * advantages for as long as the sandbox lives, even commands that other processes started.
+ * processors. All processes of a sandbox descend from its supervisor. So all of them would inherit
+ * these advantages for as long as the sandbox lives. Even commands of other clients would have the
+ * advantages.
  *
  * Disadvantages (nice above 0, batch or idle scheduling, fewer processors, a higher OOM score)
  * stay: the user chose them.

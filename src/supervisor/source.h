@@ -4,7 +4,8 @@
  * The command that wrote the record has looked up each path once and written down the path's
  * identity (base/identity.h). A start opens these paths only with source_open(), which follows no
  * link and refuses an object with another identity. A record of an older cordon has no identities.
- * The first start from such a record looks up the identities and writes them down.
+ * The first start from such a record looks up the identities and writes the identities into the
+ * record.
  */
 #pragma once
 
@@ -16,7 +17,8 @@
 	"or create the sandbox anew"
 #define ANEW_HINT "if you moved it yourself, create the sandbox anew"
 
-/* Looks up the identities that an older record lacks and writes them down. Follows no link. */
+/* Looks up the identities that an older record lacks, and writes these identities into the record.
+ * Follows no link. */
 MUST_USE int sources_learn(struct supervisor *s, struct err *e);
 /* Opens PATH with O_PATH. Fails if the identity of the opened object is not ID. The error message
  * begins with WHAT ("volume source") and has the hint HINT, which is VOLUME_HINT or ANEW_HINT. */

@@ -1,7 +1,7 @@
 /*
  * The life of one sandbox. There is one supervisor process per live sandbox, single-threaded and
  * event-driven. The supervisor holds the record's lock as long as it lives, so every command sees
- * at once when it ends. wire/leash.h lists the supervisor's descriptors.
+ * at once when the supervisor ends. wire/leash.h lists the supervisor's descriptors.
  */
 #pragma once
 
@@ -44,8 +44,8 @@ struct supervisor {
 	unsigned last_grace_ms;
 	struct buf channel_in, leash_in;
 	bool busy;
-	/* The first client passed us its connection to pid 1. It waits on this connection until
-	 * its command ends, and does not wait for our report on the leash. */
+	/* The first client passed us its connection to pid 1. This client waits on the connection
+	 * until its command ends, and does not wait for our report on the leash. */
 	bool attended;
 	/* the sandbox is up, but a client must still change it before its first command
 	 * (wire/leash.h) */
@@ -70,7 +70,7 @@ const char **supervisor_env(const struct spec *spec, size_t *ret_n);
 /* sweep.c: deletes retired records whose files belong to a sub-range. This function and the next
  * two return the exit status of the program. */
 int supervisor_sweep(void);
-/* Deletes everything in the home. The home has no sandbox any more. */
+/* Deletes everything in the home. The home must have no sandbox any more. */
 int supervisor_erase_home(void);
 /* Removes what a killed supervisor has left. ENTRY is the name of the record's directory, retired
  * or not. */
@@ -129,7 +129,7 @@ void link_count(const struct supervisor *s, struct usage_message *u);
 void link_close(struct supervisor *s);
 /* control.c */
 MUST_USE int control_open(struct supervisor *s);
-/* The sandbox is down: answers the clients that asked for the stop. */
+/* Call this when the sandbox is down. Answers the clients that asked for the stop. */
 void control_stopped(struct supervisor *s);
 /* Closes the connections. Called after the lock is released: clients that asked for the stop wait
  * for the close. */

@@ -60,8 +60,8 @@ static const char *next_name(struct survey_room *r, unsigned level)
 	return d->name;
 }
 
-/* Opens the directory NAME as the next LEVEL. If descriptors run out, the tree is too deep to be
- * counted. */
+/* Opens the directory NAME as the next LEVEL. Returns false if it cannot be opened. If descriptors
+ * run out, the tree is too deep to be counted. */
 static bool enter(struct survey_room *r, unsigned level, int dir, const char *name,
 		  struct survey *s)
 {

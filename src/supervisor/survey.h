@@ -1,7 +1,7 @@
 /*
  * Counts the bytes and files of a tree while hostile processes change it. This code calls no
- * function of the C library. It makes system calls through base/raw.h, because the task that runs
- * it shares memory with a running process.
+ * function of the C library, and makes system calls through base/raw.h, because the task that runs
+ * this code shares the memory of the supervisor, which runs at the same time.
  *
  * If a file has N names, each name counts as one N-th of the file's size. So all names together
  * count the file once. The walk always ends, because the number of files and the depth are bounded

@@ -3,11 +3,11 @@
  * confined supervisor cannot make processes, so it makes the task before it confines itself.
  * Between orders the task waits on a socket.
  *
- * The task shares our memory. So while it is idle, it costs a kernel stack, but no page tables. An
+ * The task shares our memory. So an idle task costs only a kernel stack, and no page tables. An
  * attacker who takes over the task has the supervisor's memory too, so the task keeps few rights.
- * It is in the sandbox's user namespace, where it can read directories of the sandbox's ids.
- * Landlock allows it only the directories of the layer. Its filter allows only the calls of
- * tools/surveyor.table. The task ends with the supervisor.
+ * The task is in the sandbox's user namespace, where it can read directories of the sandbox's ids.
+ * Landlock allows the task only the directories of the layer. The filter of the task allows only
+ * the calls of tools/surveyor.table. The task ends with the supervisor.
  */
 #pragma once
 

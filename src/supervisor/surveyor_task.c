@@ -12,9 +12,9 @@
 
 #include "base/raw.h"
 
-/* The descriptors that the task keeps, and the numbers that it gives them. The task closes all
- * others. Above all it must close the lock of the record: as long as any process has the lock open,
- * the sandbox counts as alive. */
+/* The task gives these numbers to the descriptors that it keeps. It closes all other descriptors.
+ * Above all it must close the lock of the record: as long as any process has the lock open, the
+ * sandbox counts as alive. */
 enum { SOCKET, LAYER, PID_1, RULESET, KEPT_MAX };
 
 #define NAME "cordon-survey"

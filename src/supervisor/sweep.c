@@ -4,8 +4,8 @@
  *
  * The files of an ordinary user's sandbox may belong to ids of the user's range in /etc/subuid.
  * Only a process in a user namespace that maps this range can delete them. A command that removes a
- * sandbox is in no such namespace. So the command starts cordon-supervisor, which enters one and
- * calls the functions of this file.
+ * sandbox is in no such namespace. So the command starts cordon-supervisor, which enters such a
+ * namespace and calls the functions of this file.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -63,9 +63,9 @@ static bool erase_moved(const struct home *h, const char *name)
 	return true;
 }
 
-/* Deletes the files whose names begin with a dot last. One of them is .cordon-home, which marks the
- * directory as a home. If we are killed before, another command still finds a home and can finish
- * the deletion. Returns 0, or 1 after a failure. */
+/* Deletes everything in the home. The files whose names begin with a dot come last. One of these
+ * files is .cordon-home, which marks the directory as a home. If we are killed before that, another
+ * command still finds a home and can finish the deletion. Returns 0, or 1 after a failure. */
 static int erase_home(void *arg)
 {
 	const struct home *h = arg;

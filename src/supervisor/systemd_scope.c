@@ -5,8 +5,8 @@
  *   AttachProcessesToUnit moves us into a scope that exists; fails while the scope is starting or
  *                         ending
  *
- * A supervisor that waits tries both in turn until one succeeds or the time is up. So two
- * supervisors that start at once get into one scope, even while the last sandbox in it ends. A
+ * A supervisor that waits tries both calls in turn until one of them succeeds or the time is up. So
+ * two supervisors that start at once get into one scope, even while the last sandbox in it ends. A
  * supervisor that does not wait tries AttachProcessesToUnit once.
  *
  * If this process is in a unit of the user's systemd that was made with Delegate=yes, it stays
@@ -29,10 +29,11 @@
 
 static_assert(HIERARCHY_SCOPE_DIGITS == HOME_TAG_DIGITS, "a scope is not one home's");
 
-/* long, because at the beginning of a login the user's systemd itself is still starting */
+/* The deadline for systemd if the argument WAITS of systemd_scope_enter() is true. It is long,
+ * because at the beginning of a login the user's systemd itself is still starting. */
 #define WAIT_NS (10 * NS_PER_SEC)
-#define JOIN_NS (2 * NS_PER_SEC) /* if the scope exists, systemd answers in a few ms */
-#define RETRY_MS 20              /* a scope takes a few of these intervals to start or to end */
+#define JOIN_NS (2 * NS_PER_SEC) /* the deadline if WAITS is false; systemd answers in a few ms */
+#define RETRY_MS 20              /* pause between two tries; a scope starts or ends within a few */
 /* a supervisor that waits gives up after this many tries */
 #define TRIES_MAX 50
 #define BODY_MAX_BYTES 4096
@@ -74,7 +75,7 @@ static void put_scope(struct buf *b, const char *name)
 	at = dbus_begin_array(b, 8);
 	put_text_property(b, "Description", "cordon sandboxes");
 	put_text_property(b, "Slice", HIERARCHY_SCOPE_SLICE);
-	/* otherwise the name stays taken after the scope has failed */
+	/* without this property, the name stays taken after the scope has failed */
 	put_text_property(b, "CollectMode", "inactive-or-failed");
 	put_property(b, "DelegateControllers", "as");
 	list = dbus_begin_array(b, 4);

@@ -55,8 +55,9 @@ static int check_numbers(const struct limits_message *m, struct err *e)
 	return 0;
 }
 
-/* Sets the limits that M names. Does not check ceilings, because the owner of the leash made the
- * sandbox and may give it any limits. Does not change the record on disk. */
+/* Sets the limits that M names. Does not check that they stay below --max-memory and --max-cpus,
+ * because the owner of the leash made the sandbox and may give it any limits. Does not change the
+ * record on disk. */
 int supervisor_limit(struct supervisor *s, const struct limits_message *m, struct err *e)
 {
 	struct spec now = s->record.spec; /* shares all strings with the record */

@@ -77,8 +77,8 @@ static bool judge_space(struct watch *w, const struct watch_space *now)
 	return true;
 }
 
-/* Returns true if inodes are below the floor and the layer must be measured. Making an empty file
- * writes no bytes, so pid 1 cannot say whether a command made the file. */
+/* Returns true if the free inodes are below the floor and the layer must be measured. Making an
+ * empty file writes no bytes, so pid 1 cannot say whether a command made the file. */
 static bool judge_files(struct watch *w, const struct watch_space *now)
 {
 	bool low =

@@ -37,6 +37,7 @@
 #define WATCH_SLACK_PART 64 /* a loss up to 1/64 of the layer's limit needs no measurement */
 #define WATCH_BYTES_PER_MS (4ull << 20) /* no process writes faster than 4 GiB/s */
 #define WATCH_FILES_PER_MS 200          /* no process makes more files per millisecond */
+/* the shortest and the longest time between two looks at the free space */
 #define WATCH_SOONEST_MS 10
 #define WATCH_LATEST_MS 1000
 #define WATCH_BYTES_PER_FILE 4096     /* a layer of at most N bytes may have N / 4096 files */
@@ -89,6 +90,8 @@ struct watch {
 	bool low, counted;
 	uint64_t written;  /* what commands had written when pid 1 was last asked */
 	uint64_t low_free; /* what was free when pid 1 was last asked */
+	/* `low_files`: the free inodes are below the floor; `based`: compare the next measurement
+	 * with `low_files_size` */
 	bool low_files, based;
 	/* the number of files in the layer, from the last measurement that ended while the free
 	 * inodes were below the floor */
@@ -104,15 +107,19 @@ struct watch_order {
 	bool ask;         /* ask pid 1, and call watch_counted() */
 };
 
-/* FRESH says that the layer is empty. NOW is the free space before the first command runs. */
+/* MOST_BYTES is the largest allowed size of the layer. FRESH says that the layer is new and empty.
+ * NOW is the free space before the first command runs. */
 void watch_init(struct watch *w, uint64_t most_bytes, bool fresh, const struct watch_space *now);
-/* Judges the file system's free space NOW. If IDLE, no process runs in the sandbox any more. */
+/* Judges the file system's free space NOW, and returns what to do. If IDLE is true, no process runs
+ * in the sandbox any more. */
 struct watch_order watch_look(struct watch *w, const struct watch_space *now, bool idle);
 /* Judges the measured SIZE of the layer. Returns why the commands must be ended, or END_NONE. */
 enum end_reason watch_measured(struct watch *w, const struct watch_size *size);
-/* Notes that the layer can no longer be measured, so that it counts as too large. */
+/* Notes that the layer can no longer be measured. Such a layer counts as too large, so the commands
+ * must be ended. Returns the reason. */
 enum end_reason watch_unmeasured(struct watch *w);
-/* Judges the number of bytes that commands have written so far, as pid 1 reports it. */
+/* Judges the number of bytes that commands have written so far, as pid 1 reports it. Returns why
+ * the commands must be ended, or END_NONE. */
 enum end_reason watch_counted(struct watch *w, uint64_t written);
 /* Returns true if new commands may not write to files. */
 bool watch_is_full(const struct watch *w);

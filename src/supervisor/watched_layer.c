@@ -65,7 +65,8 @@ static void tell(struct supervisor *s, enum frame_type type, uint64_t number)
 		s->engine->kill(s);
 }
 
-/* Does what watch.h decided. */
+/* Does what watch.h decided: tells pid 1 if the layer is full or no longer full, and ends all
+ * commands if WHY is a reason. */
 static void carry_out(struct supervisor *s, enum end_reason why)
 {
 	struct watched_layer *y = s->watched;

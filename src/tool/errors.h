@@ -13,5 +13,6 @@
 /* Adds a failure, and drops the oldest failures beyond ERRORS_MAX. If the file cannot be written,
  * only adds a line to the log. */
 void errors_add(const struct fault *f, const struct query *q);
-/* Writes all failures as items of an array. Returns their number. */
+/* Writes all failures as items of an array. If W is NULL, writes nothing. Returns the number of
+ * failures. */
 size_t errors_write(struct json_writer *w);

@@ -1,4 +1,4 @@
-/* The tool `grep`: lines of files that match a regular expression. A confined program,
+/* The tool `grep`: finds lines of files that match a regular expression. A confined program,
  * cordon-search, does the matching. If the workspace exists in the sandbox only, a script in the
  * sandbox reads the files, and we send them to cordon-search. */
 #include <stdlib.h>

@@ -17,8 +17,8 @@ static const struct {
 	{ "--format", offsetof(struct options, format) },
 };
 
-/* Takes an option and its value, `--name=value` or `--name value`. Returns 1 if NEXT was the
- * value. */
+/* Takes an option and its value, `--name=value` or `--name value`. Returns 1 if NEXT was the value,
+ * 0 if not, or -1. */
 static int take_option(struct options *o, const char *word, const char *next, struct err *e)
 {
 	if (strcmp(word, "--standalone-box") == 0) {

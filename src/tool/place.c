@@ -57,8 +57,8 @@ static int read_path(struct file_call *c, struct str path, char **ret, struct fa
 	return 0;
 }
 
-/* Opens HOST_PATH, a real path. Follows no link, because a component may have become a link
- * meanwhile. */
+/* Opens HOST_PATH, a path without links. Follows no link, because a component may have become a
+ * link meanwhile. Returns a descriptor or -errno. */
 static int open_top(const char *host_path)
 {
 	AUTO_FD root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);

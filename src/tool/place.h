@@ -25,11 +25,13 @@ MUST_USE int place_find(struct file_call *c, struct str path, struct place *ret,
 void place_done(struct place *p);
 /* Fails if the place is read-only, or lies in a skill that is not activated. */
 MUST_USE int place_check_writable(struct file_call *c, const struct place *p, struct fault *f);
-/* ERROR is the -errno of a failed call on the place. Turns it into a message for a model. */
+/* ERROR is the -errno of a failed call on the place. Turns ERROR into a message for a model.
+ * Returns -1. */
 int place_error(struct file_call *c, const struct place *p, int error, struct fault *f);
 /* Sets the fault that there is nothing to search. Returns -1. */
 int place_no_tree(struct file_call *c, const struct place *p, struct fault *f);
-/* Opens the file or directory of this machine for a search. Returns a descriptor or -1. */
+/* Opens the place, which must lie in a mounted directory of this machine, for a search. Returns a
+ * descriptor or -1. */
 MUST_USE int place_open_tree(struct file_call *c, const struct place *p, mode_t *ret_kind,
 			     struct fault *f);
 /* Sets the fault that PATH leads out of the workspace. Returns -1. */

@@ -152,8 +152,8 @@ static int call_read(struct call *c, struct fault *f)
 
 /* --- the runtime ------------------------------------------------------------------------------ */
 
-/* For a call that needs a runtime when none is available: sets *F to say so, and returns -1.
- * This fault is not added to the list of errors. */
+/* Sets *F to the fault that no runtime is available, and returns -1. This fault is not added to the
+ * list of errors. */
 static int is_unavailable(const struct call *c, struct fault *f)
 {
 	return fault_set(f, FAULT_BOX,
@@ -205,7 +205,7 @@ static int do_resolve(struct call *c, struct fault *f)
 }
 
 /* Fails if the workspace is full. If PHASE is QUOTA_AFTER, this call has filled the workspace, so
- * also ends the session. */
+ * check_quota() also ends the session. */
 static int check_quota(struct call *c, const struct box_spec *s, enum quota_phase phase,
 		       struct fault *f)
 {
@@ -473,7 +473,7 @@ int tool_program(const struct options *o, const struct interrupts *interrupts)
 	if (say_data(&c.out, &e) < 0)
 		r = say_error(&e);
 	if (c.runtime.signal)
-		r = 128 + c.runtime.signal; /* a shell uses the same status */
+		r = 128 + c.runtime.signal; /* as a shell reports a command that a signal killed */
 	call_done(&c);
 	return r < 0 ? 1 : r;
 }

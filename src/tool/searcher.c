@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/program.h"
 
-#define DEADLINE_SEC 10 /* a search may read 50 MiB from a slow disk */
-#define SEND_SEC 5      /* if cordon-search reads nothing for this long, it hangs */
+#define DEADLINE_SEC 10 /* for a whole search, which may read 50 MiB from a slow disk */
+#define SEND_SEC 5      /* stop sending if cordon-search reads nothing for this long */
 
 enum { STATUS_INVALID = 2, STATUS_LATE = 3 }; /* exit statuses of cordon-search */
 
@@ -116,7 +116,7 @@ int searcher_end(struct searcher *s, struct buf *answer, struct fault *f)
 	if (r < 0)
 		IGNORE(kill(s->child.pid, SIGKILL));
 	fd_closep(&s->answer);
-	IGNORE(child_wait(&s->child, &status)); /* if it fails, STATUS stays 0 */
+	IGNORE(child_wait(&s->child, &status)); /* if this fails, STATUS stays 0 */
 	if (r == -ETIME)
 		return SEARCHER_LATE;
 	if (r == 0 && WIFEXITED(status))

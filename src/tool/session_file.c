@@ -7,7 +7,7 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 
-#define SCAN_MAX_BYTES (256u << 20) /* skip at most this much text to find the first line */
+#define SCAN_MAX_BYTES (256u << 20) /* how much of a file is read to find its lines */
 #define END_IF_MISSING "exit 11"    /* SESSION_MISSING */
 
 /* Adds lines that end the script if the path is a directory or a special file. For a directory, the

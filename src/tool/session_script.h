@@ -12,8 +12,8 @@
 #include "service/outcome.h"
 #include "tool/place.h"
 
-/* The most that one command reads or writes. In base64 this is less than 500 KiB, the most that
- * cordon-box sends to a peer without an instance id. */
+/* The most bytes that one command reads or writes. In base64 this is less than 500 KiB, the longest
+ * output that cordon-box sends to a peer without an instance id. */
 #define SESSION_CHUNK_BYTES 360000u
 #define SESSION_SCRIPT_MAX_BYTES (1u << 20) /* the longest command that a runtime takes */
 

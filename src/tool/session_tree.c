@@ -6,8 +6,9 @@
  * them, and all their bytes as one text. In this text a line with the path of each file stands
  * before the bytes of the file. We cut the text into files by the sizes. If both lists of sizes are
  * the same, and each path is at its place, no file has changed its size meanwhile. Otherwise two
- * commands read the files again, each of them one half. Sizes alone would not do: if one file grew
- * and another shrank while the command read them, bytes of one file would count as the other's.
+ * commands read the files again, each of them one half. Sizes alone would not be enough: if one
+ * file grew and another shrank while the command read them, bytes of one file would count as the
+ * other's.
  */
 #include "tool/session_tree.h"
 
@@ -106,7 +107,7 @@ int session_walk_run(struct file_call *c, const struct place *p, struct session_
 		if (page.n < SESSION_CHUNK_BYTES)
 			return 0; /* the listing has ended */
 		if (lines == before)
-			break; /* a path as long as a page: the sandbox lies */
+			break; /* no path is as long as a page, so the sandbox lies */
 	}
 	w->cut = true;
 	return 0;

@@ -26,7 +26,7 @@ static void write_places(const struct service_config *c, struct json_writer *w)
 	json_end_array(w);
 }
 
-/* Says why the backend is unavailable although the runtime works. */
+/* Writes why the backend is unavailable although the runtime answers. */
 static void write_dead_backend(const struct service_config *c, const struct json_value *backend,
 			       struct json_writer *w)
 {

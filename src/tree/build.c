@@ -58,7 +58,7 @@ void tree_build_free(struct tree_build *b)
 
 /* Adds PATH's components to REST without "." and empty components. A ".." behind a name is left out
  * together with this name: "a/../b" becomes "b". This is done even if "a" is a link. Otherwise the
- * kernel would follow "a" and go up from the directory to which it leads, maybe out of the tree.
+ * kernel would follow "a" and go up from the directory to which "a" leads, maybe out of the tree.
  * *RET_UPS counts the ".." that have no name in front. Returns false when there are too many
  * components. */
 static bool clean_path(const char *path, struct buf *rest, unsigned *ret_ups)
@@ -179,7 +179,8 @@ static int open_below(const struct tree_build *b, int dir, const char *name, uin
 	return sys_openat2(dir, name, &how);
 }
 
-/* Removes what exists in the place of a new file or link, except with TREE_OWN. */
+/* Removes what exists in the place of a new file or link, except with TREE_OWN. Returns false and
+ * sets errno if that fails. */
 static bool make_way(const struct tree_build *b, int dir, const char *name)
 {
 	return b->flags & TREE_OWN || unlinkat(dir, name, 0) == 0 || errno == ENOENT;

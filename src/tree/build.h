@@ -40,9 +40,10 @@ struct tree_level {
 struct tree_build {
 	const char *path; /* borrowed; must outlive this struct */
 	unsigned flags;
-	/* The caller may set these three members before the first byte, and still owns them. */
-	/* the directory at which a relative path begins; AT_FDCWD unless the caller sets it; not
-	 * used with TREE_OWN */
+	/* The caller may set `at`, `name` and `source` before the first byte, and still owns
+	 * them. */
+	/* the directory from which a relative `path` is looked up; AT_FDCWD by default; not used
+	 * with TREE_OWN */
 	int at;
 	/* name of the outermost entry; NULL: the name in the stream; "": no name, the entry's
 	 * contents go into the destination */
@@ -65,7 +66,7 @@ struct tree_build {
 	struct buf shared, shared_paths;
 	struct disk_limit disk_limit;
 	bool ended; /* DONE was received */
-	/* length of "NAME/" at the start of `where`; paths in SAME records lack this part */
+	/* length of "NAME/" at the start of `where`; the paths in `shared_paths` lack this part */
 	size_t top_n;
 	struct buf in, where;
 	struct file_record record;

@@ -11,7 +11,7 @@
 
 struct inodes {
 	struct inode_slot *slot;
-	uint32_t n, room; /* slots: a power of two, at least twice as many as are used */
+	uint32_t n, room; /* `room` counts all slots: a power of two, at least twice `n` */
 };
 
 void inodes_done(struct inodes *s);

@@ -1,6 +1,6 @@
 /*
- * The place where a tree goes: a directory, pinned by descriptor, and the name that the tree gets
- * there.
+ * The place where a tree goes: a directory, held open by a descriptor, and the name that the tree
+ * gets there.
  *
  * The path is resolved only once, and links in it are followed. All later operations are relative
  * to the descriptor and follow no link.

@@ -50,7 +50,8 @@ static void octal(char *field, size_t n, uint64_t v)
 		field[--n] = (char)('0' + (v & 7));
 }
 
-/* Copies TEXT if it fits. A field needs no terminator. */
+/* Copies as much of TEXT as fits into a field of N bytes, which needs no terminator. Returns true
+ * if all of TEXT fits. */
 static bool put_text(char *field, size_t n, const char *text)
 {
 	size_t k = strlen(text);
@@ -76,7 +77,7 @@ static int send_header(struct tar *t, const char *path, const char *target, char
 	return send(t, &h, sizeof(h), e);
 }
 
-/* Adds "LENGTH KEY=VALUE\n", where LENGTH counts its own digits. */
+/* Adds "LENGTH KEY=VALUE\n". LENGTH is the length of all of this text, also of its own digits. */
 static void add_record(struct buf *b, const char *key, const char *value)
 {
 	size_t n = strlen(key) + strlen(value) + 3, digits = 1;

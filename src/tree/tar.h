@@ -2,8 +2,8 @@
  * Writes a tar archive from a stream of records (wire/file.h), which may come from hostile code.
  *
  * Files lose their set-user-id and set-group-id bits, and links that lead out of the tree are left
- * out, as in a copy. In an archive an entry's size comes before its bytes, but in the stream it
- * comes after them. So each file is first written to a scratch file. Memory is bounded.
+ * out, as in a copy. In an archive the size of a file comes before its bytes, but the stream does
+ * not tell the size in advance. So each file is first written to a scratch file. Memory is bounded.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 struct tar {
 	const struct tree_sink *to;
 	int scratch; /* a file without a name; owned by the caller */
-	/* name of the outermost entry, instead of the name in the stream; "": send only the
-	 * contents of that entry; borrowed */
+	/* the name of the outermost entry, or NULL to take the name in the stream. If this is "",
+	 * only the contents of the entry are sent. Borrowed */
 	const char *name;
 	/* path of the tree in the sandbox; an absolute link is left out unless its target is in the
 	 * tree at this path; borrowed */

@@ -13,14 +13,14 @@
 
 /* limit for the contents of one extension header; the longest path needs 4 KiB of them */
 #define EXTENDED_MAX_BYTES (1u << 20)
-#define CHUNK_BYTES 32768u /* a multiple of a block; fits one record */
+#define CHUNK_BYTES 32768u /* read at once; a multiple of a block that fits one record */
 #define IMPLIED_MODE 0755u /* for directories without an entry of their own */
 
 struct untar {
 	const struct untar_source *from;
 	const struct tree_sink *to;
 	struct buf out;
-	/* the open directories: "a/b/c", and how many components that is */
+	/* the path of the open directories, such as "a/b/c", and the number of its components */
 	struct buf at;
 	unsigned depth;
 	/* what extension headers say about the next entry */
@@ -145,7 +145,8 @@ static int slurp(struct untar *u, uint64_t size, struct buf *b, struct err *e)
 	return 0;
 }
 
-/* Applies one "LENGTH KEY=VALUE\n" record of a pax header. */
+/* Applies one "LENGTH KEY=VALUE\n" record of a pax header. Returns false if cordon cannot obey the
+ * record. */
 static bool apply_record(struct untar *u, struct str key, struct str value)
 {
 	if (str_eq(key, "size"))
@@ -222,7 +223,8 @@ static int open_dir(struct untar *u, unsigned mode, const char *name, struct err
 	return flush(u, e);
 }
 
-/* Removes empty and "." components of PATH. Returns false if a component is ".." or too long. */
+/* Copies PATH to OUT without empty and "." components. Returns false if a component is ".." or too
+ * long. */
 static bool tidy(const char *path, struct buf *out)
 {
 	struct str rest = str_of(path);

@@ -77,7 +77,8 @@ static int open_entry(int dirfd, const char *name, unsigned flags)
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-/* Finds the next bytes of data and their end, and sends the gap before them as a hole. */
+/* Moves *AT to the next bytes of data, sets *RET_END to the end of these bytes, and sends the gap
+ * before them as a hole. Returns false if no data follows. */
 static bool next_data(struct walk *w, int fd, off_t *at, off_t *ret_end)
 {
 	off_t data = lseek(fd, *at, SEEK_DATA);
@@ -290,8 +291,8 @@ static int send_entry(struct walk *w, int dirfd, const char *name, dev_t parent_
 
 /* --- the source itself ----------------------------------------------------------------------- */
 
-/* Sends the file, directory or link at the path that the user named. If it cannot be copied, fails
- * and sends no NOTE. */
+/* Sends the file, directory or link at the path that the user named. If this object cannot be
+ * copied, fails and sends no NOTE. */
 static int send_source(struct walk *w, const char *path, int dirfd, const char *name, bool follow)
 {
 	struct stat st;

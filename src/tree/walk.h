@@ -25,9 +25,10 @@ struct tree_sink {
 
 /* Walks PATH in the form in which the user wrote it. If PATH is a link and ends in a slash, the
  * link is followed. If the last component of PATH is "." or "..", or PATH is "/", the directory is
- * sent with an empty name, which means its contents rather than the directory. An entry that cannot
- * be read becomes a MISS; an entry that is no file, link or directory becomes a NOTE.
- * Only two things are errors: PATH cannot be read, or the sink fails. The caller sends DONE. */
+ * sent with an empty name. The receiver then takes the contents of the directory, not the directory
+ * itself. An entry that cannot be read becomes a MISS; an entry that is no file, link or directory
+ * becomes a NOTE. Only two things are errors: PATH cannot be read, or the sink fails. The caller
+ * sends DONE. */
 MUST_USE int tree_walk(const char *path, const struct tree_sink *s, struct err *e);
 /* Walks the regular file or directory that FD has open for reading, under the name AS. Takes over
  * FD. */

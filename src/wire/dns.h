@@ -18,7 +18,7 @@
 #define DNS_HEADER_BYTES 12u
 #define DNS_MESSAGE_MAX 65535u   /* the largest length in DNS over TCP */
 #define DNS_UDP_PLAIN_BYTES 512u /* the largest answer to a client without EDNS */
-/* We send no UDP answer that is longer, and tell servers to send none. So no datagram is
+/* The longest UDP answer that we send, and that we tell servers to send. Longer datagrams might be
  * fragmented. */
 #define DNS_UDP_EDNS_BYTES 1232u
 #define DNS_NAME_TEXT_BYTES 254

@@ -26,10 +26,10 @@
 #define WIRE_OLDEST 1u
 
 #define FRAME_HEADER_BYTES 12u
-/* more than an EXEC with the kernel's largest argument list */
+/* the most bytes of a body: more than an EXEC with the kernel's largest argument list needs */
 #define FRAME_BODY_MAX_BYTES (8u << 20)
-#define FRAME_DATA_MAX_BYTES 65536u /* as much as one pipe holds */
-#define FRAME_FDS_MAX 3u            /* stdin, stdout, stderr */
+#define FRAME_DATA_MAX_BYTES 65536u /* of a data frame; as much as one pipe holds */
+#define FRAME_FDS_MAX 3u            /* descriptors of one frame: stdin, stdout, stderr */
 /* bytes that may be sent per stream and direction before a CREDIT comes */
 #define FRAME_CREDIT_BYTES (256u << 10)
 

@@ -32,8 +32,7 @@ static void forget(struct buf *b)
 	buf_clear(b);
 }
 
-/* --- chunks
- * ------------------------------------------------------------------------------------ */
+/* --- chunks ----------------------------------------------------------------------------------- */
 
 enum line_kind { LINE_PLAIN, LINE_START, LINE_DATA, LINE_END };
 
@@ -100,8 +99,7 @@ static int take_chunk(struct stdio_reader *r, const struct json_value *v, struct
 	}
 }
 
-/* --- lines
- * ------------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static bool is_blank(char c)
 {
@@ -196,8 +194,7 @@ int stdio_next(struct stdio_reader *r, struct str *in, struct str *ret)
 	return 0;
 }
 
-/* --- writing
- * ----------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 /* Writes a chunk line: its type, a piece of the message if PIECE is given, and a number if KEY is
  * given. */

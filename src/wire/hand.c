@@ -2,9 +2,9 @@
 
 #include <errno.h>
 
-/* These numbers are part of the protocol: never reuse one; add new tags at the end. If cordon is
- * upgraded while a server runs, this older server starts hands of the new version, and the two must
- * understand each other. */
+/* These numbers are part of the protocol: never use a number again for another tag, and add new
+ * tags at the end. If cordon is upgraded while a server runs, this older server starts hands of the
+ * new version, and the server and these hands must understand each other. */
 enum tag {
 	TAG_TASK = 1,
 	TAG_SPEC = 2,

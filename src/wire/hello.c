@@ -197,8 +197,7 @@ void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret)
 		ret->kind = HELLO_BAD;
 }
 
-/* --- datagrams
- * --------------------------------------------------------------------------------- */
+/* --- datagrams ------------------------------------------------------------------------------- */
 
 /* Reads a client's hello (RFC 6347 and 9147). The hello must fill the record exactly. */
 static enum hello_kind read_dtls_handshake(struct cursor record, struct hello *h)
@@ -291,7 +290,7 @@ static bool is_token(uint8_t c)
 	       (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-/* Cuts C at the first byte that is AT. *RET gets the part before this byte, and C keeps the part
+/* Cuts C at its first byte AT. *RET gets the part before this byte, and C keeps the part
  * after it. Returns false if C has no such byte. */
 static bool cut(struct cursor *c, uint8_t at, struct cursor *ret)
 {

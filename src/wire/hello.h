@@ -1,7 +1,7 @@
 /*
- * Reads which server a client asks for in the first bytes of a connection. The server's name is in
- * a TLS or DTLS ClientHello, or in the Host header of an HTTP/1 request. Bytes that do not parse,
- * or that two servers could read in two ways, are reported as bad.
+ * Finds out from the first bytes of a connection which server the client asks for. The server's
+ * name is in a TLS or DTLS ClientHello, or in the Host header of an HTTP/1 request. Bytes that do
+ * not parse, or that two servers could read in two ways, are reported as bad.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /*
  * A head is read in two steps. scan() looks at each byte once, when it arrives, and refuses bytes
- * that no head holds and line ends that are not CR LF. When the empty line has arrived, the lines
- * are parsed. By then every line ends in CR LF and holds no control character except the tab.
+ * that a head must not contain, and line ends that are not CR LF. When the empty line has arrived,
+ * the lines are parsed. By then every line ends in CR LF and holds no control character except the
+ * tab.
  */
 #include "wire/http.h"
 
@@ -84,8 +85,8 @@ static bool byte_fits(const char *p, size_t i)
 	return !is_control(p[i]) || p[i] == '\t' || p[i] == '\r';
 }
 
-/* Looks at the bytes from *SEEN on. Returns the length of the head with its empty line, 0 when more
- * bytes are needed, -400 or -431. */
+/* Looks at the bytes from *SEEN on. Returns the length of the head with its empty line, 0 if more
+ * bytes are needed, or the HTTP status of the failure with a minus sign: -400 or -431. */
 static int scan(struct str in, size_t *seen)
 {
 	for (; *seen < in.n; (*seen)++) {
@@ -138,7 +139,8 @@ static int read_headers(struct str head, struct http_headers *h)
 	return 0;
 }
 
-/* Reads the length of the body. Returns 1 and *RET, 0 if there is no length, -400 or -413. */
+/* Reads the length of the body. Returns 1 and *RET, 0 if there is no length, -400 if the length is
+ * bad, or -413 if it is above MAX. */
 static int read_length(const struct http_headers *h, uint64_t max, uint64_t *ret)
 {
 	struct str value = { 0 };
@@ -278,8 +280,7 @@ int http_response_next(struct str *in, size_t *seen, struct http_response *ret)
 	return 1;
 }
 
-/* --- headers, paths and hosts
- * ------------------------------------------------------------------ */
+/* --- headers, paths and hosts ----------------------------------------------------------------- */
 
 int http_header_one(const struct http_headers *h, const char *name, struct str *ret)
 {

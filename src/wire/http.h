@@ -80,8 +80,8 @@ struct http_cursor {
 bool http_header_next(const struct http_headers *h, const char *name, struct http_cursor *c,
 		      struct str *ret);
 
-/* Cuts "/segment" off the front of PATH and gives the segment, still encoded. Returns false if PATH
- * is empty. */
+/* Cuts "/segment" off the front of PATH and sets *RET to the segment, still encoded. Returns false
+ * if PATH is empty or does not begin with '/'. */
 bool http_path_next(struct str *path, struct str *ret);
 /* Decodes escapes such as "%41". Returns 0, or -EINVAL for a '%' without two digits and for bytes
  * that are not UTF-8. The result may hold any character, even '/' and NUL. */

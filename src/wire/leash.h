@@ -41,8 +41,9 @@ enum leash_word {
 	LEASH_SETTLED = 's', /* the command has made all its changes to the new sandbox */
 	LEASH_RELEASE = 'r', /* the sandbox lives on when the command ends */
 	LEASH_LIMITS = 'l',  /* a LIMITS frame follows: set these limits, and answer OK or ERROR */
-	/* a LOG frame follows: write what a command of the sandbox printed into the sandbox's log.
-	 * The stream of the frame is the number of the command */
+	/* a LOG frame follows: its body is the output of a command of the sandbox, and the
+	 * supervisor writes this output to the sandbox's log. The stream of the frame is the number
+	 * of the command */
 	LEASH_LOG = 'o',
 };
 

@@ -1,9 +1,9 @@
 /*
  * The bodies of control frames as structs.
  *
- * Decoded strings are borrowed from the frame. Decoders limit the length of every list. They return
- * -EPROTO for strings with NUL inside and numbers out of range. Decoders do not check what a field
- * means: their callers do.
+ * Decoded strings are borrowed from the frame. Decoders limit the length of every list. Decoders
+ * return -EPROTO for strings with NUL inside and numbers out of range. Decoders do not check what a
+ * field means: their callers do.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ uint32_t hello_agree(const struct hello *peer);
 enum exec_flag {
 	EXEC_TTY = 1 << 0,      /* pid 1 opens a terminal, and the stream is framed */
 	EXEC_DETACHED = 1 << 1, /* no client stays, and the output goes to the log */
-	/* stdout and stderr are one pipe; two descriptors travel, not three */
+	/* stdout and stderr are one pipe, so two descriptors come with EXEC, not three */
 	EXEC_JOINED = 1 << 2,
 	EXEC_MAIN = 1 << 3, /* the sandbox ends when this command ends (run -d) */
 	/* no other request follows on this connection: pid 1 closes it after EXIT, if no process of
@@ -198,7 +198,8 @@ void started_encode(struct buf *b, uint64_t id);
 MUST_USE int started_decode(struct str body, uint64_t *ret_id);
 
 /* STATE_PUT and STATE carry bytes that a client leaves with pid 1 for the next client. Pid 1 does
- * not interpret these bytes. Their version is 0 before the first PUT and grows with every PUT. */
+ * not interpret these bytes. The version of the bytes is 0 before the first PUT and grows with
+ * every PUT. */
 #define STATE_MAX_BYTES (4u << 20)
 struct state_message {
 	uint64_t version; /* PUT: the version that the blob replaces */

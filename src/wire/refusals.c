@@ -28,8 +28,8 @@ struct refusals *refusals_map(int fd, bool writable)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Returns the place of the refusal WHAT. If it is not in the list, returns the place of the oldest
- * refusal, which the caller overwrites. */
+/* Returns the place of the refusal WHAT. If WHAT is not in the list, returns the place of the
+ * oldest refusal, which the caller overwrites. */
 static struct refusal *place_of(struct refusals *r, const char *what)
 {
 	struct refusal *oldest = &r->item[0];
@@ -43,7 +43,7 @@ static struct refusal *place_of(struct refusals *r, const char *what)
 	return oldest;
 }
 
-/* Writes at most SIZE bytes with the terminating zero. */
+/* Copies FROM to TO. Cuts the text so that it fits into SIZE bytes with its terminating zero. */
 static void set_text(char *to, const char *from, size_t size)
 {
 	size_t n = strnlen(from, size - 1);
@@ -80,7 +80,8 @@ void refusals_since(const struct refusals *r, uint32_t since, struct refused *re
 	uint32_t count = refusals_count(r), below = 0;
 
 	*ret = (struct refused){ .n = count - since };
-	/* the latest refusal has the age 0, and each turn finds the next older one */
+	/* the latest refusal has the age 0, and each turn of the loop finds the next older
+	 * refusal */
 	while (ret->shown < REFUSALS_SHOWN) {
 		const struct refusal *next = NULL;
 		uint32_t age = ret->n;

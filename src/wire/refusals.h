@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 
-/* the list holds this many different refusals; older ones are forgotten */
+/* the list holds this many different refusals; a new refusal replaces the oldest */
 #define REFUSALS_KEPT 8u
 #define REFUSALS_SHOWN 3u /* a message to a person shows at most this many refusals */
 /* room for an IPv6 address as "[…]:65535", and for all but the longest names */
@@ -40,7 +40,7 @@ struct refusals {
 /* The refusals of connections while one command ran. */
 struct refused {
 	uint32_t n;     /* refusals while the command ran */
-	unsigned shown; /* elements of item */
+	unsigned shown; /* how many elements of `item` are filled */
 	struct refusal item[REFUSALS_SHOWN];
 };
 

@@ -53,7 +53,7 @@ static const struct mode {
 	{ 1015, false, false },
 	{ 1016, false, false },
 	{ 2004, false, false }, /* pasted text is marked */
-	{ 2026, false, true  }, /* the terminal shows nothing until this ends */
+	{ 2026, false, true  }, /* the terminal shows nothing new until the mode ends */
 	{ 2031, false, false }, /* events when the colours change */
 	{ 2048, false, false }, /* events when the size changes */
 	{ 9001, false, true  }, /* every key is sent as a sequence */
@@ -62,8 +62,8 @@ static const struct mode {
 #define ALTERNATE 1u
 static_assert(ARRAY_SIZE(modes) < 32, "a mode has no bit");
 
-/* The changes besides modes that screen_leave() takes back. Their bits in `undo` follow the bits of
- * the modes. */
+/* The changes besides modes that screen_leave() takes back. Their bits in `undo` come after the 32
+ * bits for modes. */
 enum extra {
 	KEYPAD,
 	INSERT,
@@ -86,6 +86,8 @@ enum extra {
 	EXTRAS,
 };
 
+/* Each row has the sequence that takes a change back. The comment beside it describes the
+ * change. */
 static const char *const extras[EXTRAS] = {
 	[KEYPAD] = "\033>",
 	[INSERT] = "\033[4l",     /* new text moves old text to the right */
@@ -133,7 +135,7 @@ static void mark(struct screen *s, uint64_t bit, bool on)
 
 /* --- what sequences mean --------------------------------------------------------------------- */
 
-/* Returns the I-th number, or OTHERWISE if it is missing or 0. */
+/* Returns the I-th number of the sequence, or OTHERWISE if this number is missing or 0. */
 static unsigned number(const struct screen *s, unsigned i, unsigned otherwise)
 {
 	return i < s->n_numbers && s->number[i] ? s->number[i] : otherwise;
@@ -181,7 +183,8 @@ static void set_ansi_mode(struct screen *s, unsigned wanted, bool on)
 	}
 }
 
-/* Some terminals may obey the current sequence, so screen_leave() must take its modes back. */
+/* Called if only some terminals obey the current sequence. Makes screen_leave() take back the modes
+ * that this sequence sets or resets. */
 static void suspect_modes(struct screen *s)
 {
 	uint32_t known = s->modes;
@@ -225,8 +228,8 @@ static void reset(struct screen *s)
 	*s = fresh;
 }
 
-/* The soft reset keeps the screen, the mouse and what the keyboard sends. Not every terminal knows
- * this reset. */
+/* The soft reset keeps the screen, the mouse and what the keyboard sends. Some terminals do not
+ * know this reset. */
 static void reset_softly(struct screen *s)
 {
 	s->odd = true;
@@ -453,8 +456,9 @@ static void add_digit(struct screen *s, unsigned char c)
 	s->number[i] = (uint16_t)(v <= SCREEN_NUMBER_MAX ? v : SCREEN_NUMBER_MAX);
 }
 
-/* Called at a `;` or `:` in a sequence: begins its next number, as 0. If s->number is full, instead
- * sets the last number in it to SCREEN_NUMBER_MAX, a number that means nothing to us. */
+/* Called at a `;` or `:` in a sequence: begins the next number of the sequence, with the value 0.
+ * If s->number is full, sets its last element to SCREEN_NUMBER_MAX instead, a number that no mode
+ * of ours has. */
 static void next_number(struct screen *s)
 {
 	if (s->n_numbers == 0)
@@ -496,9 +500,9 @@ static enum screen_event in_control(struct screen *s, unsigned char c)
 		s->middle = c;
 	} else {
 		/* Terminals obey or ignore a control character within a sequence, and then go on
-		 * with the sequence. They differ about a character of 8 bits: some end the
-		 * sequence, some ignore the character, and some take the character for the last
-		 * byte. */
+		 * with the sequence. But terminals differ about a byte above 0x7f: some end the
+		 * sequence, some ignore the byte, and some take the byte for the last byte of the
+		 * sequence. */
 		s->odd = true;
 		if (c > 0x7f)
 			suspect_all(s);
@@ -593,7 +597,8 @@ static enum screen_event take_wide(struct screen *s, unsigned char c)
 	}
 }
 
-/* Follows the bytes of UTF-8. Returns true if C is, or completes, a control character of 8 bits. */
+/* Must see every byte, so that it can follow UTF-8. Returns true if C is, or completes, a control
+ * character of 8 bits. */
 static bool is_wide_control(struct screen *s, unsigned char c)
 {
 	if (c < 0x80) {

@@ -11,8 +11,8 @@
  * ESC, some take more numbers than others. So the parser keeps two things: the modes that most
  * terminals would have now, and every change that at least one terminal may have made. A client
  * that attaches sets these modes (screen_enter()). A client that leaves takes all these changes
- * back (screen_leave()). If terminals read a sequence in different ways, the parser only notes it
- * as a possible change.
+ * back (screen_leave()). If terminals read a sequence in different ways, the parser only notes the
+ * changes that the sequence may have made.
  */
 #pragma once
 

@@ -38,7 +38,7 @@
 
 /* Makes room for the length in the empty buffer B. The caller then appends the JSON. */
 void skills_message_begin(struct buf *b);
-/* Writes the length. */
+/* Writes the length of the JSON into the room at the beginning of B. */
 void skills_message_end(struct buf *b);
 /* Reads the length in HEAD. Returns 0, or -EMSGSIZE if the length is 0 or larger than MAX. */
 MUST_USE int skills_message_size(const unsigned char head[SKILLS_HEAD_BYTES], size_t max,

@@ -26,8 +26,7 @@ static enum sniff_step pass(struct sniff *s, uint64_t n, enum sniff_state then)
 	return SNIFF_PASS;
 }
 
-/* --- HTTP
- * ---------------------------------------------------------------------------------------- */
+/* --- HTTP ------------------------------------------------------------------------------------- */
 
 /* Skips white space before a request, even lone carriage returns, as some servers do. */
 static enum sniff_step next_head(struct sniff *s, const uint8_t *p, size_t n, struct hello *h)
@@ -38,8 +37,8 @@ static enum sniff_step next_head(struct sniff *s, const uint8_t *p, size_t n, st
 	return judge(h);
 }
 
-/* Finds a line that ends in CR LF: all servers agree on this end. *RET_LEN does not count these two
- * bytes. */
+/* Finds the end of a line. A line must end in CR LF, because all servers agree on this end.
+ * *RET_LEN is the length of the line without CR LF. */
 static enum sniff_step next_line(const uint8_t *p, size_t n, size_t *ret_len, struct hello *h)
 {
 	const uint8_t *end = memchr(p, '\n', n < LINE_MAX_BYTES ? n : LINE_MAX_BYTES);
@@ -91,8 +90,7 @@ static enum sniff_step after_chunk(struct sniff *s, const uint8_t *p, size_t n, 
 	return n > 1 ? pass(s, 2, SNIFF_CHUNK) : SNIFF_WAIT;
 }
 
-/* --- TLS
- * ----------------------------------------------------------------------------------------- */
+/* --- TLS -------------------------------------------------------------------------------------- */
 
 /*
  * Returns true if a handshake record behind the first hello may begin with another hello: a client
@@ -125,8 +123,7 @@ static enum sniff_step next_record(struct sniff *s, const uint8_t *p, size_t n, 
 		    p[0] == TLS_DATA && !s->early ? SNIFF_OVER : SNIFF_RECORDS);
 }
 
-/* --- the whole
- * ------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static enum sniff_step begin(struct sniff *s, const uint8_t *p, size_t n, struct hello *h)
 {

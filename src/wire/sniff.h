@@ -7,9 +7,10 @@
  * this code reads the stream as long as another name can come. When it finds a name, the bytes
  * after the name pass only after the caller has judged the name.
  *
- *   HEAD     only if Host is judged: a request's head is held until it is whole; its body passes
- *   CHUNK    the line with a chunk's size, then the chunk, then AFTER: the end of line behind the
- *            chunk
+ *   HEAD     (only if the caller judges Host) a request's head is held until it is whole; then the
+ *            body of the request passes
+ *   CHUNK    the line with a chunk's size, then the chunk; the state AFTER is the end of line
+ *            behind the chunk
  *   TRAILER  after the last chunk: lines up to an empty line, then HEAD
  *   HELLO    a TLS hello is held until it is whole
  *   RECORDS  TLS records: another hello is held; the first record with data ends this state
@@ -38,12 +39,12 @@ struct sniff {
 	enum sniff_state state;
 	bool http;     /* the caller judges the Host of requests */
 	bool early;    /* the client may send TLS data before the handshake is over */
-	uint64_t left; /* bytes that pass unread before STATE applies */
+	uint64_t left; /* bytes that pass unread before `state` applies */
 };
 
 enum sniff_step {
 	SNIFF_WAIT, /* wait for more bytes; ret_hello->n says how many are needed, if known */
-	SNIFF_PASS, /* RET_N bytes may pass; call again with the rest */
+	SNIFF_PASS, /* *RET_N bytes may pass; call again with the rest */
 	/* judge *RET_HELLO; if it is allowed, call sniff_allow(), then sniff_next() again */
 	SNIFF_JUDGE,
 };

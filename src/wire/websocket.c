@@ -41,7 +41,7 @@ void websocket_accept(struct str key, char out[WEBSOCKET_ACCEPT_BYTES])
 	memcpy(out, coded.p, WEBSOCKET_ACCEPT_BYTES);
 }
 
-/* Returns true for base64 of exactly 16 bytes. */
+/* Returns true if S is the base64 of exactly 16 bytes. */
 static bool is_key(struct str s)
 {
 	AUTO_BUF nonce = BUF_INIT(WEBSOCKET_NONCE_BYTES);
@@ -204,7 +204,7 @@ static const unsigned char *mask_of(const struct websocket *w)
 	return w->head + w->head_need - WEBSOCKET_MASK_BYTES;
 }
 
-/* Copies from IN until w->head has HEAD_NEED bytes. Returns false if more bytes are needed. */
+/* Copies from IN until w->head has w->head_need bytes. Returns false if more bytes are needed. */
 static bool fill_head(struct websocket *w, struct str *in)
 {
 	size_t want = w->head_need - w->head_have;
@@ -311,7 +311,8 @@ static int read_head(struct websocket *w, struct str *in)
 	return 1;
 }
 
-/* Moves payload from IN into OUT. Returns 1 if the frame is complete. */
+/* Moves payload from IN into OUT. Returns 1 if the frame is complete, or 0 if more bytes are
+ * needed. */
 static int read_payload(struct websocket *w, struct str *in, struct buf *out)
 {
 	size_t n = w->left < in->n ? (size_t)w->left : in->n;

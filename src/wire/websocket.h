@@ -69,8 +69,9 @@ void websocket_put_agreement(struct buf *b, struct str key, const char *protocol
  * may add headers with http_put_header(), and then calls http_put_end(). */
 void websocket_put_request(struct buf *b, struct str host, struct str target,
 			   const unsigned char nonce[WEBSOCKET_NONCE_BYTES]);
-/* For clients: checks the answer. Returns false unless the server agrees to exactly what was asked:
- * no extension, and no subprotocol except PROTOCOL. PROTOCOL is NULL if the client offered none. */
+/* For clients: checks the answer. Returns true only if the server accepts the upgrade, without an
+ * extension and without a subprotocol other than PROTOCOL. PROTOCOL is NULL if the client offered
+ * none. */
 MUST_USE bool websocket_check_response(const struct http_response *r,
 				       const unsigned char nonce[WEBSOCKET_NONCE_BYTES],
 				       const char *protocol);
@@ -83,7 +84,7 @@ struct websocket {
 	enum websocket_role role;
 	enum websocket_code failed; /* the code to close with; 0 if the decoder has not failed */
 	bool closed;                /* the peer's close frame has come; later bytes are ignored */
-	bool delivered;             /* the last call returned MESSAGE; the next call drops it */
+	bool delivered;             /* the last call returned `message`; the next call drops it */
 	/* the head of the frame that is being read */
 	unsigned char head[WEBSOCKET_HEAD_MAX_BYTES];
 	unsigned head_have, head_need;
@@ -94,7 +95,7 @@ struct websocket {
 	struct buf message;
 	enum websocket_opcode type; /* WEBSOCKET_CONTINUATION while no message is being read */
 	unsigned fragments;
-	size_t checked; /* bytes of MESSAGE that are known to be UTF-8 */
+	size_t checked; /* bytes of `message` that are known to be UTF-8 */
 };
 
 struct websocket_event {
@@ -120,7 +121,8 @@ size_t websocket_held_bytes(const struct websocket *w);
  * for a server. */
 void websocket_put(struct buf *b, enum websocket_opcode type, const unsigned char *mask,
 		   const void *p, size_t n);
-/* Writes one frame of a message. The FIRST frame has the type; the LAST frame ends the message. */
+/* Writes one frame of a message. FIRST says whether the frame begins the message, and LAST whether
+ * it ends the message. */
 void websocket_put_fragment(struct buf *b, enum websocket_opcode type, bool first, bool last,
 			    const unsigned char *mask, const void *p, size_t n);
 /* Writes only the head of an unmasked, unfragmented frame, so that a server need not copy the

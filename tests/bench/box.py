@@ -1,9 +1,11 @@
 """Measures the Box server: commands, creations and relays, with one session and with a thousand sessions.
 
-A client in C (boxed.c) alternates between two things: it sends a request to the server, and it does the same work
-without the server. It measures for a few seconds with one session and then for a few seconds with a thousand
-sessions."""
-# imported here, because the module socket needs it later, when the temporary user may be unable to read Python's files
+A client in C (boxed.c) does two things in turn: it sends a request to the server, and it does the
+same work without the server. The client measures for a few seconds with one session and then for a
+few seconds with a thousand sessions."""
+# The module socket imports this module when it first looks up a host. At that time the effective
+# user may be a temporary user who cannot read Python's files. So the module is imported here
+# already.
 import encodings.idna
 import json
 import os

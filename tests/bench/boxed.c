@@ -91,7 +91,8 @@ static void open_peer(struct peer *p, const char *port, const char *path)
 	websocket_init(&p->ws, WEBSOCKET_CLIENT, WEBSOCKET_MESSAGE_MAX_BYTES);
 }
 
-/* Returns false when the server closes. */
+/* Waits for the next text message and sets *RET to it. Returns false when the server has closed the
+ * connection. */
 static bool next_message(struct peer *p, struct str *ret)
 {
 	struct websocket_event e;

@@ -161,7 +161,7 @@ tmp_dir = "{self.dir}/tmp"
 ''')
 
     def store(self, name):
-        """The directories of the store NAME: its images, and the state of running podman commands."""
+        """Returns the two directories of the store NAME: for its images, and for the state of running commands."""
         return self.dir / f"{name}-g", self.dir / f"{name}-r"
 
     def command(self, store, *args):

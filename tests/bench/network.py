@@ -101,8 +101,8 @@ class Lab:
         path = self.who.find("pasta")
         if not path:
             raise Refused("not installed")
-        # If root runs pasta, it cannot join an existing namespace, so it makes one and runs a command there. setpriv
-        # makes this command end with pasta.
+        # If root runs pasta, pasta cannot join an existing namespace. So pasta makes a namespace and runs a command
+        # there. setpriv makes this command end with pasta.
         process = self.popen(self.net.outside, [path, "--config-net", "--runas", "0", "--foreground", "--",
                                                 "/usr/bin/setpriv", "--pdeathsig", "KILL", "/bin/sh", "-c",
                                                 "echo ready; exec sleep 100000"], stdout=subprocess.PIPE)
@@ -122,7 +122,7 @@ class Lab:
         return self.inside(pid)
 
     def places(self):
-        """The places of all programs, cordon's first."""
+        """Returns a place for each program, first the place of cordon."""
         found = [self.cordon("cordon")]
         for name, make, budget, remark in (("slirp4netns", lambda: self.slirp(1500), 1.0, "MTU 1500, as ours"),
                                            ("slirp4netns, large MTU", lambda: self.slirp(65520), None, "MTU 65520"),
@@ -227,7 +227,7 @@ def row_rules(bench, who, lab):
 
 
 def row_create(bench, who):
-    """The cost of an unused network."""
+    """Measures how much longer `create` takes with a network that is never used."""
     rounds = 30 if bench.args.quick else 150
     peers = [bench.ours("cordon create", "create", "-q", "-n", "with{n}", "host"),
              bench.ours("… without network", "create", "-q", "--no-net", "-n", "without{n}", "host")]

@@ -54,7 +54,8 @@ def link_usr(root):
 
 
 def sub_ids(who):
-    """Returns the first subordinate id of WHO, or "0" if there is none."""
+    """Returns the first subordinate user id and the first subordinate group id of WHO. Returns "0" for both if WHO does
+    not have enough of both kinds."""
     found = []
     for path in ("/etc/subuid", "/etc/subgid"):
         lines = (line.split(":") for line in pathlib.Path(path).read_text().splitlines())
@@ -91,8 +92,8 @@ class Who:
         return subprocess.Popen(argv, env=self.env, cwd=self.dir, **kw)
 
     def run(self, argv, timeout=60):
-        """Returns status and stderr. stderr is a file, because background processes of a command would hold a pipe
-        open."""
+        """Returns the exit status and stderr. stderr goes to a file, because background processes of a command would
+        keep a pipe open."""
         with tempfile.TemporaryFile("w+") as err:
             process = self.popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err)
             try:
@@ -154,7 +155,8 @@ class Bench:
     # --- rows -------------------------------------------------------------------------------------
 
     def measure(self, who, peers, seconds, read_output=False, rounds=None):
-        """Returns [samples in ms, largest memory in KiB, bytes] per peer. Failures go to peer.error."""
+        """Returns three dicts by the name of the peer: the samples in ms, the largest memory in KiB, and the bytes of
+        output. Failures go to peer.error."""
         for peer in peers:
             if peer.error is None:
                 inside = ["/usr/bin/nsenter", f"--mount={peer.mount_ns}"] if peer.mount_ns else []
@@ -208,7 +210,8 @@ class Bench:
         sys.stdout.flush()
 
     def note(self, row, who, peer, ratio, budget, at_least=False, parts=0):
-        """Returns the remark of a row. PARTS is the ratio of the time of whole.c to the time of the peer."""
+        """Returns a remark that says whether the budget is met, and adds a missed budget to self.missed. PARTS is the
+        ratio of the time of whole.c to the time of the peer."""
         if ratio is None:
             return ""
         if not at_least and parts > budget and peer != PARTS:
@@ -299,7 +302,7 @@ class Bench:
 
     def nsenter_peer(self, who, closers):
         # We do not use --dev. With it, bubblewrap puts the payload into a second user namespace. nsenter would enter
-        # this one first, and would then have no right to enter the mount namespace and the others.
+        # the second namespace first, and would then have no right to enter the mount namespace and the others.
         argv = self.bwrap(who, "--info-fd", "1", "/bench/floor", "--pause", dev=False)
         if argv is None:
             return Peer("nsenter", [], error="bubblewrap is not installed")
@@ -686,7 +689,8 @@ class Docker:
 
 
 def make_user():
-    """Makes the ordinary user, with subordinate ids from useradd. Returns None and the reason if this fails."""
+    """Makes the ordinary user, with subordinate ids from useradd. Returns the user and None, or None and the reason of
+    the failure."""
     try:
         return pwd.getpwnam(USER), None
     except KeyError:

@@ -1,7 +1,8 @@
-"""Measures the Box service: calls of `cordon tool`, in turn with the same work by `cordon exec`.
+"""Measures the Box service: runs calls of `cordon tool` in turn with `cordon exec`, which does the
+same work.
 
-The workspace has 10 000 files in 100 directories, with 40 lines of text each. Every call is a program of its own, as a
-model's host runs it. The sandbox runs already."""
+The workspace has 10 000 files in 100 directories, with 40 lines of text each. Every call is a
+program of its own, as a model's host runs it. The sandbox is already running when a call begins."""
 import json
 import os
 import subprocess

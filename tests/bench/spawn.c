@@ -5,12 +5,16 @@
  * program is in C, so that the measurement itself takes little time. A time is measured from before
  * the spawn until after the process is reaped.
  *
- * usage: spawn [-t SECONDS] [-n ROUNDS] [-o] <PLAN PLAN has a command per line, with tabs between
- * the fields: EVERY NS ARGV0 ARGV1 …. EVERY is a number: the command runs only in each EVERYth
- * round. Slow commands have a number above 1. NS is the file of a mount namespace for the command,
- * or empty. "{n}" in an argument is the round's number. The output has a line per run: COMMAND
- * NANOSECONDS WAIT-STATUS MAX-RSS-KIB OUTPUT-BYTES. With -o the output of commands is read through
- * a pipe and counted; otherwise it goes to /dev/null.
+ * usage: spawn [-t SECONDS] [-n ROUNDS] [-o] <PLAN
+ *
+ * PLAN has a line for each command, with tabs between the fields: EVERY NS ARGV0 ARGV1 …
+ *   EVERY  a number: the command runs only in each EVERYth round (above 1 for slow commands)
+ *   NS     the file of a mount namespace for the command, or empty
+ *   ARGVn  "{n}" in an argument is replaced by the round's number
+ *
+ * The output has a line for each run: COMMAND NANOSECONDS WAIT-STATUS MAX-RSS-KIB OUTPUT-BYTES.
+ * COMMAND is the number of the command in the plan, counted from 0. With -o the output of commands
+ * is read through a pipe and counted; otherwise it goes to /dev/null.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +59,7 @@ static _Noreturn void die(const char *what)
 	exit(2);
 }
 
-/* Writes ARG with "{n}" replaced to OUT. */
+/* Copies ARG to OUT and replaces "{n}" by the number of the round. */
 static void arg_expand(struct str arg, uint64_t round, char out[ARG_MAX_BYTES])
 {
 	AUTO_BUF b = BUF_INIT(ARG_MAX_BYTES - 1);
@@ -161,7 +165,8 @@ static void run_once(const struct command *c, unsigned index, uint64_t round, bo
 		 usage.ru_maxrss, (unsigned long long)bytes);
 }
 
-/* The order is the same in every measurement, so that measurements can be compared. */
+/* Shuffles ORDER. Each run of this program shuffles in the same way, so that measurements can be
+ * compared. */
 static void shuffle(unsigned *order, unsigned n)
 {
 	/* xorshift may begin with any number except 0 */

@@ -197,8 +197,8 @@ static void make_groups(const char *record)
 
 	for (unsigned i = 0; i < 3; i++) {
 		group_path(path, record, i, "");
-		/* the kernel refuses if the user has no permission, or if the host has another
-		 * hierarchy */
+		/* this fails if the user has no permission, or if the host has another hierarchy of
+		 * control groups */
 		if (mkdir(path, 0755) < 0)
 			continue;
 		group_path(path, record, i,

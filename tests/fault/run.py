@@ -146,7 +146,8 @@ class Cycle:
 
     def counts(self, side, words):
         """Runs the command and returns a map from each call to a count: the count of the process that makes the call
-        most often. strace's `when=N` counts the calls of each process separately, so a larger N hits nothing."""
+        most often. strace's `when=N` counts the calls of each process separately, so an N above this count
+        hits no call."""
         self.traced(side, words)
         self.plain("remove", "--force", "box")
         self.left()
@@ -166,7 +167,7 @@ class Cycle:
             self.plain(*words)
 
     def left(self):
-        """Returns what is left after the sandbox was removed."""
+        """Returns a list of what is left after the sandbox was removed."""
         found, end = [], time.monotonic() + 5
         while True:
             table = harness.all_processes()

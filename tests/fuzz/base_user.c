@@ -1,6 +1,6 @@
-/* The input is three texts with NUL between them: a user as the caller names it, /etc/passwd and
- * /etc/group. Root in a sandbox, or the maker of an image, can write any bytes into the two
- * files. */
+/* Looks up a user. The input is three texts with NUL between them: the user as the caller names it,
+ * /etc/passwd and /etc/group. Root in a sandbox, or the maker of an image, can write any bytes into
+ * the two files. */
 #include <stdlib.h>
 #include <string.h>
 

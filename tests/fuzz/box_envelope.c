@@ -1,5 +1,5 @@
-/* Reads any bytes as messages of a peer, and as parts of messages of a legacy peer. Every answer is
- * a response in the form that the peer expects. */
+/* Reads any bytes as messages of a peer, and as parts of messages of a legacy peer. Every answer
+ * must be a response in the form that the peer expects. */
 #include "box/envelope.h"
 
 #include <stdint.h>

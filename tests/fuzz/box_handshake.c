@@ -1,7 +1,9 @@
-/* Checks any bytes as the head of a request for the RPC and for a relay. The server has a token
- * and an instance id, or has none. A request with an Origin header, or without the server's token,
- * is refused. If handshake_relay() returns HANDSHAKE_CURRENT, then three facts are checked: the
- * server has an instance id, the tenant is not a legacy tenant, and the tenant has a generation. */
+/* Checks any bytes as the head of a request for the RPC and for a relay, on a server with or
+ * without a token, and with or without an instance id. A request with an Origin header, or without
+ * the server's token, must be refused. If handshake_relay() returns HANDSHAKE_CURRENT, the server
+ * must have an instance id, and the tenant must have a generation and not be a legacy tenant. If
+ * handshake_rpc() returns HANDSHAKE_LEGACY, the peer must belong to our own user, and the server
+ * must have neither a token nor an instance id. */
 #include "box/handshake.h"
 
 #include <stdint.h>

@@ -1,6 +1,7 @@
 /*
- * Parses words, which NUL bytes separate, by the real tables of commands. Every handler is replaced
- * by a probe that reads all options. The output is dropped, but printing it must not crash.
+ * Parses words with the real tables of commands. NUL bytes in the input separate the words. Every
+ * handler is replaced by a probe that reads all options. The output is dropped, but printing must
+ * not crash.
  */
 #include <assert.h>
 #include <fcntl.h>

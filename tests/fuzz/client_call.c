@@ -1,5 +1,6 @@
-/* Passes any bytes to a call, as a hostile pid 1 could send them. Credits stay within their bounds,
- * the number of the command does not change, and frames after the end have no effect. */
+/* Passes any bytes to a call, as a hostile pid 1 could send them. Credits must stay within their
+ * bounds, the number of the command must not change, and frames after the end must have no
+ * effect. */
 #include "client/call.h"
 
 #include <stdlib.h>

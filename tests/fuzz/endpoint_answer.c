@@ -1,6 +1,6 @@
 /* Reads any bytes as a message of a Box server, as an address, and as the text of a failure. An
- * accepted answer has the number of its request, and an object as data. The texts of an outcome
- * stay within their limits. */
+ * accepted answer must have the number of its request, and an object as data. The texts of an
+ * outcome must stay within their limits. */
 #include "endpoint/answer.h"
 
 #include <stdint.h>

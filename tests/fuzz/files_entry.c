@@ -1,5 +1,5 @@
-/* Reads any bytes as a line about a file. An accepted path is relative and has no `..` and no
- * NUL. */
+/* Reads any bytes as a line about a file. If a line is accepted, its path must be relative, without
+ * `..` and without a NUL. */
 #include "files/entry.h"
 
 #include <stdlib.h>

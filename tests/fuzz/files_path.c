@@ -1,5 +1,5 @@
-/* Reads any bytes as a path of a model. The result has no empty, `.` or `..` component and does not
- * begin with a slash. */
+/* Reads any bytes as a path of a model. The result must have no empty, `.` or `..` component and
+ * must not begin with a slash. */
 #include "files/path.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Reads any bytes as a text, once whole and once in pieces. The two resulting windows are the same,
- * are valid UTF-8 and stay within their bounds. The first four bytes choose the bounds and the size
- * of the pieces. */
+/* Reads any bytes as a text, once whole and once in pieces. The two resulting windows must be the
+ * same, must be valid UTF-8 and must stay within their bounds. The first four bytes of the input
+ * choose the bounds and the size of the pieces. */
 #include "files/window.h"
 
 #include <stdlib.h>

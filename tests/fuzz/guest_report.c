@@ -1,6 +1,6 @@
 /* Reads any bytes as a report, in two pieces. The pool is the memory that pid 1 has for all
  * commands; a report takes its bytes from the pool. The pool must never exceed POOL_BYTES. At the
- * end a whole report still counts in the pool, and a partial report does not. */
+ * end a whole report must still count in the pool, and a partial report must not. */
 #include "guest/report.h"
 
 #include <stdint.h>

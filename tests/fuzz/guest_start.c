@@ -1,5 +1,6 @@
-/* Sends a start any events in any order. Each byte of the input is one event. The start reports at
- * most one beginning and at most one end. */
+/* Sends any events in any order to the state machine of a starting command (guest/start.h). Each
+ * byte of the input is one event. The state machine must report at most one beginning and at most
+ * one end. */
 #include <stdlib.h>
 
 #include "guest/start.h"

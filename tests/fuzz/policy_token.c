@@ -1,5 +1,5 @@
-/* Parses any bytes as the token of a rule. An accepted rule is written as a token that is accepted
- * again. */
+/* Parses any bytes as the token of a rule. rule_format() must write an accepted rule as a token
+ * that rule_parse() accepts again, and the second rule must give the same token. */
 #include "policy/rule.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* The first NUL divides the input into an expression and a stream of files. A search fails, or it
- * ends with an answer that is JSON and stays within its limits. */
+/* The first NUL divides the input into an expression and a stream of files. A search must fail, or
+ * end with an answer that is JSON and stays within its limits. */
 #include "search/grep.h"
 
 #include <fcntl.h>

@@ -1,6 +1,7 @@
-/* Reads each line as JSON: as a policy, as a grant, as a revocation and as a spec. Once enforcement
- * is on, it stays on. A tenant without a grant gets nothing. An admitted spec has the prescribed
- * form. */
+/* Reads each line as JSON: as a policy, as a grant, as a revocation and as a spec. Enforcement,
+ * once on, must stay on. A refused request must have a fault with a text. A grant that was
+ * installed must not have expired, and must stay within the policy. An admitted spec must have the
+ * prescribed form. */
 #include "service/admission.h"
 
 #include <stdint.h>

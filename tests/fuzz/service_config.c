@@ -1,5 +1,5 @@
 /* Reads any JSON as a peer's configuration, and as a query with a template for session ids. A
- * refusal has a message, and a refused configuration changes nothing. */
+ * refusal must have a message, and a refused configuration must change nothing. */
 #include "service/boxconfig.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Redacts any bytes as the text of a failure. As for a real failure, bytes that are not UTF-8 are
- * replaced first. The result stays within its bound. A key that the test puts into the middle of
- * the text is redacted. */
+ * replaced first. The result must stay within its bound. A key that the test puts into the middle
+ * of the text must be redacted. */
 #include "service/redaction.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* A hijacked skill worker sends any bytes to the server. If the first byte of the input is odd, the
- * worker sends a good hello before these bytes. Every request gets exactly one reply, and the
- * server holds no memory afterwards. */
+ * worker sends a good hello before these bytes. Every request must get exactly one reply, and the
+ * server must hold no memory afterwards. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void on_reply(void *arg, const struct fault *f, struct buf *data)
 	replies++;
 }
 
-static int worker; /* the worker's end */
+static int worker; /* the worker's end of its socket to the server */
 
 /* Stops the loop when the server has dropped the ended worker. */
 static void stop_if_dropped(void *arg)

@@ -1,5 +1,5 @@
-/* Checks any text as the name of a skill and as a path. An accepted name is safe as the name of a
- * directory. An accepted path stays below its package. */
+/* Checks any text as the name of a skill and as a path. An accepted name must be safe as the name
+ * of a directory. An accepted path must stay below its package. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * The worker reads any bytes from its owner, as a hijacked server could send them. It ends or
- * answers, and nothing appears outside of its skills root. One root serves all inputs, so later
- * requests find what earlier requests made.
+ * Sends any bytes to the worker, as a hijacked server could. The worker must end or answer, and
+ * nothing may appear outside of its skills root. One root serves all inputs, so later requests find
+ * what earlier requests made.
  *
  * If the first byte is odd, the rest is the raw stream. Otherwise the rest is the body of one
  * request.
@@ -63,7 +63,7 @@ static void open_root(void)
 	check(places_open(root, NULL, NULL, &places, &e) == 0);
 }
 
-/* The directory above the root holds the root and nothing else. */
+/* Checks that the directory above the root holds the root and nothing else. */
 static void check_outside(void)
 {
 	DIR *d = opendir(top);

@@ -1,5 +1,5 @@
-/* Parses any bytes as a skill. If the fields of the skill are written and parsed again, they are
- * the same. */
+/* Parses any bytes as a skill. If the fields of the skill are written and parsed again, they must
+ * be the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    differ(one.description, two.description))
 		abort();
 	/* skill_md_read() drops line feeds before the instructions, so one.instructions and
-	 * two.instructions are equal */
+	 * two.instructions must be equal */
 	if (one.instructions.n != two.instructions.n ||
 	    (one.instructions.n &&
 	     memcmp(one.instructions.p, two.instructions.p, one.instructions.n) != 0))

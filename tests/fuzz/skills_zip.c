@@ -1,5 +1,5 @@
-/* Reads any bytes as a zip archive. All entries have safe and different paths, and contents of the
- * declared size. */
+/* Reads any bytes as a zip archive. All entries of an accepted archive must have safe and different
+ * paths, and contents of the declared size. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Parses any text as an env_file. No text may crash the parser. Every accepted variable has a name
- * and a value that the environment of a program can hold. */
+/* Parses any text as an env_file. No text may crash the parser. Every accepted variable must have a
+ * name and a value that the environment of a program can hold. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Only DIR/root may change, whatever the layer contains. */
+/* Unpacks any bytes as a layer into DIR. Only DIR/root may change: rmdir() fails if anything else
+ * is in DIR. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char path[] = "/dev/shm/cordon-fuzz-XXXXXX";

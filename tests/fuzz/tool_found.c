@@ -1,5 +1,5 @@
-/* Reads any bytes as the answer of cordon-search. An accepted answer becomes a tool result in JSON,
- * within bounds. */
+/* Reads any bytes as the answer of cordon-search. An accepted answer must become a tool result in
+ * JSON with at most 200 matches, all below /workspace. */
 #include "tool/found.h"
 
 #include <stdlib.h>

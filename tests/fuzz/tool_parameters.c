@@ -1,4 +1,4 @@
-/* Reads any JSON as the parameters of a tool. Accepted parameters lie within their bounds. */
+/* Reads any JSON as the parameters of a tool. Accepted parameters must lie within their bounds. */
 #include "tool/parameters.h"
 
 #include <stdlib.h>

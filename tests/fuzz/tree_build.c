@@ -1,5 +1,5 @@
-/* Writes any text as the target of a link at any depth. The written link never leads above the
- * top. */
+/* Rewrites any text as the target of a link at any depth below the top of a tree. The rewritten
+ * target must not lead above the top. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

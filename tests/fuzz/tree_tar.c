@@ -1,6 +1,6 @@
 /* Writes an archive from any stream of well-formed records, as a hijacked pid 1 could send it. A
- * complete archive holds every file and link of the stream, and untar() accepts the archive. Each
- * byte of the input is one record. */
+ * complete archive must hold every file and link of the stream, and untar() must accept the
+ * archive. Each byte of the input is one record. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Gives untar() any bytes as an archive, and checks the records (wire/file.h) that untar() writes:
- * they are well formed, their names are single components, and directories open and close in
- * pairs. */
+ * they must be well formed, their names must be single components, and each DIR or FILE must have
+ * its END. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* Reads any bytes from a bus: the login answer, messages, and bodies of the expected types. The
- * bytes after a message do not change how it is read. All parts of a message lie inside of it. */
+ * bytes after a message must not change how the message is read. All parts of a message must lie
+ * inside of the message. */
 #include "wire/dbus.h"
 
 #include <stdlib.h>

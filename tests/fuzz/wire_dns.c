@@ -1,4 +1,5 @@
-/* The first byte chooses whether the rest is a question, or an answer to a fixed question. */
+/* The first byte of the input chooses whether the rest is decoded as a question, or as an answer to
+ * a fixed question. */
 #include "wire/dns.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* Decodes any bytes as a request and as a stream of records. Decoded names must be single
- * components, paths must be absolute, and targets of links must not be empty. */
+ * components (or empty, except for links), paths must be absolute, and targets of links must not be
+ * empty. */
 #include <stdint.h>
 #include <stdlib.h>
 

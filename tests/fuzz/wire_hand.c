@@ -1,5 +1,6 @@
-/* Reads any bytes as a request to a hand and as an answer. A decoded message is complete, its paths
- * are absolute and its texts are C strings. If it is encoded again, the bytes can be decoded. */
+/* Reads any bytes as a request to a hand and as an answer. The paths of a decoded request must be
+ * absolute, and the code of a decoded answer must be valid. If a decoded message is encoded again,
+ * the new bytes must be decodable. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

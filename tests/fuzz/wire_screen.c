@@ -1,6 +1,6 @@
-/* Reads any bytes as the output of a program, once whole and once byte by byte. Both ways lead to
- * the same modes. The texts of screen_enter() and screen_leave() together lead back to the default
- * modes. */
+/* Reads any bytes as the output of a program, once whole and once byte by byte. Both ways must lead
+ * to the same modes. A terminal that gets the text of screen_enter() and then the text of
+ * screen_leave() must be back in the default modes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Reads a stream of bytes, whole and in pieces. The cuts change neither the names that are found
- * nor the bytes that pass. */
+/* Reads a stream of bytes, whole and in pieces. How the stream is cut must change neither the names
+ * that are found nor the bytes that pass. */
 #include "wire/sniff.h"
 
 #include <stdlib.h>

@@ -110,7 +110,8 @@ class Socket:
             self.buffer += chunk
 
     def read_frame(self):
-        """Returns opcode and payload. Servers do not mask, and our server does not fragment."""
+        """Returns opcode and payload of the next frame. The frames of a server are not masked, and our server does not
+        fragment."""
         self._need(2)
         opcode, n = self.buffer[0] & 15, self.buffer[1]
         assert not n & 0x80, "a masked frame"

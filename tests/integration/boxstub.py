@@ -31,7 +31,7 @@ ANSWERS = {
 
 
 class Hangup(Exception):
-    """Raised when the connection is over."""
+    """Raised when the connection must end, or has ended."""
 
 
 class Pipes:
@@ -176,8 +176,8 @@ def answer(transport, request, rules):
     if isinstance(how, dict) and "fault" in how:
         reply.update(code=1, message=how["fault"], data={})
     elif isinstance(how, dict):
-        # RULES is one word of the command line and cannot hold a long text. "times" repeats a short
-        # text
+        # RULES is one word of the command line, so it cannot hold a long text. With "times", a rule
+        # asks for a short text that is repeated
         reply["data"] = {**how, "stdout": how["stdout"] * how["times"]} if "times" in how else how
     transport.send(json.dumps(reply))
 

@@ -1,7 +1,7 @@
 /*
- * A small client of client/ask and client/job, for one sandbox. Each word on the command line is
- * one step. The client does the steps in order, over one connection. It prints a line for each
- * answer, and the error code of each refused request.
+ * A small client that uses client/ask and client/job, for one sandbox. Each word on the command
+ * line is one step. The client does the steps in order, over one connection. It prints a line for
+ * each answer, and the error code of each refused request.
  *
  * usage: clerk SANDBOX WORD…    (the sandbox is in CORDON_HOME)
  *

@@ -37,7 +37,8 @@ DOCKER_FILTER = _filter(
     _refuse(["clone"], EPERM, {"index": 0, "value": CLONE_NEWUSER, "valueTwo": CLONE_NEWUSER, "op": "SCMP_CMP_MASKED_EQ"}))
 # a filter that allows new namespaces, but refuses mounts in them
 MOUNT_FILTER = _filter(_refuse(MOUNT_CALLS, EPERM))
-# The kernel may have no AppArmor, so this filter takes its place: it refuses what the profile docker-default refuses.
+# The kernel may have no AppArmor. So this filter is used instead of AppArmor: it refuses the calls
+# that the profile docker-default refuses.
 APPARMOR = _filter(_refuse(["mount", "move_mount", "pivot_root"], EACCES))
 
 

@@ -1,4 +1,5 @@
-"""Makes a Debian root from installed packages of this machine. This needs no download and no root privileges."""
+"""Makes the root directory of a Debian system from installed packages of this machine, without a download and without
+root privileges."""
 
 import os
 import re

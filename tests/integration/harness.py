@@ -1,9 +1,9 @@
-"""Code that all black-box tests use. Each test has its own state directory. Its sandboxes are always removed, and
-after every test the harness proves that nothing is left on the machine.
+"""Code that all black-box tests use. Each test has its own state directory. The sandboxes of a test
+are always removed, and after every test the harness proves that nothing is left on the machine.
 
-The process that runs tests is a sub-reaper (run.py makes it one), so every process that our programs leave running
-becomes its child. So the harness only looks at its own descendants, and no test has to know the names of our
-processes."""
+The process that runs tests is a sub-reaper (run.py makes it one), so the kernel makes every process
+that our programs leave running a child of the test process. So the harness only looks at its own
+descendants, and no test has to know the names of our processes."""
 
 import collections
 import errno
@@ -57,8 +57,8 @@ _numbers = itertools.count(1)
 
 
 def unique_number():
-    """Returns a number of seconds that no other test sleeps for. By this number a test finds its own `sleep` in process
-    lists."""
+    """Returns a number of seconds that no other test sleeps for. A test uses this number to find
+    its own `sleep` in process lists."""
     return 1_000_000_000 + (os.getpid() % 100_000) * 10_000 + next(_numbers)
 
 
@@ -449,8 +449,9 @@ class Box:
         """The supervisor of the sandbox."""
         found = [p for p in self.host_processes() if len(p.status("NSpid")) == own_depth()
                  and p.comm.startswith("cordon-superv")]
-        # A child of the supervisor has the supervisor's name until it changes its own. The supervisor of the last
-        # start may still be exiting: it has no memory left and shows no arguments.
+        # A child of the supervisor has the supervisor's name until the child changes its own name.
+        # The supervisor of the last start may still be exiting: it has no memory left and shows no
+        # arguments.
         found = [p for p in found if p.cmdline and p.ppid not in {q.pid for q in found}]
         self.test.assertEqual(len(found), 1, f"one supervisor expected: {self.host_processes()}")
         return found[0]
@@ -480,7 +481,7 @@ _tables = {}       # for the path of each table: its size and its mapped content
 
 def table_of_ranges(path):
     """Returns the contents of a machine-wide table of uid ranges, mapped into memory. The table stays mapped for the
-    next test, because it has 16 MiB and to map it takes longer than to read it."""
+    next test, because the table has 16 MiB, and mapping it takes longer than reading it."""
     with open(path, "rb") as handle:
         size = os.fstat(handle.fileno()).st_size
         if size and _tables.get(path, (0,))[0] != size:
@@ -514,7 +515,8 @@ class KeptHome:
     BASE_NAME = re.compile(r"([0-9a-f]{16}|places-\d+)(-u)?(-g)?")
 
     def __init__(self):
-        # not named by the process number: in the mode `container` every job is process 1 of its own pid namespace
+        # the name has no process number, because in the mode `container` every job is process 1 of
+        # its own pid namespace
         self.path, self.lock = os.path.join(BASE, f"kept-{os.urandom(8).hex()}"), threading.Lock()
 
     def lend(self, home):
@@ -569,7 +571,9 @@ class CordonTest(unittest.TestCase):
     """Base of every black-box test."""
 
     modes = USUAL_MODES
-    own_home = False  # if true, no test of this class gets a kept home: a home does not exist before its first command
+    # if true, no test of this class gets a kept home: the first command of each test makes the
+    # test's home
+    own_home = False
     timeout = 60
     maxDiff = 4000
 
@@ -633,7 +637,7 @@ class CordonTest(unittest.TestCase):
 
     def spawn(self, *args, home=None, env=None, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
               stderr=subprocess.PIPE, program=CORDON, **popen):
-        """Starts the program and returns at once; it is killed when the test ends."""
+        """Starts the program and returns at once. The program is killed when the test ends."""
         self.lend_home(home, args)
         proc = subprocess.Popen([program, *args], stdin=stdin, stdout=stdout, stderr=stderr,
                                 cwd=self.dir, env=self.environment(home, env), **popen)
@@ -778,8 +782,8 @@ class CordonTest(unittest.TestCase):
         self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
 
     def left_running(self):
-        """Returns the processes that our programs left running. They are our children, because we are the
-        sub-reaper."""
+        """Returns the processes that our programs left running. These processes are our children,
+        because we are the sub-reaper."""
         known = {p.pid for p in self.spawned}
         return [p for p in own_children().values() if p.pid not in known and p.state != "Z"]
 

@@ -25,7 +25,7 @@ BUSYBOX = "/bin/busybox"
 
 
 def missing(*programs):
-    """The first of PROGRAMS that this machine lacks, or None."""
+    """Returns the first of PROGRAMS that this machine lacks, or None."""
     return next((p for p in programs if not (shutil.which(p) or os.path.exists(p))), None)
 
 
@@ -117,7 +117,7 @@ def sparse_tar(path, name, size):
     return path
 
 
-# struct vfs_cap_data, version 2, effective, CAP_NET_BIND_SERVICE permitted
+# a struct vfs_cap_data of version 2, with the effective bit, that permits CAP_NET_BIND_SERVICE
 CAPABILITY = bytes.fromhex("01000002" "00040000" "00000000" "00000000" "00000000")
 
 
@@ -192,7 +192,7 @@ def describe(root, ids=None):
             size = st.st_size if not stat.S_ISDIR(st.st_mode) else 0
             mtime = int(st.st_mtime)
             if stat.S_ISDIR(st.st_mode) and mtime > 1600000000:
-                mtime = None  # the archive has no entry for this directory
+                mtime = None  # a recent time: the archive has no entry for this directory
             same = inodes.setdefault(st.st_ino, rel) if stat.S_ISREG(st.st_mode) else None
             found[rel] = (kind, oct(st.st_mode & 0o7777), uid, gid, size, mtime, extra,
                           tuple(sorted(xattrs.items())), same)
@@ -213,7 +213,8 @@ def image_program():
 
 
 class ImageMixin:
-    """A mixin for CordonTest. It runs cordon-image in the way in which `cordon` runs it, and makes images for it."""
+    """A mixin for CordonTest. The mixin runs cordon-image as `cordon` runs it, and makes images for
+    the tests."""
 
     def setUp(self):
         super().setUp()
@@ -238,8 +239,8 @@ class ImageMixin:
         return describe(self.path("bundle/rootfs"))
 
     def assert_as_the_oracle(self, ours, theirs):
-        """Asserts that the two trees are equal. Ignores devices, which our programs leave out, and ids beyond the id
-        map."""
+        """Asserts that our tree is equal to THEIRS, the tree of `umoci unpack`. Ignores devices,
+        which our programs leave out, and ids beyond the id map."""
         for device in (b"dev/null", b"dev/extra"):
             self.assertNotIn(device, ours)
             theirs.pop(device)
@@ -320,8 +321,8 @@ class ImageMixin:
         return name + ":1"
 
     def archive_of(self, layer, name="made"):
-        """Writes a classic archive with the only layer LAYER, without other programs, so that the layer may hold
-        anything."""
+        """Writes a classic archive with the layer LAYER, or with all layers of the list LAYER. Uses
+        no other program, so that a layer may hold anything."""
         layers = layer if isinstance(layer, list) else [layer]
         return classic_archive(self.path(name + ".tar"), layers, name + ":1")
 
@@ -331,8 +332,8 @@ def sha256(data):
 
 
 def classic_archive(path, layers, tag, diff_ids=None, tags=True, settings=None):
-    """Writes a classic archive. LAYERS are bytes or files, and may be compressed. DIFF_IDS are the digests of the
-    uncompressed layers."""
+    """Writes a classic archive, as `docker save` does. LAYERS are bytes or files, and may be
+    compressed. DIFF_IDS are the digests of the uncompressed layers."""
     blobs = [layer if isinstance(layer, bytes) else open(layer, "rb").read() for layer in layers]
     config = json.dumps({
         "architecture": "amd64", "os": "linux", "config": settings or {},
@@ -458,7 +459,7 @@ class TokenHandler(http.server.BaseHTTPRequestHandler):
 
 
 class FakeRegistry(http.server.ThreadingHTTPServer):
-    """A registry that does what a test tells it to.
+    """A registry whose behaviour a test chooses.
 
     `answer(handler, kind, name, n)` may send a response of its own and return True; KIND is
     "manifests" or "blobs", NAME is the rest of the path, and N counts the requests for this path from 1.

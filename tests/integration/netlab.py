@@ -1,9 +1,10 @@
 """A little internet in network namespaces, for tests of the gateway.
 
-There are three namespaces. `inside` has the sandbox's end of the link. `outside` is the host, where the gateway runs.
-`world` is connected to the host by a cable. Its servers have addresses that look public, private or special, but exist
-only in this namespace. No route leads out of the namespaces, so no packet can reach a real network. To make a socket in
-a namespace, one thread of the test enters the namespace.
+There are three namespaces. `inside` has the sandbox's end of the link. `outside` is the host, where
+the gateway runs. `world` is connected to the host by a cable. The servers in `world` have addresses
+that look public, private or special, but exist only in this namespace. No route leads out of the
+namespaces, so no packet can reach a real network. To make a socket in a namespace, one thread of
+the test enters the namespace.
 """
 
 import contextlib
@@ -167,7 +168,7 @@ def dns_answer(query, addresses, rcode=0, ttl=60, truncated=False):
 
 
 class Resolver:
-    """A resolver for UDP and TCP. It answers from a table and records the questions."""
+    """A resolver for UDP and TCP, which answers from a table and records the questions."""
 
     def __init__(self, ns, address, port=53, table=None):
         self.table = dict(table or {})

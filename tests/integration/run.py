@@ -3,9 +3,9 @@
 
     tests/integration/run.py [--prefix DIR] [-j N] [--mode MODE]… [PATTERN…]
 
-Every test runs once per privilege mode that the machine allows (see MODES): as root, as an
-ordinary user with and without a range of subordinate ids, and inside a user namespace. A test
-passes, fails, or is "not run" with a reason; reasons are listed at the end, and with
+Every test runs once per privilege mode that the machine allows (see MODES): for example as root, as an
+ordinary user with or without a range of subordinate ids, or inside a user namespace. A test
+passes, fails, or is "not run" with a reason. The reasons are listed at the end. With
 CORDON_TEST_STRICT=1 only the reasons in tests/not-run-allowed.txt are accepted.
 
 A test that fails runs once more, alone. If it passes this time, it counts as passed and as unsteady. With
@@ -20,9 +20,9 @@ A PATTERN selects the tests whose name (module.Class.test) contains PATTERN. Wit
 security suites run.
 
 Test classes run in parallel. A job process in one mode runs one large class, or several small classes of one file. A
-job is the sub-reaper of everything that it starts. It runs its tests one after the other, and reports each result as a
-line of JSON. If a test exceeds its time, the job interrupts it. If that does not end the test, the runner kills the job
-and runs the rest of its tests in a new job.
+job is the sub-reaper of everything that it starts. A job runs its tests one after the other, and reports each result as
+a line of JSON. If a test exceeds its time, the job interrupts the test. If the test still does not end, the runner
+kills the job and runs the rest of the job's tests in a new job.
 """
 
 import argparse
@@ -263,7 +263,7 @@ def can_have_session():
 
 def begin_session(user):
     """Starts the systemd instance of the user, as `loginctl enable-linger` does. The processes of the tests stay
-    outside the user's part of the cgroup tree, as those of a login do."""
+    outside the user's part of the cgroup tree, as the processes of a login do."""
     subprocess.run(["loginctl", "enable-linger", user.pw_name], check=True)
     bus, end = f"/run/user/{user.pw_uid}/bus", time.monotonic() + SESSION_SECONDS * SLOW
     while not os.path.exists(bus):
@@ -328,8 +328,9 @@ class Job:
 
 
 class Users:
-    """Two temporary accounts, one with a range of subordinate ids and one without. Their names
-    contain our pid, so that two runs on one machine use different accounts."""
+    """Temporary accounts: one with a range of subordinate ids, one without, and for the mode "session" one with a
+    systemd instance. The names of the accounts contain our pid, so that two runs on one machine use different
+    accounts."""
 
     def __init__(self):
         self.made = []
@@ -398,7 +399,8 @@ class Runner:
 
     def copy_programs(self):
         """Copies the server of test_hands and the client of test_background beside the installed programs, because each
-        of the two looks for programs beside itself. An installation without a build directory has neither."""
+        of the two looks for programs beside itself. An installation without a build directory has neither of
+        these two programs."""
         flavour = "asan" if os.path.basename(self.options.prefix).startswith("asan") else "rest"
         for name in "server", "clerk":
             built = os.path.join(os.path.dirname(self.options.prefix), flavour, "tests", name)
@@ -750,11 +752,11 @@ def main(argv):
               file=sys.stderr)
         return 2
     become_subreaper()
-    # Python may write compiled modules, and later jobs use them. They go into the runner's temporary directory
-    # (Runner.arena), because the tests are copied to it first.
+    # Let Python write compiled modules, so that later jobs can use these modules. The modules go into the runner's
+    # temporary directory (Runner.arena), because the tests are copied to this directory first.
     sys.dont_write_bytecode = False
-    # A shell starts background commands with SIGINT and SIGQUIT ignored. Without the next two lines every program of
-    # the tests would inherit this.
+    # A shell starts background commands with SIGINT and SIGQUIT ignored. Without the next two lines, SIGINT and SIGQUIT
+    # would be ignored in every program of the tests, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     for sig in (signal.SIGTERM, signal.SIGHUP):

@@ -69,7 +69,7 @@ struct server {
 struct sandbox {
 	struct sandbox *next;
 	struct server *server;
-	const char *word; /* the word of the order */
+	const char *word; /* the order that the server carries out for this sandbox */
 	char *name;
 	struct leash *leash;
 	struct line *line;
@@ -164,7 +164,7 @@ struct asked {
 	uint64_t within_ms;
 };
 
-/* VALUE is "HOST:GUEST". */
+/* Adds a mount to S. VALUE is "HOST:GUEST". */
 static void add_mount(struct spec *s, enum spec_mount_kind kind, char *value, bool readonly)
 {
 	char *guest = strchr(value, ':');

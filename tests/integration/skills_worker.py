@@ -20,7 +20,7 @@ FIELDS = ["name", "display_name", "description", "instructions", "package_root",
 
 
 class Worker:
-    """One running cordon-skills. HELLO is its first message."""
+    """One running cordon-skills. `hello` is the first message of this worker."""
 
     def __init__(self, test, root, source=None):
         self.socket, theirs = socket.socketpair()
@@ -65,7 +65,7 @@ class Worker:
         return self.receive()
 
     def end(self):
-        """Closes the owner's end and returns the exit status."""
+        """Closes the owner's end of the socket. Returns the exit status of the worker."""
         self.socket.close()
         return self.process.wait(ANSWER_SECONDS)
 

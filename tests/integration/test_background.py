@@ -605,7 +605,7 @@ class Bounds(BackgroundTest):
         return one, times
 
     def test_all_commands_and_the_state_share_32_mib(self):
-        """Output and input of 64 commands and the largest state are more than 32 MiB."""
+        """The output and input of 64 commands and the largest state would take more than 32 MiB."""
         box = self.create()
         client = self.client(box)
         before = box.pid1().rss_kib
@@ -793,7 +793,7 @@ while True:
             client.signal(ident, signal.SIGKILL, SCOPE)
 
     def test_connections_made_before_the_command_started_are_ignored(self):
-        """The processes that connected have ended. The command may get the pid that such a process had."""
+        """The processes that made the connections have ended. The command may get the pid of such a process."""
         box = self.create()
         self.assertEqual(self.run_reporter(box, "report(b'first')")[0], b"first")
         fill = REPORT_LINES + """

@@ -1,5 +1,5 @@
-"""Bad input of every kind causes no crash and no hang. The exit status is 1 or 2, a message is printed, and no
-sandbox is made."""
+"""Tests bad input of every kind. cordon must neither crash nor hang. The exit status must be 1 or
+2, a message must be printed, and no sandbox must be made."""
 
 import os
 import re
@@ -55,7 +55,7 @@ class CreateOptions(CordonTest):
         self.fuzz(OPTIONS[1::2])
 
     def test_bad_values_name_their_flag(self):
-        """The message for an empty value names the flag."""
+        """The message for an empty value must name the flag."""
         for option in OPTIONS:
             if option in ANY_TEXT:
                 continue
@@ -67,13 +67,14 @@ class CreateOptions(CordonTest):
 
 
 class EveryOption(CordonTest):
-    """Every option of every command, as `help` lists them."""
+    """Tests every option of every command. The options are those that `help` lists."""
 
     modes = ("user",)
     timeout = 300
 
     def commands(self):
-        """Returns the words of all commands except the commands that are tested above."""
+        """Returns the words of all commands except `create` and `run`, whose options are tested
+        above."""
         found, group = [], None
         for line in self.cordon("--tree").text.splitlines()[1:]:
             depth, name = (line.index("─") - 1) // 4, re.search(r"── (\S+)", line).group(1)
@@ -187,8 +188,8 @@ class OtherCommands(CordonTest):
         self.assertEqual((got.code, got.text), (0, "/usr\n"), got)
 
     def test_digit_users_are_numbers_or_errors(self):
-        """CVE-2026-30892, CVE-2026-46680: if a user is given as digits, cordon never takes the digits for a name, and
-        never runs the command as root by accident."""
+        """CVE-2026-30892, CVE-2026-46680: if a user is given as digits, cordon must never take the
+        digits for a name, and must never run the command as root by accident."""
         box = self.create()
         box.out("echo '4294967296:x:0:0::/root:/bin/sh' >> /etc/passwd; "
                 "echo '99999999999:x:0:0::/root:/bin/sh' >> /etc/passwd")

@@ -1,4 +1,4 @@
-"""Tests cordon-box with a client of our own. Like LangBot, it speaks the Box protocol over WebSocket and over
+"""Tests cordon-box with a client of our own. Like LangBot, this client speaks the Box protocol over WebSocket and over
 pipes."""
 
 import base64
@@ -44,8 +44,7 @@ class Server:
         return found and found.group(1)
 
     def looked(self):
-        """Returns true when the server has tested whether sandboxes work, and the sandbox that it used for this has
-        ended."""
+        """Returns true when the server has tested whether sandboxes work, and the sandbox of this test has ended."""
         return re.search(rb"backend \S+ works|no sandbox can be made|backend '", self.err.data)
 
     def reader(self):
@@ -477,7 +476,7 @@ class Messages(BoxTest):
 
 
 class Actions:
-    """Tests every action once. The class that inherits this class chooses the transport."""
+    """Tests every action once. A subclass chooses the transport."""
 
     def test_control(self):
         peer = self.peer()
@@ -1051,8 +1050,8 @@ class Processes(BoxTest):
         self.fails("BoxManagedProcessNotFoundError: session s has no managed process with process_id=a", self.info, "a")
 
     def test_each_process_brings_its_own_limits(self):
-        """Three processes of 100 MB each run in a session of 128 MB. After they have ended, the session has its own
-        limits again."""
+        """Three processes of 100 MB each run in a session of 128 MB. After the processes have ended, the session must
+        have its own limits again."""
         self.peer.call("box_delete_session", {"session_id": "s"})
         self.peer.call("box_create_session", {"session_id": "small", "memory_mb": 128})
         name = self.peer.call("box_get_session", {"session_id": "small"})["backend_session_id"]
@@ -1100,7 +1099,7 @@ class Load(BoxTest):
     modes = ("user",)
 
     def test_many_connections_at_once(self):
-        """Twenty peers have a hundred actions each in flight. Every answer goes to the right peer."""
+        """Twenty peers have a hundred actions each in flight. Every answer must go to the right peer."""
         server = self.server()
         server.legacy().exec("s", "true")
         failures = []

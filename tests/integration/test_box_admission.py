@@ -185,7 +185,7 @@ class Rules(Gated):
         failed = ["workspace_mount", *missing, "namespace_isolation", "mount_isolation", "network_isolation"]
         for _ in range(2):  # the second answer comes from the cache
             self.fails(say(", ".join(failed)), peer.exec, "a", "true")
-        peer.call("box_init", {"local": {"host_root": self.place("srv")}})  # an init empties the cache
+        peer.call("box_init", {"local": {"host_root": self.place("srv")}})  # box_init empties the cache
         if missing:
             self.fails(say("cgroup_v2"), peer.exec, "a", "true")
         else:

@@ -1,5 +1,5 @@
-"""Runs cordon-box as pid 1 of a container: first with all settings that it needs, then again and again with one setting
-missing."""
+"""Runs cordon-box as pid 1 of a container: first with all settings that cordon-box needs, and then several times, each
+time with one setting missing."""
 
 import os
 import re
@@ -53,7 +53,7 @@ class BoxContainer(CordonTest):
         return self.err.data.decode("utf-8", "replace")
 
     def ends(self, box):
-        """SIGTERM ends the server and its sandboxes, and the container's status is 0."""
+        """Checks that SIGTERM ends the server and its sandboxes, and that the container's status is 0."""
         slow = unique_number()
         self.peer.post("box_exec", {"session_id": "last", "cmd": f"sleep {slow}", "timeout_sec": 1000})
         self.eventually(lambda: self.sleepers(slow))
@@ -110,8 +110,8 @@ class Works(BoxContainer):
 
 
 class Lacks(BoxContainer):
-    """The log of the start, the error and `cordon doctor` name the missing permission and the setting that gives
-    it."""
+    """In each test one permission is missing. The log of the start, the error and `cordon doctor` must name this
+    permission and the setting that gives it."""
 
     def names(self, box, need, doctor=1):
         self.assertRegex(self.log(), f"no sandbox can be made: .*{ADVICE[need]}")
@@ -160,7 +160,7 @@ class Lacks(BoxContainer):
 
 
 class Nested(BoxTest):
-    """Tests as root of a user namespace that has many ids and read-only cgroups."""
+    """These tests run as root of a user namespace that has many ids and read-only cgroups."""
 
     modes = ("container",)
 

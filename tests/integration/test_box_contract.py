@@ -78,7 +78,7 @@ class Leftovers(BoxTest):
         self.assertEqual(server.legacy().exec("a", "echo here")["stdout"], "here")
 
     def all_killed(self):
-        """Kills supervisors and other orphans. Returns true if no orphan is left."""
+        """Kills supervisors and other orphans. Returns true if there was no orphan to kill."""
         left = self.left_running()
         for p in left:
             os.kill(p.pid, signal.SIGKILL)
@@ -116,8 +116,8 @@ class Cold(Server):
 
 class ColdStart(BoxTest):
     def test_langbot_s_handshake_is_answered_while_the_server_starts(self):
-        """LangBot gives a new server 30 seconds for the handshake, __ping and box_init. The answers do not wait for the
-        sandbox that the server tries at its start."""
+        """LangBot gives a new server 30 seconds for the handshake, __ping and box_init. The answers must not wait for
+        the sandbox with which the server tries its backend at its start."""
         server = Cold(self, env={"LANGBOT_BOX_TRUSTED_INSTANCE_UUID": INSTANCE})
         hands = self.eventually(server.hands)
         for hand in hands:  # from now on the server cannot answer a request that needs a hand
@@ -238,8 +238,8 @@ class Connections(BoxTest):
 
 class Shutdown(BoxTest):
     def test_no_session_is_made_while_the_sessions_end(self):
-        """box_shutdown ends every session, also persistent sessions. Because a process ignores SIGTERM, box_shutdown
-        takes 5 seconds."""
+        """box_shutdown ends every session, also persistent sessions. In this test a process ignores SIGTERM, so
+        box_shutdown takes 5 seconds."""
         server = self.server()
         peer, number = server.legacy(), unique_number()
         peer.call("box_create_session", {"session_id": "a", "persistent": True})

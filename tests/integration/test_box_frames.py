@@ -14,7 +14,7 @@ FRAGMENTS_MAX = 4096
 REQUEST = b'{"seq_id":7,"action":"box_get_session","data":{"session_id":"\xc3\xa4"}}'
 ANSWER = "BoxSessionNotFoundError: session ä not found"
 
-# each value is (the close code, what a peer sends)
+# each value is (the close code with which the server must answer, a function that sends the bad bytes)
 BAD = {
     "continuation of nothing": (1002, lambda s: s.send_frame(MORE, b"{}")),
     "a message inside of a message": (1002, lambda s: (s.send_frame(TEXT, b"{", fin=False), s.send_frame(TEXT, b"}"))),
@@ -115,7 +115,7 @@ class Frames(BoxTest):
 
 
 class Upgrades(BoxTest):
-    """Requests for a WebSocket that break the rules."""
+    """Tests requests for a WebSocket that break the rules."""
 
     modes = ("user",)
 
@@ -153,7 +153,7 @@ class Upgrades(BoxTest):
 
 
 class Relays(BoxTest):
-    """The relay of a managed process."""
+    """Tests the relay of a managed process."""
 
     modes = ("user",)
 

@@ -86,8 +86,8 @@ class Workspaces(Transports):
             peer.call("box_init", {"local": {"default_workspace": self.place("dangling/x"),
                                              "allowed_mount_roots": [self.base]}})
         self.assertRegex(str(caught.exception), "^BoxValidationError: box.local.default_workspace: ")
-        # A default workspace that exists may lie outside of allowed_mount_roots. A missing one is made if its real path
-        # lies in one of these roots: root/link leads to root.
+        # A default workspace that exists may lie outside of allowed_mount_roots. The server makes a missing default
+        # workspace if its real path lies in one of these roots: root/link leads to root.
         peer.call("box_init", {"local": {"default_workspace": self.base, **inside}})
         peer.call("box_init", {"local": {"default_workspace": self.place("root/link/new"), **inside}})
         self.assertTrue(os.path.isdir(self.place("root/new")))

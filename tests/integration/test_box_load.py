@@ -177,7 +177,7 @@ class SlowPeers(LoadTest):
     modes = ("user",)
 
     def test_a_peer_sends_byte_by_byte(self):
-        """A peer sends a request byte by byte. Between any two bytes, the server answers other peers."""
+        """A peer sends a request byte by byte. After every 50 bytes, the server must answer another peer."""
         server = self.server()
         other = server.legacy()
         other.exec("a", "true")
@@ -335,7 +335,7 @@ class BadInput(LoadTest):
 
 
 class Ceiling(LoadTest):
-    """A server that may hold 16 MiB."""
+    """Tests a server whose memory ceiling is 16 MiB."""
 
     modes = ("user",)
 
@@ -391,7 +391,7 @@ class Ceiling(LoadTest):
                                "context": self.peer.context}))
 
     def test_a_peer_that_does_not_read_affects_only_itself(self):
-        """When unread answers of a peer fill the memory, the server closes this connection only."""
+        """When unread answers of a peer fill the memory, the server closes only the connection of this peer."""
         deaf = self.box.current()
         gate = os.path.join(self.dir, "gate")
         os.mkdir(gate)

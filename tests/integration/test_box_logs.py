@@ -33,8 +33,8 @@ class LogTest:
         self.eventually(lambda: self.printed(name, None, "--tail", "2").endswith(data), 30)
 
     def prints(self, name, run):
-        """Calls RUN, which prints "after", again and again until the log has this word. The server drops output until
-        the log has caught up."""
+        """Calls RUN, which prints "after", again and again until the log has this word. One call may not be enough: the
+        server drops output until the log has caught up."""
         self.eventually(lambda: run() and self.printed(name, None, "--tail", "2").endswith(b"after\n"), 30)
 
     def log_bytes(self, name):
@@ -76,8 +76,8 @@ class Logs(LogTest, Transports):
                 relay = self.relay("p")
                 relay.send_text("line")
                 self.assertEqual(relay.read_message(), "line")
-                # pid 1 writes the output of this detached command into the same log. When the log has this output, no
-                # earlier output can follow.
+                # The output of this detached command goes into the same log. When the log has this output, no earlier
+                # output can follow.
                 self.assertEqual(self.cordon("exec", "-d", name, "--", "echo", "detached").code, 0)
                 self.logs(name, None, b"detached\n")
                 self.running.stop()
@@ -163,8 +163,8 @@ class Logs(LogTest, Transports):
         self.assertLess(self.log_bytes(name), LOG_FILES_MAX_BYTES)
 
     def test_a_stopped_supervisor_stops_no_command(self):
-        """The server never waits for the log. If output is lost, the log gets a marker. When the supervisor goes
-        on, it sets the new limits."""
+        """The server must never wait for the log. If output is lost, the log gets a marker. When the supervisor goes
+        on, it must set the new limits."""
         peer = self.open(LOGGED)
         name = self.sandbox(peer)
         supervisor = self.supervisor(name)

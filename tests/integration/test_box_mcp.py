@@ -199,7 +199,7 @@ class Servers(McpTest):
 
 
 class Processes(McpTest):
-    """Rules of the contract for processes and relays that test_box does not test."""
+    """Tests rules of LangBot's protocol for processes and relays that test_box does not test."""
 
     def sh(self, script, process_id="p", **spec):
         return self.peer.call("box_start_managed_process", {"session_id": "mcp-shared", "spec": {
@@ -241,8 +241,8 @@ class Processes(McpTest):
         self.fails("BoxSessionNotFoundError: session mcp-shared not found", self.info, "srv")
 
     def test_deleting_a_session_stops_its_processes_together(self):
-        """Two processes ignore SIGTERM. The server waits 5 seconds for both together, not 5 seconds for each: a third
-        process gets its SIGTERM while the two processes still run."""
+        """Two processes ignore SIGTERM. The server must wait 5 seconds for both together, not 5
+        seconds for each: a third process gets its SIGTERM while the two processes still run."""
         shared = os.path.join(self.dir, "shared")
         os.mkdir(shared)
         self.session(host_path=shared)
@@ -376,7 +376,8 @@ rpc.on("open", async () => {
 
 
 class Foreign(BoxTest):
-    """Two WebSocket clients that we did not write: Debian's python3-websockets and node-ws."""
+    """Tests the server with two WebSocket clients that we did not write: Debian's
+    python3-websockets and node-ws."""
 
     def talk(self, argv, script, needs):
         if not os.path.exists(needs):

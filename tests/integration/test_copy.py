@@ -314,8 +314,8 @@ class Hostile(CopyTest):
         self.untouched()
 
     def test_cve_2026_17106_a_link_swapped_for_a_directory_while_it_is_read(self):
-        """A process in the sandbox keeps swapping directories for links to other places. Nothing is written outside
-        the destination, and no file of the host is copied."""
+        """A process in the sandbox keeps swapping directories for links to other places. Nothing may be written
+        outside the destination, and no file of the host may be copied."""
         self.outside()
         box = self.create()
         box.out("mkdir -p /root/t /root/real; for i in $(seq 40); do mkdir /root/real/$i; "
@@ -438,7 +438,7 @@ class Hostile(CopyTest):
 
 class Limits(CopyTest):
     def test_memory_does_not_grow_with_the_file(self):
-        """If the destination is slow, the copy waits. No program buffers the data meanwhile."""
+        """If the destination is slow, the copy must wait, and no program may buffer the data meanwhile."""
         allowed = (64 if "ASAN_OPTIONS" in os.environ else 8) << 10  # the shadow memory of a sanitizer counts too
         box = self.create("--memory", "1G")
         box.out("head -c 400M /dev/zero > /root/src")

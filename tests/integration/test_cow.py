@@ -1,5 +1,5 @@
 """Tests directories that are images with copy-on-write: `DIRECTORY,cow`, or --root-disk with a directory. The directory
-never changes."""
+must never change."""
 
 import hashlib
 import os
@@ -124,8 +124,8 @@ class Cow(CowTest):
         self.assertEqual(self.run_cow("cat /srv/file"), "lower\n")
 
     def test_no_way_leads_to_the_directory(self):
-        """Writes through reopened descriptors, links, nodes and mounts, and changes of modes, stay in the sandbox's own
-        layer."""
+        """Writes through reopened descriptors, links, nodes and mounts, and changes of modes, must
+        stay in the sandbox's own layer."""
         self.run_cow("""
             exec 3< /srv/file 4< /opt
             echo fd >> /proc/self/fd/3; echo fd > /proc/self/fd/4/new; rm /proc/self/fd/4/script
@@ -425,8 +425,8 @@ class RootDisk(CowTest):
 
 
 class Users(CowTest):
-    """Layers also exist in a form with rotated owners. A directory has no such form, and the caller's files belong to
-    the user who works inside."""
+    """Layers also exist in a form with rotated owners. A directory has no such form. If the caller
+    is an ordinary user, the caller's files belong to the user who works inside."""
 
     modes = ("root", "user")
 

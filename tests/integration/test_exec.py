@@ -526,8 +526,8 @@ class ClientDeath(CordonTest):
         self.assertEqual(len(self.sleepers(earlier)), 1)
 
     def test_sigkill_while_output_floods(self):
-        """The broken pipe may end the command before pid 1 sees that the client is gone. This is no normal end, so
-        the background children of the command die too."""
+        """The broken pipe may end the command before pid 1 sees that the client is gone. Such an end is no normal end,
+        so the background children of the command must die too."""
         box = self.create()
         for _ in range(15):
             number = unique_number()
@@ -750,7 +750,7 @@ class User(CordonTest):
 
 class Descriptors(CordonTest):
     def test_a_command_has_the_descriptors_0_1_and_2_only(self):
-        """No descriptor of ours or of the caller's is open in the command."""
+        """No descriptor of our processes and no descriptor of the caller may be open in the command."""
         box = self.create()
         extra = [os.open("/etc/passwd", os.O_RDONLY) for _ in range(20)]
         self.addCleanup(lambda: [os.close(fd) for fd in extra])
@@ -938,8 +938,8 @@ class Parallel(CordonTest):
     def test_more_execs_than_descriptors_take_turns(self):
         box = self.box()
         with self.claiming(box):
-            # the kernel limits how many descriptors all processes of a user have in flight, so other tests can use up
-            # this limit
+            # the kernel limits how many descriptors all processes of a user have in flight. Other tests can use up this
+            # limit, so try again if this command fails
             self.eventually(lambda: self.cordon("--nofile=64", CORDON, "create", "-q", "-n", box.name, "host",
                                                 program="prlimit").code == 0)
         procs = [box.popen("sh", "-c", f"sleep 0.1; echo {i}") for i in range(24)]
@@ -974,7 +974,7 @@ class Parallel(CordonTest):
 
 
 class StoppedSandbox(CordonTest):
-    """exec on a stopped sandbox starts it, runs the command, and stops it again."""
+    """exec on a stopped sandbox starts the sandbox, runs the command, and stops the sandbox again."""
 
     def test_started_for_the_exec_and_stopped_after(self):
         box = self.create()

@@ -95,7 +95,7 @@ class Form(FlatTest):
         self.assertLess(os.stat(disk).st_blocks * 512, 64 << 20)
 
     def test_unusual_whiteouts(self):
-        """Whiteouts of missing files, of whole trees, and in directories that are opaque."""
+        """Flattens layers with whiteouts of missing files, of whole trees, and in directories that are opaque."""
         one = Layer(self.path("1.tar")).add(".wh.never").dir("d").add("d/.wh.x").add("d/f", b"1")
         one.dir("t/u/v").add("t/u/v/w", b"1").add("file", b"1").dir("e", pax={"SCHILY.xattr.user.a": "1"})
         two = Layer(self.path("2.tar")).dir("d").add("d/.wh..wh..opq").add("d/.wh.f").add("d/g", b"2")
@@ -115,8 +115,8 @@ class Form(FlatTest):
             self.assertEqual(os.listxattr(os.path.join(place, "e")), ["user.a"])
 
     def test_a_directory_without_an_entry_keeps_its_attributes(self):
-        """A layer has a file in a directory, but no entry for the directory itself. The directory keeps its mode and
-        owner."""
+        """A layer has a file in a directory, but no entry for the directory itself. If a lower layer has the directory,
+        the directory must keep its mode and owner."""
         one = Layer(self.path("1.tar")).dir("./", mode=0o1777, uid=7, gid=8)
         one.dir("tmp", mode=0o1777).dir("home", uid=3, mode=0o700, pax={"SCHILY.xattr.user.a": "1"})
         two = Layer(self.path("2.tar")).add("tmp/f", b"x").add("home/ann/g", b"x").add("new/h", b"x")
@@ -414,8 +414,8 @@ class Boxes(FlatTest):
         self.assertIn(got.code, (0, 1), got)
 
     def test_a_create_killed_at_any_instant_can_be_removed(self):
-        """If a supervisor is killed while it copies the disk, `remove` can delete everything that the supervisor
-        leaves."""
+        """If a supervisor is killed while it copies the disk, `remove` must be able to delete everything that the
+        supervisor leaves."""
         ref = self.load_busybox(Layer(self.path("l.tar")).add("f", os.urandom(24 << 20)).close())
         self.flatten(ref)
         for delay in (0, 0.002, 0.005, 0.01, 0.02, 0.04):
@@ -453,7 +453,7 @@ class Boxes(FlatTest):
 
 
 class Sharing(FlatTest):
-    """The test makes a file system on which two files can share blocks."""
+    """Tests with the home on btrfs, a file system on which two files can share blocks."""
 
     def setUp(self):
         if missing("mkfs.btrfs"):

@@ -62,9 +62,9 @@ class GatewayTest(unittest.TestCase):
             return b"".join(iter(lambda: s.recv(65536), b""))
 
     def refused(self, address, port, expected=(errno.ECONNREFUSED,)):
-        """Asserts that the gateway answers the connection with a refusal, so that connect() fails with an errno of
-        EXPECTED. If the gateway only drops the packets, connect() times out. This exception has no errno, so the test
-        fails."""
+        """Asserts that the gateway answers the connection with a refusal, so that connect() fails
+        with an errno of EXPECTED. If the gateway only drops the packets, connect() raises a
+        TimeoutError without an errno, so the test fails."""
         with self.assertRaises(OSError) as caught:
             self.lab.connect(address, port, timeout=10).close()
         self.assertIn(caught.exception.errno, expected, caught.exception)
@@ -113,8 +113,8 @@ class Reach(GatewayTest):
         self.assertEqual(self.get(netlab.HOST6, 80), b"hello\n")
 
     def test_an_address_that_the_host_gets_later_is_refused(self):
-        """For every connection, the gateway asks the kernel whether the address is the host's own. It keeps no earlier
-        answer."""
+        """For every connection, the gateway must ask the kernel whether the address is the host's
+        own, and must keep no earlier answer."""
         self.server(PUBLIC2, 80)
         self.start()
         self.assertEqual(self.get(PUBLIC2, 80), b"hello\n")
@@ -253,7 +253,8 @@ class Data(GatewayTest):
         self.assertEqual(hashlib.sha256(got).digest(), hashlib.sha256(data).digest())
 
     def test_keep_alive(self):
-        """The gateway answers keep-alive probes of the guest's kernel, so that quiet connections stay open."""
+        """The gateway must answer keep-alive probes of the guest's kernel, so that quiet
+        connections stay open."""
         self.server(PUBLIC, 1000, echo)
         self.start()
         with self.lab.connect(PUBLIC, 1000) as s:
@@ -261,8 +262,8 @@ class Data(GatewayTest):
             for option, value in ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 2)):
                 s.setsockopt(socket.IPPROTO_TCP, option, value)
             sent = self.lab.counters()["tx_packets"]
-            # After two unanswered probes (TCP_KEEPCNT) the kernel would close the connection. It sends four probes, so
-            # the gateway must have answered.
+            # After two unanswered probes (TCP_KEEPCNT) the kernel would close the connection. The
+            # kernel sends four probes, so the gateway must have answered.
             eventually(lambda: self.lab.counters()["tx_packets"] >= sent + 4, within=20)
             s.sendall(b"still")
             self.assertEqual(s.recv(10), b"still")
@@ -1086,14 +1087,17 @@ class Attacks(GatewayTest):
             received.clear()
             seq, ack = self.handshake(sport=sport)
             send(b"")            # completes the handshake
-            send(good, **first)  # the gateway accepts this segment
+            # the gateway drops this segment if its checksum is wrong, and takes it otherwise
+            send(good, **first)
             send(evil)           # the same sequence number, other bytes
             send(evil[50:], at=50)
             send(evil[:40])
             send(evil[40:], at=40)
             time.sleep(0.1)
             self.assertNotIn(b"evil", b"".join(received), first)
-            send(good)           # the connection still lives, and the server gets the bytes that the gateway has judged
+            # except after a wrong checksum, the connection still lives, and the server gets the
+            # judged bytes
+            send(good)
             send(good[50:], at=50)
             eventually(lambda: "spoil" in first or b"".join(received) == good)
         # segments out of order: first the tail of one hello, then the head of the other

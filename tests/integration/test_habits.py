@@ -265,8 +265,8 @@ class NothingToRun(CordonTest):
 
 
 class Completion(CordonTest):
-    """Tests what bash offers as completion of the last word. offers() gets the words of a line as readline splits
-    it."""
+    """Tests what bash offers as completion of the last word. offers() gets the words of a line as readline splits the
+    line."""
 
     modes = ("root", "user")
 

@@ -160,7 +160,8 @@ class Limits(ServerTest):
         server.end()
 
     def test_memory_in_use_is_not_taken_away(self):
-        """Version 1 of cgroups refuses a limit below the memory in use. Version 2 would kill commands."""
+        """Version 1 of cgroups refuses a limit below the memory in use, and this test checks that. Version 2 would kill
+        commands instead, so the test does nothing there."""
         server = self.server()
         server.ask("create a", "created a")
         if self.cordon("inspect", "a", "--format", "json").json()["limits"]["memory"] != "cgroup v1":
@@ -300,7 +301,7 @@ class Requests(ServerTest):
         server.end()
 
     def test_what_a_hijacked_server_asks_for(self):
-        """A hand keeps to the bounds that the foreman has set, whatever a request contains."""
+        """A hand must keep to the bounds that the foreman has set, whatever a request contains."""
         secret, tree = self.directory("safe", "secret"), self.directory("root")
         free = self.directory("free")
         self.assertEqual(self.cordon("create", "-q", "-n", "mine", "host").code, 0)
@@ -401,7 +402,7 @@ class Killed(ServerTest):
         server.end()
 
     def test_hands_killed_at_any_instant(self):
-        """Each kill makes at most one request fail. Sandboxes that were created before a kill stay usable."""
+        """Each kill may make at most one request fail. Sandboxes that were created before a kill must stay usable."""
         chance, server = random.Random(unique_number()), self.server()
         names, kills = [f"b{i}" for i in range(24)], 6
         self.eventually(server.hands)
@@ -435,8 +436,8 @@ class Killed(ServerTest):
         self.eventually(self.nothing_runs, within=3, message=self.left_running)
 
     def test_half_made_sandboxes_end(self):
-        """The test stops a hand while this hand makes a sandbox. The kernel kills the hand when the foreman dies,
-        although the hand is stopped."""
+        """The test stops all hands, requests sandboxes and kills the server. The foreman then ends. When the foreman
+        ends, the kernel must kill the hands, although they are stopped."""
         server = self.server()
         for hand in server.all_hands():
             os.kill(hand.pid, signal.SIGSTOP)
@@ -467,15 +468,15 @@ class Crowd(ServerTest):
         server.expect(*(f"created {name}" for name in self.names), within=90)
         server.say(f"crowd 2 {self.commands_each} {self.mark}")
         server.expect("wrong 0", within=100)
-        self.assertEqual(self.sleepers(self.mark), [])  # EXEC_WHOLE also ends background processes
+        self.assertEqual(self.sleepers(self.mark), [])  # with EXEC_WHOLE, pid 1 also ends background processes
         server.say(*(f"delete {name}" for name in self.names))
         server.expect(*(f"gone {name}" for name in self.names), within=60)
         self.assertEqual(self.records(), [])
         server.end()
 
     def test_killed_at_any_instant(self):
-        """The test kills the server or the foreman at a random time while sandboxes are made and used. Nothing is
-        left, and the next server works."""
+        """The test kills the server or the foreman at a random time while sandboxes are made and used. Nothing may
+        be left, and the next server must work."""
         chance = random.Random(self.mark)
         whole = math.inf  # seconds from the first order to the end of one round of commands
         for i in range(self.kills):

@@ -1,5 +1,5 @@
-"""Tests machines that forbid something that cordon uses. Either the sandbox works, or cordon fails and names the
-setting to change. It never falls back silently to less isolation."""
+"""Tests machines that forbid something that cordon uses. Either the sandbox must work, or cordon must fail and
+name the setting to change. cordon must never fall back silently to less isolation."""
 
 import os
 import subprocess
@@ -11,8 +11,8 @@ class Forbidden(CordonTest):
     """Runs in a container of its own, where the test may break the system."""
 
     modes = ("container",)
-    # The shell is pid 1 of its pid namespace. If it ended at once, the kernel would kill a supervisor that is still
-    # cleaning up, so the shell waits.
+    # The shell is pid 1 of its pid namespace. When pid 1 ends, the kernel kills all other processes of the namespace.
+    # So the shell waits until the supervisor has cleaned up and ended.
     LET_FINISH = ('"$@"; r=$?; i=0; while pgrep -x cordon-supervis >/dev/null && [ $i -lt 100 ]; '
                   "do sleep 0.02; i=$((i+1)); done; exit $r")
 
@@ -65,7 +65,7 @@ class Ordinary(CordonTest):
         self.assertEqual((done.returncode, done.stdout), (0, "works\n"), done)
 
     def test_without_newuidmap_the_sandbox_has_one_id(self):
-        """If newuidmap is not in PATH, the sandbox has fewer ids, and `inspect` shows that. The isolation is the
+        """If newuidmap is not in PATH, the sandbox has only one id, and `inspect` shows that. The isolation is the
         same."""
         box = self.create(env={"PATH": "/nonexistent"})
         self.assertEqual(box.out("id -u; grep ^Seccomp: /proc/self/status | cut -f2"), "0\n2")

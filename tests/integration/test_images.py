@@ -205,7 +205,7 @@ class Archives(ImageMixin, CordonTest):
 
 
 class Unpacking(ImageMixin, CordonTest):
-    modes = ("root", "user", "bare")  # `userns` is left out: it has one id, as `bare` has
+    modes = ("root", "user", "bare")  # `userns` is left out: like `bare`, it has only one id
 
     def load_layer(self, layer, name="made", **kwargs):
         self.ok("load", "--input", self.archive_of(layer, name), **kwargs)
@@ -284,7 +284,8 @@ class Unpacking(ImageMixin, CordonTest):
             self.refused("load", "--input", self.archive_of(layer), says="whiteout of nothing")
 
     def test_overlay_attributes_in_a_layer_are_dropped(self):
-        """cordon never takes extended attributes and devices from a layer if overlayfs gives them a meaning."""
+        """Overlayfs gives some extended attributes and devices a meaning. cordon must not take
+        these from a layer."""
         layer = Layer(self.path("l.tar"))
         for kind in ("opaque", "redirect", "metacopy", "origin", "whiteout"):
             layer.dir(kind, pax={f"SCHILY.xattr.user.overlay.{kind}": "y",
@@ -407,7 +408,8 @@ class Unpacking(ImageMixin, CordonTest):
 
 
 class Texts(ImageMixin, CordonTest):
-    """Text from an image is shown, but its control characters do not reach the terminal."""
+    """cordon shows texts of an image. Control characters in these texts must not reach the
+    terminal."""
 
     modes = ("root",)
     EVIL = "\x1b]0;x\x07\x9b31m\nfake"
@@ -598,7 +600,8 @@ class OnlyRoot(ImageMixin, CordonTest):
     modes = ("root",)  # the tests mount file systems, and umoci must set owners
 
     def test_stacked_layers_are_what_umoci_unpacks(self):
-        """The tree of our layers, stacked by the kernel, is what `umoci unpack` makes."""
+        """The kernel stacks our layers. The resulting tree must be equal to the tree that `umoci
+        unpack` makes."""
         theirs = self.load_tricky()
         os.mkdir(self.path("m"))
         run("mount", "-t", "overlay", "overlay", "-o", "ro,userxattr,lowerdir=" +
@@ -646,7 +649,7 @@ class OnlyRoot(ImageMixin, CordonTest):
 
 
 class OnlyUsers(ImageMixin, CordonTest):
-    modes = ("user", "bare")  # root can write everywhere
+    modes = ("user", "bare")  # root is left out, because root can write everywhere
 
     def test_read_only_store(self):
         os.makedirs(os.path.join(self.home, "cache"), exist_ok=True)
@@ -658,9 +661,9 @@ class OnlyUsers(ImageMixin, CordonTest):
 
 
 class Creating(ImageMixin, CordonTest):
-    """Sandboxes from images: layers, configuration, and hostile images."""
+    """Tests sandboxes that are made from images: layers, configuration, and hostile images."""
 
-    modes = ("root", "user", "bare")  # `userns` is left out: it has one id, as `bare` has
+    modes = ("root", "user", "bare")  # `userns` is left out: like `bare`, it has only one id
 
     def test_image_configuration(self):
         ref = self.load_busybox(config=("--config.env", "A=from image", "--config.env",
@@ -765,7 +768,8 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(other.out("cat /d/kept; cat /o/new"), "keptnew")
 
     def test_whiteouts_of_missing_files_are_harmless(self):
-        """A whiteout of a missing file hides nothing and is invisible. A new file can get the same name."""
+        """A whiteout of a missing file must hide nothing and must be invisible. A new file must be
+        able to get the same name."""
         one = Layer(self.path("1.tar")).dir("d").add("d/.wh.ghost").add("d/f", b"1").dir("o")
         one.add("o/a", b"1").dir("lowest/deep").add("lowest/deep/.wh.x").add(".wh.nothing").close()
         two = Layer(self.path("2.tar")).dir("o").add("o/.wh..wh..opq").add("o/.wh.a").add("o/b", b"2")
@@ -777,7 +781,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(box.out("cd / && rm -r d o new lowest && mkdir d && ls -A d"), "")
 
     def test_a_layer_may_set_the_mode_of_the_root(self):
-        """A layer may set the mode of /, but every user can still pass through it."""
+        """A layer may set the mode of /, but every user must still be able to pass through /."""
         def modes(*layers, name):
             ref = self.load_busybox(*layers, name=name)
             kept = self.create(image=ref)
@@ -795,8 +799,8 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(modes(wide, shut, name="shut"), ["755"] * 2)
 
     def test_a_directory_without_an_entry_keeps_its_attributes(self):
-        """A layer has a file in a directory, but no entry for the directory itself. The directory keeps its mode and
-        owner."""
+        """A layer has a file in a directory, but no entry for the directory itself. The directory
+        must keep the mode and the owner that it has in the layers below."""
         one = Layer(self.path("1.tar")).dir("open", mode=0o1777).dir("anns", uid=1000, gid=1000, mode=0o750)
         one.dir("d").dir("d/e", mode=0o2775).dir("replaced", mode=0o700).dir("said", mode=0o700).close()
         two = Layer(self.path("2.tar")).add("open/f", b"x").add("anns/g", b"x").add("new/h", b"x")
@@ -840,7 +844,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertTrue(os.path.lexists(os.path.join(root, "bin/vi")))
 
     def test_standard_directories_are_not_made_in_the_writable_layer(self):
-        """The writable layer holds only what the sandbox itself has changed."""
+        """The writable layer must hold only what the sandbox itself has changed."""
         ref = self.load_busybox()
         box = self.create(image=ref)
         self.assertEqual(os.listdir(f"{self.home}/sandboxes/{box.name}/layers/0/upper"), [])
@@ -921,7 +925,8 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(self.references(), [ref])
 
     def test_hostile_trees(self):
-        """In the image, the paths of mount points are links. The targets of these links must not change."""
+        """In these images, paths on which cordon mounts something, or which cordon reads, are
+        links. The targets of these links must not change."""
         decoy = self.path("decoy")
         os.mkdir(decoy)
         with open(os.path.join(decoy, "file"), "w") as handle:
@@ -944,7 +949,7 @@ class Creating(ImageMixin, CordonTest):
                     self.assertEqual(handle.read(), "untouched")
 
     def test_the_images_dev_is_never_seen(self):
-        """A /dev of the image is never seen, whatever is in it."""
+        """No sandbox may show the /dev of its image, whatever is in this /dev."""
         decoy = self.path("decoy")
         with open(decoy, "w") as handle:
             handle.write("untouched")
@@ -957,8 +962,8 @@ class Creating(ImageMixin, CordonTest):
             self.assertEqual(handle.read(), "untouched")
 
     def test_a_passwd_link_is_followed_inside_the_sandbox(self):
-        """cordon looks users up in the passwd file of the sandbox. If this file is a link, the link is followed inside
-        the sandbox."""
+        """cordon looks users up in the passwd file of the sandbox. If this file is a link, cordon
+        must follow the link inside the sandbox."""
         layer = Layer(self.path("p.tar")).symlink("etc/passwd", "/../../../lib/users")
         layer.dir("lib").add("lib/users", b"root:x:0:0::/root:/bin/sh\nbob:x:0:0::/home/bob:/bin/sh\n")
         box = self.create("--user", "bob", image=self.load_busybox(layer.close()))

@@ -253,6 +253,7 @@ class UidMaps(CordonTest):
         self.assertEqual(box.remove("-f").code, 0)
 
     def test_host_programs_belong_to_nobody_inside(self):
-        """Inside, host programs belong to the user `nobody` (65534). If the caller owns them, they belong to root."""
+        """Inside, host programs belong to the user `nobody` (65534). Programs that the caller owns on the host belong
+        to root inside."""
         ours = os.stat("/usr/bin/env").st_uid == os.geteuid() and MODE not in ("root", "served")
         self.assertEqual(self.create().out("stat -c %u /usr/bin/env"), "0" if ours else "65534")

@@ -425,7 +425,7 @@ def sorted_json(value):
 
 
 class ListStatusInspect(CordonTest):
-    """list, status, inspect, ping, touch"""
+    """Tests the commands list, status, inspect, ping and touch."""
 
     def test_an_empty_list(self):
         for args, text in ((("list",), "No sandboxes found."), (("ls",), "No sandboxes found."),

@@ -43,8 +43,8 @@ class Enforced(CordonTest):
         self.assertEqual(box.out("echo alive"), "alive")
 
     def test_the_kernel_does_not_kill_pid_1_for_memory(self):
-        """Files in memory belong to no process. So when memory is full, all processes are small, and the kernel could
-        choose any of them to kill."""
+        """Files in memory belong to no process. So when files fill the memory, all processes are
+        small, and the kernel could kill any of them."""
         box = self.create("-m", "64M", "--tmpfs", "/t:1G")
         before = box.supervisor().pid
         for i in range(3):
@@ -67,7 +67,7 @@ class Enforced(CordonTest):
         self.eventually(lambda: box.sh("echo alive").text == "alive\n")
 
     def test_commands_run_with_a_pids_limit_of_one(self):
-        """Processes of cordon do not count, however many commands ran before."""
+        """The limit must not count cordon's own processes, however many commands ran before."""
         box = self.create("--pids-limit", "1")
         for _ in range(5):
             self.assertEqual(box.exec("echo", "alive").text, "alive\n")
@@ -358,7 +358,8 @@ class Unprivileged(CordonTest):
         self.assertIn("systemd-run --user --scope -p Delegate=yes", got.errtext, got)
 
     def test_a_caller_with_lower_limits_than_the_defaults(self):
-        """Machines with many users set low limits for each user."""
+        """Machines with many users set low limits for each user. A sandbox must start although the
+        caller's limits are lower than the limits of the sandbox."""
         few = 1000  # limit of all processes of this user
         sanitized = "ASAN_OPTIONS" in os.environ  # sanitizers reserve more memory than any data limit allows
 

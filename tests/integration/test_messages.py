@@ -133,7 +133,7 @@ class Reuse(CordonTest):
         self.assertRegex(got.errtext, r"^warn: [^\n]*was running before[^\n]*\n$")
 
     def test_exec_at_a_terminal_without_a_command_is_a_shell(self):
-        """exec ignores the command of the image and --entrypoint; `run` uses them."""
+        """`exec` ignores the command of the image and --entrypoint. `run` uses both."""
         box = self.create("--entrypoint", "echo", "--shell", "/bin/sh")
         term = self.terminal("exec", box.name)
         term.send("echo shell-$((40+2))\n")
@@ -179,7 +179,7 @@ class Diagnostics(CordonTest):
         self.assertEqual(quiet.stop().code, 0)
         self.assertNotIn("supervisor", self.cordon("logs", "--source", "system", quiet.name).text)
         box = self.create("--log-level", "debug")
-        box.out("sleep 0.01")  # times in logs have milliseconds, and entries of one millisecond have no order
+        box.out("sleep 0.01")  # log entries of the same millisecond have no fixed order
         self.assertEqual(box.stop().code, 0)
         got = self.cordon("logs", "--source", "system", box.name).text
         self.assertRegex(got, r"(?m)^info supervisor: running: pid 1 is \d+, memory ")

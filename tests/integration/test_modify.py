@@ -82,7 +82,7 @@ class Modify(ModifyTest):
                                r"  env.A: +1 -> 2\n  env.B: +1 -> -$")
         status = self.cordon("status", box.name, "--format", "json").json()
         self.assertEqual(status["memory_mib"], 512)
-        # a change that takes effect at once is not pending, and it does not apply the pending changes
+        # a change that takes effect at once is not pending, and it leaves the other changes pending
         self.modify(box, "-e", "C=3", "--label", "l=1")
         self.assertEqual(box.out("echo $A,$B,$C"), "1,1,3")
         seen = box.inspect()

@@ -476,7 +476,7 @@ class Files(MountTest):
 
 
 class Links(MountTest):
-    """If the target of a mount has links in its path, the links are resolved inside the sandbox's root."""
+    """Tests that links in the path of a mount's target are resolved inside the sandbox's root."""
 
     def root(self):
         root = self.make_root()
@@ -514,7 +514,8 @@ class Links(MountTest):
             self.assertIn("a link in the image leads from this target to the image's root", got.errtext)
 
     def test_renames_of_other_processes_do_not_disturb_a_link_with_dots(self):
-        """The kernel gives up a lookup of `..` if any process of the machine renames something meanwhile."""
+        """The kernel gives up a lookup of `..` if any process of the machine renames something meanwhile. cordon must
+        then try again."""
         src, root = self.source(), self.root()
         os.mkdir(os.path.join(self.dir, "here"))
         loop = "import os\nwhile True: os.rename('here', 'there'); os.rename('there', 'here')"

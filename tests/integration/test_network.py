@@ -71,7 +71,7 @@ class NetworkTest(CordonTest):
         if why_not():
             self.not_run(why_not())
         self.lab = World()
-        self.addCleanup(self.lab.close)  # registered first, so that it runs after the sandboxes are removed
+        self.addCleanup(self.lab.close)  # registered first, so that the lab closes after the sandboxes are removed
         super().setUp()
         if self.user:
             os.chmod(BASE, 0o711)
@@ -398,8 +398,8 @@ class Gateway(NetworkTest):
 
 class HostResolvers(NetworkTest):
     """The test gives the host an /etc with its own list of resolvers. The gateway reads this list when it starts, which
-    may be long after the start of the sandbox. By then the supervisor, which starts the gateway, is confined and can
-    open only the files that it was allowed before."""
+    may be long after the start of the sandbox. By then the supervisor, which starts the gateway, has confined
+    itself. The gateway inherits this confinement, and can open only files that the supervisor has allowed."""
 
     def on_host(self):
         super().on_host()

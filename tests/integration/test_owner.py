@@ -1,5 +1,5 @@
-"""Inside the sandbox, the files of a shared directory belong to the user who works inside. Outside, they belong to the
-owner of the directory."""
+"""Tests the owners of files in a shared directory. Inside the sandbox, these files must belong to the user who works
+inside. On the host, they must belong to the owner of the directory."""
 
 import glob
 import os
@@ -126,7 +126,7 @@ class Owner(OwnerTest):
     def test_new_files_of_root_inside(self):
         """On the host, files that the user who works inside makes in a shared directory belong to the owner of the
         directory. If root started the sandbox, the mount has no ids for the other users inside, not even for root. So
-        they cannot make files in the directory."""
+        these other users cannot make files in the directory."""
         box = self.create(*self.volume(), image=self.users_image())
         got = box.sh("echo x > /w/new", opts=("-u", "root"))
         if MODE != "root":  # root inside can make files, but on the host they do not belong to the caller
@@ -162,7 +162,8 @@ class Owner(OwnerTest):
         self.assertNotEqual(box.sh("echo x >> /etc/passwd").code, 0)
 
     def test_what_cordon_makes_belongs_to_root(self):
-        """Directories above a mount, file systems in memory and /dev belong to root, whoever works inside."""
+        """Directories above a mount, file systems in memory and /dev belong to root, even if another user works
+        inside."""
         paths = ("/new", "/new/deep", "/t", "/dev", "/dev/shm", "/dev/pts/ptmx", "/.msb", "/.msb/hosts",
                  "/.msb/scripts", "/sys", "/etc/hosts")
         for image in ("host", self.users_image()):
@@ -248,8 +249,8 @@ class NoRange(OwnerTest):
 
 
 class Forms(OwnerTest):
-    """An ordinary user's sandbox needs a copy of each layer. In this copy, called a form, the files have other
-    owners."""
+    """If an ordinary user's sandbox shares a directory with a user other than root, it needs a copy of each layer. In
+    this copy, called a form, the files have other owners."""
 
     modes = ("user", "container")
 
@@ -329,7 +330,7 @@ class Forms(OwnerTest):
             killed = False
             self.eventually(lambda: not [p for p in below([os.getpid()]) if "--worker" in p.cmdline])
             self.assertEqual(self.names(), [])
-        box = self.create(*self.volume(), image=image)  # this create removes what the killed ones left, and makes the form
+        box = self.create(*self.volume(), image=image)  # this create removes what the killed creates left
         self.assertEqual(box.out("stat -c %u:%g /w /opt/7 /opt/57 /opt"), "1000:1000\n7:7\n57:7\n0:0")
         self.assertEqual(self.tmp(), [])
 

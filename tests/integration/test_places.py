@@ -202,7 +202,7 @@ class Refused(PlacesTest):
     def test_a_client_killed_while_it_moves_a_part(self):
         """The client makes a link with a temporary name, and then exchanges this link and the directory. If the client
         is killed before the exchange, it leaves the link at the temporary name. If it is killed afterwards, it leaves
-        the old directory there."""
+        the old directory at this name."""
         for left in ("link", "directory"):
             with self.subTest(left=left):
                 home, place = os.path.join(self.dir, left), self.place(left)

@@ -1,5 +1,5 @@
-"""Tests the project file cordon.yaml: what it does, and what a command that can write to the project cannot do with
-it."""
+"""Tests the project file cordon.yaml: which effect it has, and that a command which can write to the project cannot use
+the file to get more than a person allowed."""
 
 import glob
 import json
@@ -265,7 +265,7 @@ class Permission(ProjectTest):
         self.assertIn("/disk.img → /d (disk image that the kernel reads, writable)\n", said)
 
     def test_more_than_a_person_can_read_is_refused(self):
-        # the text of the file is short, but the paths that it means are long
+        # the text of the file is short, but the path to which the link in it leads is long
         deep = os.path.join(self.project, *["d" * 200] * 15)
         os.makedirs(deep)
         os.symlink(deep, os.path.join(self.project, "l"))
@@ -360,7 +360,7 @@ class OnTerminal(ProjectTest):
 
 
 class Refused(ProjectTest):
-    """Refused project files: somebody else could change them."""
+    """Tests that cordon refuses a project file that somebody else could change, or that is no regular file."""
 
     modes = ("root", "user")
 

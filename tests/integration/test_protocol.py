@@ -1,4 +1,5 @@
-"""What protocol 2 adds (cordon-protocol(7)). The tests send frames by hand, because no command uses these parts yet."""
+"""Tests what protocol 2 adds (cordon-protocol(7)). The tests write the frames themselves, so that they can also send
+frames that no client of ours sends."""
 
 import contextlib
 import os
@@ -114,7 +115,7 @@ class Signals(WireTest):
 
 
 class Starts(WireTest):
-    """Frames that come right after the EXEC, before pid 1 can know that the program runs."""
+    """Sends frames right after the EXEC, before pid 1 can know that the program runs."""
     modes = ALL_MODES
     DETACHED, STARTED, STDIN, OUTPUT, FAILURE = 2, 3, 5, 6, 13
 
@@ -172,7 +173,7 @@ class Starts(WireTest):
 
 
 class State(WireTest):
-    """Bytes that one client leaves for the next."""
+    """Tests STATE_PUT and STATE_GET: one client leaves bytes for the next."""
 
     GET, PUT, STATE, BLOB = 19, 20, 21, 79
 
@@ -255,8 +256,8 @@ class WholeScope(WireTest):
         self.assertEqual(self.sleepers(number), [])
 
     def test_no_process_is_left_at_a_terminal_and_the_exit_is_reported_once(self):
-        """The terminal hangs up while pid 1 kills the processes that the command left. Pid 1 reports the exit once,
-        after all of them have ended."""
+        """The terminal hangs up while pid 1 kills the processes that the command left. Pid 1 must report the exit
+        once, after all these processes have ended."""
         number = unique_number()
         line = Line(self, self.create())
         line.start_at_a_terminal(1, f"for i in $(seq 100); do setsid sleep {number} & done; echo ready; exit 3", WHOLE)
@@ -293,7 +294,7 @@ class WholeScope(WireTest):
 
 
 class AnyOrder(WireTest):
-    """Commands of every kind and every request about them, in an order that no client of ours uses."""
+    """Sends commands of every kind, and every request about commands, in an order that no client of ours uses."""
 
     modes = ("root", "bare")
     SCRIPTS = ("true", "exit 3", "kill -9 $$", "sleep 9 & exit 1", "for i in 1 2 3 4 5; do setsid sleep 9 & done", "nosuch",

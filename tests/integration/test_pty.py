@@ -1,4 +1,4 @@
-"""Interactive use through a real pseudo-terminal."""
+"""Tests interactive use through a real pseudo-terminal."""
 
 import os
 import shutil
@@ -121,8 +121,9 @@ class Terminals(CordonTest):
         if not shutil.which("strace"):
             self.not_run("strace is missing")
         box, when, status = self.create(), 0, None
-        # strace sends SIGTERM at the ioctl with the number WHEN. The status is 0 when `cordon exec` makes fewer ioctls
-        # than that and gets no signal: then all instants are tested.
+        # strace sends SIGTERM at the ioctl with the number WHEN. If `cordon exec` makes fewer than
+        # WHEN ioctls, it gets no signal and ends with the status 0. Then all instants have been
+        # tested.
         while status != 0:
             when += 1
             term = Terminal(self, ["strace", "-qq", "-o", "/dev/null", "-e", "trace=ioctl", "-e",
@@ -173,7 +174,8 @@ class Terminals(CordonTest):
         self.assertEqual(bytes(int(v) for v in got), values)
 
     def test_the_last_output_of_a_run_waits_for_a_slow_reader(self):
-        """The sandbox ends with its command, but only after the client has the output and the status."""
+        """The sandbox ends when its command has ended, but it must wait until the client has the
+        output and the status."""
         proc = self.spawn("run", "-q", "-t", "host", "--", "seq", "1", "40000")
         self.eventually(lambda: waiting_in(proc.stdout.fileno()) > 1 << 15)
         self.eventually(lambda: not [p for p in below([os.getpid()]) if p.comm == "seq"])
@@ -298,7 +300,7 @@ class InteractiveShell(CordonTest):
         term.expect("Running")
         term.expect("READY> ")
         term.send("fg\n")
-        # bash prints the name of the job before the job is in the foreground
+        # wait until the job is in the foreground, because bash prints the name of the job earlier
         self.eventually(lambda: in_front(self.sleepers(number)[0].pid))
         term.send(CTRL_C)
         term.expect("READY> ")
@@ -321,7 +323,7 @@ class InteractiveShell(CordonTest):
 
 
 class Progress(CordonTest):
-    """At a terminal the progress of a start is drawn and then erased."""
+    """At a terminal, cordon draws the progress of a start and then erases it."""
 
     modes = ("root",)
     drawn = "\r\x1b\\[K   [^\r]*Starting     NAME[^\r]*\r\x1b\\[K"
@@ -507,7 +509,7 @@ class Detach(CordonTest):
 
 class HostTerminal(CordonTest):
     def test_no_host_terminal_inside(self):
-        """The caller's terminal is neither visible nor reachable."""
+        """In the sandbox, the caller's terminal must be neither visible nor reachable."""
         box = self.create()
         term = box.terminal("sh", "-c", "ls -l /proc/self/fd; grep pts /proc/mounts; echo end")
         text = term.expect(r"(.*)end\r\n").group(1)

@@ -80,8 +80,8 @@ class ReadOnly(RootTest):
                          ["/data", "/scratch", "/home"])
 
     def test_set_id_bits_work_in_the_layer_and_not_in_a_volume(self):
-        """A directory of the host is mounted as well: set-id bits are allowed in the layer and refused in the
-        volume."""
+        """The sandbox also has a volume, a directory of the host. Set-id bits must work in the sandbox's layer, and
+        must be refused in the volume."""
         os.makedirs(os.path.join(self.dir, "d"))
         box = self.create(*writable("/tmp"), "-v", f"{self.dir}/d:/data")
         script = "for d in /tmp /data; do cp /bin/true $d/t; chmod 4755 $d/t; stat -c %a $d/t; done"
@@ -162,7 +162,7 @@ class OneDisk(ImageMixin, RootTest):
 
 
 class HostileImage(CordonTest):
-    """Links of an image are resolved in its own root."""
+    """Links of an image must be resolved in the root of this image."""
 
     modes = ALL_MODES
 
@@ -210,7 +210,7 @@ class HostileImage(CordonTest):
             with self.subTest(name=name):
                 box = self.box()
                 got = self.cordon("create", "-q", "-n", box.name, *writable(f"/{name}"), self.root)
-                if got.code == 0:  # create may succeed, but then nothing is writable
+                if got.code == 0:  # create may succeed, but then nothing may be writable
                     self.assertEqual(self.tried(box, probe, f"/{name}/y", "/etc/z"), [])
                     box.remove("-f")
 

@@ -133,8 +133,8 @@ class Real(ImageMixin, CordonTest):
         self.ok("pull", ref, env={"REGISTRY_PASSWORD": "secret"})
 
     def test_login_of_a_configuration_file(self):
-        """The login in `registry` of --conf holds for this command only, comes before any stored login, and is not
-        sent to mirrors."""
+        """The login in `registry` of --conf is valid for this command only. The command uses this login instead of a
+        stored login, and does not send this login to mirrors."""
         asked = []
 
         def answer(h, kind, name, n):
@@ -204,8 +204,8 @@ class Real(ImageMixin, CordonTest):
 
 
     def test_docker_manifests(self):
-        """A schema 2 manifest, as Docker pushes it, keeps its media type. A list of such manifests keeps its media
-        type, too."""
+        """Pulls an image with a schema 2 manifest, as Docker pushes it, and an image that a list of such manifests
+        names."""
         layout, registry = self.busybox_layout(), RealRegistry(self)
         self.push(layout, "bb", registry, "d", "--dest-tls-verify=false", "--format=v2s2")
         ref = f"{registry.host}/d"
@@ -305,7 +305,8 @@ class Logins(ImageMixin, CordonTest):
                          stdin=b"x", says="connect")
 
     def test_a_credential_helper_is_asked(self):
-        """The client asks a Docker credential helper on stdin, and uses its answer without showing it."""
+        """The client writes the host to the stdin of a Docker credential helper, and uses the login that the helper
+        returns. The password must not be shown."""
         fake = FakeRegistry(self, lambda h, kind, name, n: (
             h.headers.get("Authorization") != "Basic " +
             base64.b64encode(b"ann:from-helper").decode()) and

@@ -1,4 +1,5 @@
-"""Tests directories as images. A sandbox uses such a directory in place, and leaves nothing in it."""
+"""Tests directories as images. A sandbox uses such a directory in place, and must leave no mount point in the
+directory."""
 
 import os
 import shutil
@@ -9,7 +10,7 @@ from harness import COMMAND_SECONDS, CORDON, MODE, ONE_ID, CordonTest, below, un
 
 
 def tree(top):
-    """Returns every path below TOP with its kind, mode and size, which a sandbox must not change."""
+    """Returns every path below TOP with its mode, owner and size, which a sandbox must not change."""
     found = {}
     for where, directories, files in os.walk(top):
         for name in directories + files:
@@ -140,7 +141,7 @@ class RootDirectory(CordonTest):
                          "1000\n1000 2000\n/home/w")
 
     def test_owner_of_new_files(self):
-        """Root in the sandbox is, on the host, the owner of the directory."""
+        """On the host, files of the sandbox's root belong to the owner of the directory."""
         root = self.make_root()
         self.create(image=root).out("echo x > /root/f")
         self.assertEqual(os.stat(os.path.join(root, "root/f")).st_uid, os.getuid())
@@ -251,7 +252,7 @@ class Refused(CordonTest):
 
 
 class HostileRoots(CordonTest):
-    """Directories with links that try to redirect the set-up of a sandbox."""
+    """Tests directories whose links could redirect the set-up of a sandbox to host files."""
 
     def test_standard_places_as_links_to_host_paths(self):
         decoy = os.path.join(self.dir, "decoy")

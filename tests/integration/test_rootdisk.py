@@ -102,7 +102,7 @@ class OnDisk(SizeTest):
         self.assertIn(self.held(box), ON_DISK)
 
     def test_a_create_killed_at_any_instant_can_be_removed(self):
-        """A supervisor killed while it makes a disk leaves nothing that `remove` cannot delete."""
+        """The test kills the supervisor while it makes a disk. `remove` must delete everything that is left."""
         for delay in (0, 0.001, 0.003, 0.005, 0.008, 0.012, 0.02, 0.04):
             self.kill_supervisor_of_create(delay, "--root-disk", "16M", "host")
 

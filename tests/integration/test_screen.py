@@ -1,5 +1,5 @@
-"""`attach` shows the screen of a terminal in the sandbox. After a detach, the outer terminal (tmux) works as
-before."""
+"""Tests that `attach` shows the screen of a terminal in the sandbox, and that after a detach the outer terminal (tmux)
+works as before."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from harness import ALL_MODES, CORDON, CordonTest, all_processes
 
 
 class Pane:
-    """A terminal with a shell of the host in it."""
+    """A terminal of tmux in which a shell of the host runs."""
 
     def __init__(self, test, rows=24, cols=80):
         self.test, self.name = test, os.path.join(test.dir, f"tmux{len(test.panes)}")
@@ -171,7 +171,8 @@ class FullScreen(ScreenTest):
 
 class Prompts(ScreenTest):
     def prompt(self, *shell):
-        """After attaching again, the prompt and the text above it are on the screen exactly once."""
+        """Attaches to the shell SHELL, leaves, and attaches from another terminal. Checks that each prompt, and the
+        text above it, is then on the screen exactly once."""
         box = self.create()
         ident = self.background(box, "env", "PS1=inner> ", "ENV=", *shell)
         pane = Pane(self)

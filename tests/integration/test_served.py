@@ -1,7 +1,8 @@
-"""Roots that fuse-overlayfs serves, because the kernel's overlay does not work on the file system below.
+"""Tests roots that fuse-overlayfs serves, because the kernel's overlay does not work on the file
+system of the home.
 
-The state directory is on a real overlay (modes served and served-user of run.py). The ids of an overlay cannot be
-mapped, and an overlay cannot be the upper layer of another overlay.
+The home is on a real overlay (modes served and served-user of run.py). The ids of an overlay cannot
+be mapped, and an overlay cannot be the upper layer of another overlay.
 """
 
 import os
@@ -136,7 +137,7 @@ class ServedRoots(ServedSetUp):
                 self.assertEqual(server.status("Seccomp"), ["2"])
                 self.assertNotIn(0, server.uids)
                 if MODE != "root":
-                    continue  # this user may not look at the process
+                    continue  # other users may not look at the server
                 self.assertEqual(set(os.listdir(f"/proc/{server.pid}/root")) - {"usr", "lib", "lib64"},
                                  {"proc", "l0", "u"} if writes else {"proc", "l0"})
                 for kind in NAMESPACES:
@@ -205,7 +206,7 @@ class Served(ServedRoots, CordonTest):
 
 
 class Refused(ServedSetUp, CordonTest):
-    """The ids of the layers can be mapped, but the kernel mounts no overlay."""
+    """Tests a kernel that can map the ids of the layers, but refuses to mount the overlay."""
 
     modes = ("root",)  # under strace newuidmap has no privilege
 
@@ -222,7 +223,7 @@ class Refused(ServedSetUp, CordonTest):
 
 
 class KeptOverlay(ServedSetUp, CordonTest):
-    """A sandbox made with fuse-overlayfs, on a kernel whose overlay works now."""
+    """Tests a sandbox that was made with fuse-overlayfs, on a kernel whose overlay works now."""
 
     modes = ("root",)
 
@@ -258,7 +259,8 @@ class ServedImages(ServedSetUp, ImageMixin, CordonTest):
         return "made:1"
 
     def base(self):
-        """An image of busybox and some files in two layers. The upper layer hides some files of the lower one."""
+        """Loads an image of busybox and some files in two layers. The upper layer hides some files
+        of the lower layer. Returns the reference of the image."""
         busybox = busybox_layer(self.path("bb.tar"))
         low = Layer(self.path("low.tar"))
         with tarfile.open(busybox) as tar:

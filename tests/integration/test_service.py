@@ -314,7 +314,8 @@ class Quotas(ServiceTest):
         self.assertEqual(self.call("service", "sessions"), [])
 
     def test_reserved_blocks_count(self):
-        """A process can reserve blocks behind the end of a file. The file does not become longer."""
+        """A process can reserve blocks behind the end of a file, although the file does not become longer. These blocks
+        count towards the quota."""
         path = os.path.join(self.work, "big")
         self.fill("big", 0)
         if subprocess.run(["fallocate", "-n", "-l", "4194304", path], capture_output=True).returncode:
@@ -326,7 +327,8 @@ class Quotas(ServiceTest):
     def test_small_files_count_by_their_size(self):
         for i in range(9):
             with open(os.path.join(self.work, str(i)), "wb") as handle:
-                # the sizes of the nine files add up to less than the limit, the sizes of their blocks to more
+                # the sizes of the nine files add up to less than the limit, but the sizes of their blocks add up to
+                # more than the limit
                 handle.write(b"x" * 116000)
         self.assertTrue(self.tool("true", *self.options)["ok"])
 
@@ -360,7 +362,7 @@ class Errors(ServiceTest):
 class NoUpdates(ServiceTest):
     """No program asks another machine for a newer version, or for anything else that nobody asked for."""
 
-    modes = ("root",)  # under strace newuidmap has no privilege
+    modes = ("root",)  # an ordinary user needs newuidmap, which gets no privilege under strace
 
     def test_nothing_is_sent_to_another_machine(self):
         if not shutil.which("strace"):

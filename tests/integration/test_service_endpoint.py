@@ -524,7 +524,8 @@ class Ending(EndpointTest):
 
 
 class Misbehaving(EndpointTest):
-    """Whatever the server does wrong, the failed call has an `error_type`, and a command is sent at most once."""
+    """Whatever the server does wrong, the failed call must have an `error_type`, and a command must be sent at most
+    once."""
     modes = ("user",)
     timeout = 120
     SERVICE = {"connect_timeout_sec": 1, "exec_timeout_sec": 1}

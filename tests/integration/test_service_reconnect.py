@@ -189,7 +189,7 @@ class RestartedServer(ReconnectTest):
         port = self.box.port
         self.box.proc.send_signal(number)
         self.box.proc.wait(60)
-        # the process that listens is a child of the one that has ended, and ends a moment later
+        # the process that listens is a child of the process that has just ended, and ends a moment later
         self.eventually(lambda: not self.listens(port), 20)
         return lambda: Server(self, "--ws-control-port", str(port))
 

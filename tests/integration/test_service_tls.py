@@ -209,8 +209,9 @@ class NoTls(TlsTest):
     """Servers that do not finish the handshake."""
 
     def answer(self, *chunks):
-        """Starts a server that reads the greeting, sends CHUNKS and keeps the connection open. Returns the section
-        `runtime` that leads to this server."""
+        """Starts a server that reads the greeting, sends CHUNKS and keeps the connection open.
+        Without CHUNKS, the server closes the connection. Returns the section `runtime` that leads
+        to this server."""
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
 

@@ -361,7 +361,7 @@ class SessionsInProcess(InProcess, Sessions):
 class TakenNames(InProcess, EndpointTest):
     """A session ends, and another sandbox gets its name, while `cleanup` works."""
 
-    modes = ("root",)  # under strace newuidmap has no privilege
+    modes = ("root",)  # an ordinary user needs newuidmap, which gets no privilege under strace
 
     def test_the_new_sandbox_stays(self):
         if not shutil.which("strace"):
@@ -579,7 +579,7 @@ class Images(ImageMixin, InProcess, EndpointTest):
 
 
 class Network(NetworkTest):
-    """The caller is on a host that is a network namespace of the test."""
+    """The caller runs in a network namespace of the test, which stands for the host."""
 
     def reaches(self, address, net):
         path = os.path.join(self.dir, "config.json")
@@ -601,5 +601,5 @@ class Network(NetworkTest):
                          ("ConnectionRefusedError", "got hello"))
 
 
-# these classes choose no way, so they must not run as tests
+# these classes only hold the tests for their subclasses, which choose a way, so they must not run as tests
 del OneCall, Sessions

@@ -56,7 +56,7 @@ class Rules(ZipTest):
         for name in ("/etc/x", "../x", "a/../../x", "..", ".", "C:x", "c:/x", "\\x", "..\\x", "a\\..\\..\\x"):
             self.both_refuse(f"Archive contains an unsafe path: {name}", Archive({"SKILL.md": SKILL, name: b""}))
         self.both_refuse("Archive contains an unsafe empty or NUL path", Archive({"SKILL.md": SKILL, "": b""}))
-        # Python writes no NUL, so it is put there afterwards
+        # Python writes no NUL into a name, so the test writes an X and replaces the X by a NUL
         named = Archive({"SKILL.md": SKILL, "aXb": b""}).done().replace(b"aXb", b"a\0b")
         self.both_refuse("Archive contains an unsafe empty or NUL path", named)
 

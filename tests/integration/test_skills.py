@@ -1,6 +1,6 @@
-"""cordon-skills, the worker that keeps skills for the Box server: its answers and its changes to files.
+"""Tests cordon-skills, the worker that keeps skills for the Box server: its answers and its changes to files.
 
-This file tests operations on packages and their files. test_skill_zips tests uploaded archives,
+This file tests operations on packages and their files. test_skill_zips tests uploaded archives, and
 tests/security/test_skill_attacks tests attacks."""
 
 import datetime

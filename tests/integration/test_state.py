@@ -16,7 +16,7 @@ from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, MODE, ONE_ID, CordonTes
                      kill_quietly, unique_number)
 
 SYS_POLL, SYS_FCNTL, SYS_FLOCK = 7, 72, 73  # x86-64
-F_OFD_SETLK = 37  # Python knows it from 3.12 on
+F_OFD_SETLK = 37  # the module fcntl has this constant only since Python 3.9
 
 
 def unborn(test):
@@ -29,8 +29,8 @@ def unborn(test):
 
 
 class Killed(CordonTest):
-    """Any process of ours may be killed at any instant. The next command then reports the real state, and `remove
-    --force` always works."""
+    """Any process of ours may be killed at any instant. The next command must then report the real
+    state, and `remove --force` must always work."""
 
     own_home = True
     modes = ALL_MODES
@@ -98,7 +98,8 @@ class Killed(CordonTest):
         self.assertEqual(box.exec("true").code, 0)
 
     def test_a_create_killed_at_any_instant(self):
-        """The creator is killed at different instants. The sandbox either exists and works, or does not exist."""
+        """Kills the creator at different instants. Then the sandbox must either exist and work, or
+        not exist."""
         for step in range(24):
             box = self.box()
             proc = self.spawn("create", "-q", "-n", box.name, "host")
@@ -161,7 +162,7 @@ class Killed(CordonTest):
             self.eventually(lambda: not self.left_running(), within=3)
 
     def test_a_supervisor_killed_during_a_start(self):
-        """`remove` deletes the control groups, although the last written state is "stopped"."""
+        """`remove` must delete the control groups, although the last written state is "stopped"."""
         if not shutil.which("strace"):
             self.not_run("strace is missing")
         box = self.create()
@@ -341,7 +342,8 @@ class Races(CordonTest):
         return all(calls[0] == str(SYS_POLL) and str(number) in calls for calls in seen)
 
     def test_a_command_sleeps_until_the_record_is_free(self):
-        """A command does not try the lock again and again: the kernel wakes it when the record is unlocked."""
+        """A command must not try the lock again and again: the kernel must wake the command when
+        the record is unlocked."""
         box = self.create()
         self.assertEqual(box.stop().code, 0)
         with open(os.path.join(self.home, "sandboxes", box.name, "lock"), "r+b") as lock:
@@ -374,7 +376,7 @@ class Races(CordonTest):
             self.assertEqual(self.finish(remover).code, 0)
 
     def test_a_replace_waits_only_until_a_starting_sandbox_listens(self):
-        """A replace during a start waits for the start only, not until the sandbox ends."""
+        """A replace during a start must wait for the start only, not until the sandbox ends."""
         box = self.create()
         self.assertEqual(box.stop().code, 0)
         with open(os.path.join(self.home, "sandboxes", box.name, "lock"), "r+b") as lock:
@@ -434,7 +436,8 @@ class Homes(CordonTest):
         self.assertEqual(self.names(home=other), [])
 
     def test_two_homes_of_one_path_in_two_mount_namespaces(self):
-        """Each service may have its own /tmp. If their sandboxes have the same name, they are still independent."""
+        """Each service may have its own /tmp, so two homes may have the same path. Sandboxes of the
+        same name in these homes must be independent."""
         place, boxes = os.path.join(self.dir, "private"), []
         home = os.path.join(place, "home")
         os.mkdir(place)
@@ -480,8 +483,8 @@ class Homes(CordonTest):
         self.eventually(lambda: not self.uid_claims(), message=self.uid_claims)
 
     def test_uid_ranges_where_var_is_read_only(self):
-        """If /var is read-only, the ranges come from another table. Still no other sandbox of the machine can get the
-        same range."""
+        """If /var is read-only, the ranges come from another table. Even then, no other sandbox of
+        the machine may get the same range."""
         if MODE != "root":
             self.not_run("only root hands out uid ranges")
         self.create().remove("-f")  # makes the directory of the table
@@ -513,7 +516,8 @@ class Homes(CordonTest):
             self.assertLessEqual(end, start, spans)
 
     def test_a_file_size_limit_only_ends_the_log(self):
-        """When the log reaches the caller's limit of file sizes, only the log ends, and the command goes on."""
+        """When the log reaches the caller's limit of file sizes, only the log must end, and the
+        command must go on."""
         def limited():
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
@@ -667,7 +671,8 @@ class Disks(CordonTest):
     modes = ("root",)
 
     def within(self, mount, script):
-        """Runs SCRIPT with a new file system at $CORDON_HOME."""
+        """Runs MOUNT, which can mount a file system at $CORDON_HOME, and then SCRIPT, in a new
+        mount namespace. Returns the finished process."""
         os.makedirs(self.home, exist_ok=True)
         done = subprocess.run(
             ["unshare", "--mount", "sh", "-ec", f"{mount}\n{script}"], capture_output=True,
@@ -701,7 +706,7 @@ class Disks(CordonTest):
         self.assertEqual(done.stdout, "exec works\nremoved\n", done)
 
     def test_a_create_whose_record_cannot_be_written_fails(self):
-        """If the state file cannot be written, the create fails and leaves nothing."""
+        """If the state file cannot be written, the create must fail and leave nothing."""
         if not shutil.which("strace"):
             self.not_run("strace is missing")
         name = f"box{unique_number()}"
@@ -728,7 +733,7 @@ class Disks(CordonTest):
 
 
 class Foreign(CordonTest):
-    """Damaged or foreign sandbox records do not block other commands."""
+    """Damaged or foreign sandbox records must not block other commands."""
 
     own_home = True
 
@@ -806,7 +811,7 @@ class Foreign(CordonTest):
                 self.cordon(f"--nofile={limit}", CORDON, *command, program="prlimit")
             self.assertEqual(box.status(), "Running", f"{limit} descriptors")
         self.assertEqual(box.exec("echo", "fine").text, "fine\n")
-        self.assertEqual(self.names(), [box.name])  # this also sweeps up what the failed commands left
+        self.assertEqual(self.names(), [box.name])  # also sweeps what the failed commands left
 
     def test_a_sandbox_without_its_sockets_can_be_removed(self):
         box = self.create()

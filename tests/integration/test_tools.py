@@ -1,4 +1,4 @@
-"""`cordon tool read|write|edit|glob|grep`: the files of a workspace, as a model handles them."""
+"""Tests `cordon tool read|write|edit|glob|grep`, by which a model handles the files of a workspace."""
 
 import base64
 import ctypes
@@ -21,7 +21,7 @@ RESULT_BYTES = 51200
 
 
 class FileTest(ServiceTest):
-    """Calls on a workspace that is a directory of this machine."""
+    """Calls tools on a workspace that is a directory of this machine."""
 
     modes = ("root", "user")
 
@@ -767,7 +767,7 @@ class Skills(FileTest):
 
 
 class SkillsInside(Skills):
-    """The tests of Skills with tools that see the packages only through the sandbox."""
+    """Runs the tests of Skills with tools that see the packages only through the sandbox."""
 
     def setUp(self):
         super().setUp()
@@ -779,7 +779,7 @@ class SkillsInside(Skills):
 
 
 class SkillsOverWebSocket(FileTest):
-    """A package that was sent to a Box server as an archive, as LangBot sends one."""
+    """Tests a package that a peer has sent to a Box server as an archive, as LangBot does."""
 
     PATH = "/workspace/.skills/kit"
 
@@ -787,7 +787,7 @@ class SkillsOverWebSocket(FileTest):
         super().setUp()
         root = self.directory("srv")
         self.server = Server(self, config={"local": {"host_root": root}})
-        # the tools are on another machine: they do not see the server's directories
+        # with an `endpoint` the tools take the server for another machine, and do not open the server's directories
         self.flags = ("--config", self.config(box={"local": {"host_root": root}, "runtime": {
             "endpoint": f"ws://127.0.0.1:{self.server.port}"}}))
 
@@ -864,8 +864,8 @@ class Failures(FileTest):
 
 
 class Inside:
-    """The runtime does not share the file system of the tools, so every tool runs a shell in the sandbox, although the
-    test sees the files. A subclass chooses the runtime."""
+    """The runtime does not share the file system of the tools, so every tool runs a shell in the sandbox. Only the test
+    itself looks at the files directly. A subclass chooses the runtime."""
 
     modes = ("root", "user")
     SERVICE = {"shares_filesystem": False}
@@ -1105,7 +1105,8 @@ class LyingSkills(EndpointTest):
             self.assertNotIn('"secret"', self.read(self.skill(package)))
 
     def test_the_directory_that_was_checked_is_opened(self):
-        """The sandbox swaps a link for a directory, so that `..` after the link leads elsewhere."""
+        """The test swaps a link for a directory all the time, as a sandbox could, so that `..` after the link leads
+        elsewhere."""
         top = self.directory("root", "skills", "csv")
         os.mkdir(f"{top}/place")
         self.directory("root", "skills", "deep", "a", "b", "c", "d")

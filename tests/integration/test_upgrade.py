@@ -147,9 +147,9 @@ class Starters(WireTest):
     """A command that runs during an upgrade may start a supervisor of another version."""
 
     def start(self, box, word):
-        """Starts a supervisor, as the command `start` does. The leash is a socket between the two. Sends the byte WORD
-        over the leash, with descriptors of the record and its lock. Returns the frame OK of the supervisor, or None if
-        the supervisor closed the leash without it."""
+        """Starts a supervisor, as the command `start` does. The leash is a socket between the test and the supervisor.
+        Sends the byte WORD over the leash, with descriptors of the record and its lock. Returns the frame OK of the
+        supervisor, or None if the supervisor closed the leash without this frame."""
         record = os.open(os.path.join(self.home, "sandboxes", box.name), os.O_RDONLY | os.O_DIRECTORY)
         lock = os.open("lock", os.O_RDWR, dir_fd=record)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -252,14 +252,14 @@ class Agents(WireTest):
     DATA = (5, 6, 42)  # types of frames whose bodies are bytes, not fields
 
     def newer(self, kind, body, stream):
-        """A pid 1 of a later version, which sends unknown types and fields."""
+        """Returns what a pid 1 of a later version would send: also frames and fields of unknown types."""
         more = b"" if kind in self.DATA else field(UNKNOWN_TAG, b"new")
         if kind == HELLO:
             body = field(VERSION, 9) + field(OLDEST, 1)
         return frame(UNKNOWN_TYPE, b"news", stream) + frame(kind, body + more, stream)
 
     def older(self, kind, body, stream):
-        """An older pid 1: its EXIT has only the fields that are not zero."""
+        """Returns what an older pid 1 would send: its EXIT has only the fields that are not zero."""
         if kind == EXIT:
             told = fields(body)
             body = b"".join(field(t, v) for t, v in told.items() if any(v))
@@ -336,7 +336,7 @@ class HostilePid1(WireTest):
         self.assertEqual(sorted((r["d"], r["id"]) for r in log), [("one\n", None), ("two\n", None)])
 
     def test_pid_1_never_sends_a_session_number(self):
-        """The output is in the log without a number."""
+        """The log must have the output, without a number."""
         def silent(kind, body, stream):
             return b"" if kind == STARTED else frame(kind, body, stream)
 

@@ -29,7 +29,7 @@ class Vector:
 
 
 def sections():
-    """[(title, [Vector])] in the order of the file."""
+    """Reads vectors.txt. Returns [(title, [Vector])] in the order of the file."""
     found, vector = [], None
     with open(os.path.join(HERE, "vectors.txt")) as handle:
         for number, line in enumerate(handle, 1):
@@ -64,8 +64,8 @@ class Vectors(CordonTest):
     timeout = 120
 
     def records(self):
-        """Returns the names of all sandboxes, in any state. Reads the home itself, because the program under test may
-        err."""
+        """Returns the names of all sandboxes, in any state. Reads the home itself, because the list of the program
+        under test may be wrong."""
         place = os.path.join(self.home, "sandboxes")
         return set(os.listdir(place)) if os.path.isdir(place) else set()
 
@@ -87,7 +87,8 @@ class Vectors(CordonTest):
 
 
 def add_tests():
-    """Adds one test for each vector, so that each is counted. The name of a test begins with the line of its vector."""
+    """Adds one test for each vector, so that a run counts every vector. The name of a test begins with the line number
+    of its vector."""
     for title, vectors in sections():
         for vector in vectors:
             words = re.sub(r"\W+", "_", " ".join(vector.words)).strip("_")[:50]

@@ -1,4 +1,4 @@
-"""What list, status and inspect show in special cases: cut cells, hostile texts, sandboxes for one run,
+"""Tests what list, status and inspect show in special cases: cut cells, hostile texts, sandboxes for one run,
 and the limits that this host enforces."""
 
 import json

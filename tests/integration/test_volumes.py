@@ -173,7 +173,7 @@ class Directories(VolumeTest):
         self.assertNotEqual(box.sh("cat /job/j; ls /job/l/data").code, 0)
 
     def test_a_killed_create_leaves_usable_volumes(self):
-        """A client killed at any time leaves volumes that can be used or removed."""
+        """Kills clients after different times. It must be possible to remove the volumes that the clients leave."""
         for delay in (0.001, 0.003, 0.006, 0.010, 0.020):
             proc = self.spawn("create", "--name", "victim", "-v", "work:/job", "host")
             threading.Event().wait(delay)

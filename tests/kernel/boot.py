@@ -12,12 +12,13 @@ fetched the packages. Without a PATTERN it runs the tests of the list SMOKE. Wit
 The machine boots twice. The second time systemd is pid 1, for the mode "session" and for test_session (the list
 SESSION).
 
-boot.py makes four files below build/kernel, each only if its parts changed:
+boot.py fetches the kernel package and unpacks it below build/kernel, but does not install it.
+boot.py makes three files there. It makes initrd and root.ext4 again only if their parts changed.
 
-  vmlinuz       from the kernel package, which is fetched and unpacked, not installed
   initrd        a newc archive: busybox, a script, the modules that mounting the root needs
   root.ext4     the files of a few Debian packages that are installed here, and of their dependencies
-  tests.sqfs    our programs, the tests, the attack program (the machine has no compiler)
+  tests.sqfs    our programs, the tests, and the compiled attack programs (the machine has no
+                compiler)
 
 The first script (INITRD) loads modules and mounts the root, a sparse copy of root.ext4 that is deleted afterwards.
 The second script (INIT) is pid 1. It sets the system up like a booted system and runs tests/integration/run.py. The
@@ -46,7 +47,7 @@ sys.path.insert(0, os.path.join(TESTS, "integration"))
 
 from debian import LEAVE_OUT, closure, copy_packages  # noqa: E402
 
-KERNEL = "linux-image-cloud-amd64"  # the same source as linux-image-amd64, a third of its size
+KERNEL = "linux-image-cloud-amd64"  # like linux-image-amd64, but a third of its size
 MODULES = ("virtio_pci", "virtio_blk", "squashfs", "overlay", "tun", "veth", "loop",
            "quota_v2", "fuse")
 PACKAGES = ("base-files", "base-passwd", "bash", "bash-static", "busybox-static", "coreutils", "dash",
@@ -58,7 +59,7 @@ DISK_BYTES = 4 << 30
 MEMORY_MIB = 2048
 SILENCE_SECONDS = 600  # long, because QEMU shares the machine with other programs
 
-# A few tests of each subject: life cycle, exec, limits, ends, files, network, images, attacks.
+# A few tests of each subject, such as the life cycle, exec, limits, files, the network and attacks.
 SMOKE = (
     "test_kernel.",
     "test_limits.Enforced", "test_limits.Seen",
@@ -86,7 +87,9 @@ SMOKE = (
     "test_siege.Hijacked",  # needs a delegated group, which a build machine may lack
 )
 SMOKE_MODES = ("root", "user", "delegated")
-# Tests of the boot with systemd. They run as a user with a systemd user instance, and as a user without one.
+# Tests for the boot with systemd. All of them run as a user with a systemd user instance (mode
+# "session"). Those that begin with SESSION_TESTS also run as a user without such an instance (mode
+# "user").
 SESSION = (
     "test_session.", "test_kernel.Machine.test_doctor", "test_kernel.Limits.test_limits_are",
     "test_limits.Enforced.test_memory_kills", "test_limits.Enforced.test_pids",
@@ -161,7 +164,8 @@ echo "kernel: $(uname -r) under $(systemctl --version | head -n 1), up after $(c
 exec sh /kernel/end /kernel/tests/session
 """
 
-# Files that a login needs and that the scripts of the packages would have written.
+# Files that a login needs. When packages are installed, their scripts write these files. But
+# boot.py only copies files of packages and runs no scripts.
 SYSTEMD_FILES = {
     "etc/machine-id": "00112233445566778899aabbccddeeff\n",
     "etc/pam.d/common-account": "account required pam_permit.so\n",
@@ -181,7 +185,7 @@ SYSTEMD_LINKS = {
 }
 SYSTEM_USERS = ("messagebus", "systemd-network", "systemd-resolve", "systemd-timesync")
 
-SYSCTL = {  # settings of Debian's systemd that matter here
+SYSCTL = {  # Debian's systemd makes these settings, and they matter here
     "kernel/core_pattern": "core",
     "kernel/yama/ptrace_scope": "0",
 }
@@ -349,7 +353,7 @@ def make_root(path):
         write_file(os.path.join(tree, "etc/hosts"), "127.0.0.1 localhost\n::1 localhost\n")
         for name in ("shadow", "gshadow", "subuid", "subgid"):
             write_file(os.path.join(tree, "etc", name), "")
-        # on this machine awk may come from another package
+        # if the link awk of this machine does not lead to mawk, it was not copied
         if not os.path.lexists(os.path.join(tree, "usr/bin/awk")):
             os.symlink("mawk", os.path.join(tree, "usr/bin/awk"))
         write_file(os.path.join(tree, "kernel/init"), INIT, 0o755)

@@ -31,7 +31,7 @@ class KernelTest(CordonTest):
     modes = ("root", "user", "delegated", "session")
 
     def group(self, box):
-        """The sandbox's directory below the cgroup mount."""
+        """Returns the directory of the sandbox's group below the cgroup mount."""
         path = self.pid1_group(box)
         self.assertRegex(path, r"/cordon-[0-9a-f]{16}/init$")
         return "/sys/fs/cgroup" + os.path.dirname(path)
@@ -127,7 +127,7 @@ class Delegated(KernelTest):
                                  os.path.basename(self.group(second))]))
 
     def test_no_group_is_writable_by_others(self):
-        """Pid 1 can make cgroups, because the directories belong to its group id. No other process can."""
+        """Pid 1 can make cgroups, because the directories belong to its group id. No other process can make them."""
         box = self.create()
         box.exec("true")
         for where, _, names in os.walk(self.group(box)):
@@ -243,7 +243,7 @@ class Cores(KernelTest):
             f.write(pattern)
 
     def handled(self):
-        """The names of the programs that the handler was started for."""
+        """Returns the names of the programs for whose crashes the handler was started."""
         if not os.path.exists(self.seen):
             return []
         with open(self.seen) as f:

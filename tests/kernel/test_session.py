@@ -100,7 +100,7 @@ class Scope(KernelTest):
         return done.stdout
 
     def test_a_caller_in_another_unit_keeps_its_group(self):
-        """cordon changes no group of another unit, also not the group of the caller."""
+        """cordon changes no group of another unit, not even the group of the caller."""
         self.create()
         self.in_unit("run", "-q", "-d", "-n", "x", "host", "--", "sleep", "900",
                      options=("--unit", "cordon-test-caller"))
@@ -181,7 +181,7 @@ def never_stop_talking(peer):
 
 
 class OddBus(CordonTest):
-    """Whatever the bus answers, a create ends and says which limits do not hold."""
+    """If the bus sends nonsense or nothing, `create` must still end, and say which limits do not hold."""
 
     modes = ("user",)
 

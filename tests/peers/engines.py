@@ -32,8 +32,8 @@ def start_dockerd(test, work):
 
 
 def make_root(path):
-    """Makes a root directory with an empty usr. A container that mounts /usr of this machine there can run its
-    programs."""
+    """Makes a root directory with an empty usr. A container that mounts /usr of this machine over the empty usr can run
+    the programs of this machine."""
     shutil.rmtree(path, ignore_errors=True)
     for name in ("usr", "etc", "tmp", "proc", "sys", "dev", "root", "var", "run", "opt"):
         os.makedirs(os.path.join(path, name))

@@ -42,7 +42,7 @@ class InContainers(CordonTest):
         return found[1].split()
 
     def works(self, engine, options):
-        """`run` works and `doctor` agrees. If the home is on a volume, named sandboxes work too."""
+        """Checks that `run` works and `doctor` agrees, and that named sandboxes work too if the home is on a volume."""
         home = os.path.join(self.dir, "volume")
         os.makedirs(home, exist_ok=True)
         done = self.cordon_in(engine, options, "run", "-q", "--no-net", "host", "--", "echo", "works")

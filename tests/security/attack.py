@@ -1,4 +1,4 @@
-"""Helpers of the attack tests, which compile programs and run them inside a sandbox."""
+"""Helpers for the attack tests. These tests compile programs and run them inside a sandbox."""
 
 import ctypes
 import functools
@@ -19,13 +19,15 @@ from harness import BASE, SERVED, CordonTest  # noqa: E402  (the path is set abo
 @functools.lru_cache(maxsize=None)
 def compiled(source):
     """Compiles SOURCE and returns the directory with the program. The program is static, so it runs in any root. If the
-    directory compiled/ has the program already, compiles nothing: such a machine needs no compiler."""
+    directory compiled/ has the program already, compiles nothing, so that a machine without a compiler can run the
+    tests."""
     ready = os.path.join(HERE, "compiled")
     if os.path.exists(os.path.join(ready, source[:-2])):
         return ready
     # in the mode `served` BASE is on an overlay, and root cannot share directories of an overlay
     beside = SERVED and os.geteuid() == 0
-    # not named by the process number: in the mode `container` every job is process 1 of its own pid namespace
+    # the process number would not be a unique name: in the mode `container` every job is process 1 of its own pid
+    # namespace
     place = tempfile.mkdtemp(prefix="attacks-", dir=os.path.dirname(BASE) if beside else BASE)
     os.chmod(place, 0o755)
     target = os.path.join(place, source[:-2])
@@ -36,9 +38,10 @@ def compiled(source):
 
 
 class Swapper(threading.Thread):
-    """Watches a directory by inotify. At every access to an entry of this directory, the entry NAME turns from a
-    directory into a link to OUTSIDE, or back. Such a swap falls between a check and a use more often than swaps at
-    full speed do. If TRIGGER is given, there is only one swap, when the file TRIGGER is opened for the first time."""
+    """Watches a directory by inotify. At every access to an entry of this directory, the thread replaces the entry
+    NAME, a directory, by a link to OUTSIDE, or puts the directory back. Such a swap falls between a
+    check and a use more often than swaps at full speed do. If TRIGGER is given, there is only one swap, when the file
+    TRIGGER is opened for the first time."""
 
     def __init__(self, directory, name, outside, trigger=None):
         super().__init__(daemon=True)
@@ -86,7 +89,7 @@ class AttackTest(CordonTest):
         return self.create("-v", f"{compiled('attacks.c')}:/attack:ro", *opts, **kwargs)
 
     def attack(self, box, name, *opts):
-        """Runs one attack. It must end and report no open hole."""
+        """Runs one attack. The attack program must end and report no open hole."""
         got = box.exec("/attack/attacks", name, opts=opts)
         self.assertEqual((got.code, got.text), (0, f"done {name}\n"), got)
         return got

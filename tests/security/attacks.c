@@ -1,11 +1,12 @@
 /*
- * Attacks on the isolation of a sandbox. The tests of tests/security run them inside a sandbox.
+ * Attacks on the isolation of a sandbox. The tests of tests/security run these attacks inside a
+ * sandbox.
  *
  *   attacks NAME [ARG]
  *
- * Each attack really makes its calls and prints a line that begins with "OPEN" for each call that
- * worked. No output and status 0 mean that everything was refused. Calls that may legitimately work
- * are left out.
+ * Each attack really makes its calls, and prints a line that begins with "OPEN" for each call with
+ * a wrong result. In most attacks every call must fail. If the status is 0, no call had a wrong
+ * result. Calls that may legitimately work are left out.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -88,7 +89,7 @@ static void opened_n(const char *what, long n)
 	n_open++;
 }
 
-/* Reports CALL as an open hole unless it fails. */
+/* Reports CALL as a hole if CALL succeeds. */
 #define REFUSED(call)                  \
 	do {                           \
 		errno = 0;             \
@@ -96,8 +97,8 @@ static void opened_n(const char *what, long n)
 			opened(#call); \
 	} while (0)
 
-/* Runs WHAT in a child, because it may block or never return. The child is killed after 5 seconds.
- * Returns the wait status of the child, or -1. */
+/* Runs WHAT in a child, because WHAT may block or never return. The child is killed after 5
+ * seconds. Returns the wait status of the child, or -1. */
 static int in_child(void (*what)(void))
 {
 	int status;
@@ -140,8 +141,8 @@ struct attribute_args {
 	uint32_t size, flags;
 };
 
-/* Two forms of the attribute that gives a file CAP_SETUID: without the id of a namespace's root,
- * and with it. */
+/* Two forms of the attribute that gives a file CAP_SETUID: the first without the id of a
+ * namespace's root, the second with this id. */
 static const unsigned char capable[24] = { 1, 0, 0, 2, 0x80 },
 			   capable_of_root[24] = { 1, 0, 0, 3, 0x80 };
 
@@ -293,7 +294,7 @@ static void attributes(void)
 
 /* Tries to move files with privileges from the sandbox to the host's directory. Also checks the
  * deputy, a process of ours that makes some calls, such as chmod, in place of commands
- * (guest/deputy.h): it must resolve paths as its caller sees them. */
+ * (guest/deputy.h): the deputy must resolve paths as its caller sees them. */
 static void detours(void)
 {
 	pid_t pid;
@@ -416,7 +417,7 @@ static void attack_lend(void)
 		opened("no descriptor can be sent");
 }
 
-/* Runs in another sandbox, which has the directory read-only. Tries to make files with
+/* Runs in another sandbox, in which the shared directory is read-only. Tries to make files with
  * privileges through the descriptors that attack_lend() passes. */
 static void attack_borrow(void)
 {
@@ -449,7 +450,8 @@ static void attack_borrow(void)
 	must_be_plain(SHARED "/c", "mknodat in a directory that was lent");
 }
 
-/* Runs WHAT as USER: the deputy must act with the ids of its caller. */
+/* Runs WHAT as USER, because the deputy must act with the ids of its caller. Returns the exit
+ * status of WHAT, 111 if the process cannot become USER, or -1 if it does not exit. */
 static int as_user(unsigned user, int (*what)(void))
 {
 	int status;
@@ -614,8 +616,8 @@ static void attack_mounts(void)
 	REFUSED(syscall(SYS_mount_setattr, AT_FDCWD, "/usr", 0, attr, sizeof(attr)));
 }
 
-/* Calls chroot(), which is allowed because package managers use it. It must not lead out of the
- * root. */
+/* Calls chroot(), which is allowed because package managers use it. But chroot() must not lead out
+ * of the root. */
 static void attack_chroot(void)
 {
 	struct stat before, after;
@@ -688,7 +690,8 @@ static void attack_calls(void)
 	REFUSED(syscall(SYS_modify_ldt, 0, zeros, sizeof(zeros)));
 }
 
-/* Uses other instruction sets of the same machine: x32 calls and the 32-bit gate. */
+/* These functions make system calls in the two other ways that an x86-64 kernel offers: with x32
+ * numbers and through the 32-bit gate. */
 static void x32_getpid(void)
 {
 	if (syscall(0x40000000 | SYS_getpid) >= 0)
@@ -832,7 +835,7 @@ static void attack_ours(pid_t pid)
 	REFUSED(fd >= 0 && write(fd, "x", 1) == 1 ? 0 : -1);
 }
 
-/* Reports a hole unless the limit of core dumps is 1. With any other limit, even with 0, a crash
+/* Reports a hole if the limit of core dumps is not 1. With any other limit, even with 0, a crash
  * would start the host's crash handler. */
 static void core_limit_must_hold(const char *after)
 {
@@ -847,8 +850,8 @@ static void core_limit_must_hold(const char *after)
 static void attack_core(void)
 {
 	const struct rlimit none = { 0, 0 };
-	/* an address whose lower half is 0: a filter that checks only this half takes it for
-	 * NULL */
+	/* an address whose lower half is 0: a filter that checks only this half takes the address
+	 * for NULL */
 	struct rlimit *high = mmap((void *)(1ul << 32), 4096, PROT_READ | PROT_WRITE,
 				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	struct rlimit old;
@@ -879,7 +882,7 @@ static void attack_pid1(void)
 	attack_ours(1);
 }
 
-/* Calls WHAT with every process named NAME except pid 1. Returns how many processes it found. */
+/* Calls WHAT with every process named NAME except pid 1. Returns the number of these processes. */
 static unsigned for_each_named(const char *name, void (*what)(pid_t pid))
 {
 	unsigned found = 0;
@@ -906,8 +909,9 @@ static void attack_launcher(void)
 		opened_n("no launcher to attack", 0);
 }
 
-/* attack_launchers_number() needs a launcher with a larger process number than this. The kernel
- * gives each number below 300 to only one process, so such a number cannot be got again. */
+/* attack_launchers_number() needs a launcher whose process number is not below this limit, because
+ * another process must get the same number later. The kernel does not use numbers below 300
+ * again. */
 #define NUMBERS_RESERVED 400
 
 static pid_t launchers_number;
@@ -1043,8 +1047,8 @@ static void attack_devices(void)
 	}
 }
 
-/* Returns true if a write to the file succeeds, because some files can be opened but refuse writes.
- * Writes the value that the file already has. */
+/* Returns true if a write to the file succeeds. Writes the value that the file already has. It is
+ * not enough to open the file, because some files can be opened but refuse writes. */
 static int takes_writes(const char *path)
 {
 	char value[256];
@@ -1187,8 +1191,8 @@ static void attack_files_exhaust(void)
 		}
 }
 
-/* Writes to the page cache of a read-only file by splicing it into a socket whose kernel code
- * works in place. The socket families and the XFRM states must be refused. */
+/* Tries to change the page cache of a read-only file: splices the file into a socket whose kernel
+ * code changes data in place. The socket families and the XFRM states must be refused. */
 static void attack_pagecache(void)
 {
 	static const int families[] = { 38 /* ALG */, 33 /* RXRPC */, 15 /* KEY */ };
@@ -1314,8 +1318,8 @@ static void attack_hoard_counted(void)
 	pause();
 }
 
-/* Takes leases on files. If a process of the host opens a file with a lease, it waits for up to 45
- * seconds. */
+/* Takes leases on files. If a process of the host opens a file with a lease, this process has to
+ * wait for up to 45 seconds. */
 static void attack_leases(void)
 {
 	static const char *const files[] = { "/usr/bin/whoami", "/attack/attacks", "/etc/passwd",
@@ -1351,7 +1355,7 @@ static void *rest_of_it(void *ready)
 		pause();
 }
 
-/* Makes a process whose first thread has ended. In /proc/PID it looks like a zombie. */
+/* Makes a process whose first thread has ended. In /proc/PID such a process looks like a zombie. */
 static void attack_headless(void)
 {
 	static int ready[2];
@@ -1543,7 +1547,7 @@ static void attack_hoard_udp(void)
 	hold("udp", n, 0);
 }
 
-/* Opens files in a few processes, because each process may have only 1024. */
+/* Opens files in 60 processes, because each process may have only 1024 open files. */
 static void attack_hoard_files(void)
 {
 	int ready[2];
@@ -1654,9 +1658,8 @@ static void attack_hoard_processes(void)
 	hold("processes", n, 0);
 }
 
-/* Reports CALL unless it fails with exactly ERROR. CALL installs a filter or a BPF program.
- * Ordinary programs expect ERROR and go on without the filter; after another error they may give
- * up. */
+/* Reports CALL if it succeeds or fails with another error than ERROR. Ordinary programs expect
+ * ERROR and then work without the refused feature; after another error they may give up. */
 #define FAILS_WITH(error, call)                                 \
 	do {                                                    \
 		errno = 0;                                      \
@@ -1770,7 +1773,8 @@ static void attack_huge_pages(void)
 		opened("shmget");
 }
 
-/* watches in each of 128 inotify instances: together they reach the usual limit of a user */
+/* how many watches one inotify instance takes; with 128 instances, all watches together reach the
+ * usual limit of a user */
 #define WATCHED_FILES 1600
 
 static void watched_name(int i, char out[64])
@@ -1789,7 +1793,8 @@ static void take_watches(int instance)
 	}
 }
 
-/* Takes the counted objects as USER, because a sandbox has several users. */
+/* Takes as USER the objects that the kernel counts per user. attack_hoard_per_user() does this for
+ * several users of the sandbox. */
 static void take_counted_as(uid_t user, int ready)
 {
 	struct mq_attr attr = { .mq_maxmsg = 10, .mq_msgsize = 1024 };
@@ -1826,7 +1831,8 @@ static void attack_hoard_per_user(void)
 		watched_name(i, name);
 		close(open(name, O_CREAT | O_RDWR, 0666));
 	}
-	/* one after the other, because each of them takes everything that is left */
+	/* start the processes one after the other, because each process takes everything that is
+	 * left */
 	for (; n < 3; n++) {
 		if (fork() == 0)
 			take_counted_as((uid_t)n, ready[1]);
@@ -1900,7 +1906,7 @@ static char state_of(pid_t pid)
 	return end ? end[2] : '?';
 }
 
-/* Returns the newest process number. */
+/* Starts a process that ends at once, and returns its number, which is the newest number. */
 static pid_t newest(void)
 {
 	pid_t pid = fork();
@@ -1911,8 +1917,8 @@ static pid_t newest(void)
 	return pid;
 }
 
-/* Makes more calls at a time than the deputy has tasks, and stops some tasks. Each call must end,
- * and must fail if the deputy did not make it. */
+/* Makes more calls at a time than the deputy has tasks, and stops some tasks. Each call must end. A
+ * call that the deputy did not make must fail. */
 static void attack_deputy_flood(void)
 {
 	enum { CALLERS = 24, STOPPED = 4, NEAR = 64 };

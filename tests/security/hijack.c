@@ -1,19 +1,19 @@
 /*
- * Usage: hijack PID FILE [calls]. Shows what a payload could reach if it controlled our process
- * PID.
+ * Usage: hijack PID FILE [calls]. Shows what a payload could reach if the payload controlled our
+ * process PID.
  *
  * The program stops the process and makes it do system calls, so that the confinement of the
- * process applies. It begins at the working directory of the process and at each directory that the
- * process has open. From there it follows `..` as far as possible. Then it tries to open the
- * directory at the top, to list it, to read `etc/passwd` in it, and to change the mode of the
- * host's FILE. It prints one line for each directory:
+ * process applies. The program begins at the working directory of the process and at each directory
+ * that the process has open. From there the process follows `..` as far as possible. Then it tries
+ * to open the directory at the top, to list it, to read `etc/passwd` in it, and to change the mode
+ * of the host's FILE. The program prints one line for each directory:
  *
  *   FD PATH top=SAME|other|errno list=yes|errno read=SAME|other|errno mode=yes|errno
  *
  * `SAME` means the host's file or directory, which this program itself sees at the same path.
- * `other` is any other file or directory. The last word is `ended` if a system call killed the
- * process. Otherwise the process continues unchanged. The status is 3 if this program may not trace
- * the process.
+ * `other` is any other file or directory. The last word of the output is `ended` if a system call
+ * killed the process. Otherwise the process continues unchanged. The status is 3 if this program
+ * may not trace the process.
  *
  * With the argument `calls`, the program prints one line instead. The line has CALL=yes|errno for
  * system calls that a reader of files does not need. A call that no filter refuses either succeeds,
@@ -115,7 +115,8 @@ static long call(const struct victim *v, long number, long a, long b, long c, lo
 	return (long)r.rax;
 }
 
-/* Writes a path of many `..` and NAME into the memory of the process. */
+/* Writes a path of many `..` and NAME into the memory of the process. Returns the address of this
+ * path. */
 static long way_to(const struct victim *v, const char *name)
 {
 	char path[LEVELS * 3 + 512] = "";
@@ -133,7 +134,8 @@ static long open_up(const struct victim *v, int fd, const char *name, int flags)
 	return call(v, SYS_openat, fd, way_to(v, name), flags | O_CLOEXEC, 0);
 }
 
-/* Compares the file that the process opened as FD with HOSTS. Closes FD in the process. */
+/* Compares the file that the process opened as FD with the file at the path HOSTS, and closes FD in
+ * the process. Returns the word to print. If FD is negative, it is -errno. */
 static const char *judge(const struct victim *v, long fd, const char *hosts)
 {
 	struct stat own, theirs;
@@ -182,7 +184,7 @@ static void enter_namespace(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	fd = geteuid() == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	/* EINVAL: it is our own namespace */
+	/* EINVAL means that we are in this namespace already */
 	if (fd >= 0 && setns(fd, CLONE_NEWUSER) < 0 && errno != EINVAL)
 		fail("enter its user namespace");
 }

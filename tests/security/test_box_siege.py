@@ -45,7 +45,7 @@ def own_address():
 
 
 class Neighbours(BoxTest):
-    """Other users of this machine."""
+    """Other users of this machine attack the server."""
 
     modes = ("root",)
 
@@ -146,7 +146,7 @@ class Pipes(BoxTest):
 
 
 class Places(BoxTest):
-    """Directories of the host that a peer names for skills."""
+    """A peer names directories of the host for skills."""
 
     def setUp(self):
         super().setUp()
@@ -205,8 +205,8 @@ class Hijacked(BoxTest):
         return struct.unpack("i", fcntl.ioctl(channel, termios.TIOCOUTQ, b"\0" * 4))[0]
 
     def test_workers_do_not_fill_the_machine(self):
-        """A hijacked server asks for many workers and reads no answer. Its parent goes on, and at most one worker
-        lives."""
+        """A hijacked server asks for many workers and reads no answer. Its parent must go on, and at most one
+        worker may live."""
         server = self.server()
         reader = server.reader()
         channel = self.channel(reader.pid, self.SKILLS_FD)
@@ -277,7 +277,8 @@ class Payload(BoxTest):
 
 class Twins(BoxTest):
     def test_two_servers_of_one_home_leave_each_others_sandboxes_alone(self):
-        """The second server starts and ends again and again, and sweeps each time."""
+        """The second server starts and ends again and again, and sweeps each time. It must not touch the sandboxes of
+        the first server."""
         first = self.server()
         peer = first.legacy()
         for n in range(3):

@@ -58,8 +58,8 @@ class Supervisor(CordonTest):
 
 
 class Life(CordonTest):
-    """What a confined supervisor must still be able to do. The harness checks that an ended sandbox leaves nothing
-    behind."""
+    """Tests what a confined supervisor must still be able to do. The harness checks that an ended sandbox leaves
+    nothing behind."""
 
     modes = ALL_MODES
 
@@ -147,9 +147,9 @@ class Pid1(CordonTest):
 
 
 class Order(CordonTest):
-    """strace shows that the supervisor is confined before it reads the first byte of pid 1."""
+    """Checks with strace that the supervisor is confined before it reads the first byte of pid 1."""
 
-    modes = ("root",)  # under strace no set-user-id program works
+    modes = ("root",)  # an ordinary user needs newuidmap, and under strace no set-user-id program works
 
     def trace(self, *opts):
         if not shutil.which("strace"):

@@ -1,5 +1,5 @@
-"""Published holes of other sandboxes and container engines, tried against cordon. The name of each test has the
-CVE."""
+"""Tries published holes of other sandboxes and container engines against cordon. The name of each test has the number
+of the CVE."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from harness import MODE, ONE_ID
 
 
 def snapshot(tree):
-    """Names, kinds, modes and contents of everything below TREE."""
+    """Returns the names, kinds, modes and contents of everything below TREE."""
     found = {}
     for where, folders, files in os.walk(tree):
         for name in folders + files:
@@ -98,8 +98,8 @@ class Published(AttackTest):
             os.remove(os.path.join(root, "dev"))
 
     def test_cve_2026_88265_stdio_is_not_opened_by_path(self):
-        """In the root directory, dev/stdout and similar names are links to a host file. The output of commands still
-        reaches only the caller."""
+        """In the root directory, dev/stdout and similar names are links to a host file. The output of commands must
+        still reach the caller, and nobody else."""
         victim = os.path.join(self.dir, "victim")
         with open(victim, "w") as handle:
             handle.write("precious")
@@ -116,7 +116,7 @@ class Published(AttackTest):
             self.assertEqual(handle.read(), "precious")
 
     def test_cve_2025_24965_no_file_of_ours_is_written_into_a_root(self):
-        """The root has files at the paths where cordon puts its own files. These files do not change."""
+        """The root has files at the paths where cordon puts its own files. The root's files must not change."""
         victim = os.path.join(self.dir, "victim")
         with open(victim, "w") as handle:
             handle.write("precious")
@@ -141,8 +141,8 @@ class Published(AttackTest):
             self.assertEqual(handle.read(), "precious")
 
     def test_cve_2026_31431_af_alg_on_a_host_file(self):
-        """Copy Fail writes to the page cache of a readable host file through an unusual socket. Dirty Frag
-        (CVE-2026-43284, -43500) and Fragnesia (CVE-2026-46300) use the same method."""
+        """The exploit called Copy Fail writes to the page cache of a readable host file through an unusual socket.
+        Dirty Frag (CVE-2026-43284, -43500) and Fragnesia (CVE-2026-46300) use the same method."""
         with open("/usr/bin/true", "rb") as handle:
             before = handle.read()
         self.attack(self.armed(), "pagecache")
@@ -150,7 +150,7 @@ class Published(AttackTest):
             self.assertEqual(handle.read(), before)
 
     def test_cve_2025_9074_no_way_to_control_us_over_a_network(self):
-        """No process of ours listens on anything but unix sockets, which no network reaches."""
+        """Our processes may listen only on unix sockets, which no network reaches."""
         box = self.create()
         box.sh("python3 -c 'import socket; socket.gethostbyname(\"a.invalid\")'")  # the gateway is up
         inodes = set()
@@ -262,7 +262,7 @@ class Published(AttackTest):
         self.assertEqual(got.text, "/\n", got)
 
     def test_cve_2026_22708_variables_from_inside_do_not_reach_our_helpers(self):
-        """Variables that the payload exports, writes to files or sets for an exec stay inside."""
+        """Variables that the payload exports or writes to files, and variables of the sandbox, must stay inside."""
         box = self.create("-e", "LD_PRELOAD=/root/evil.so", "-e", "GIT_DIR=/x")
         box.sh("echo 'export PATH=/evil' > /root/.profile; echo /root/evil.so > /etc/ld.so.preload")
         for command in (("inspect", box.name), ("list",), ("stop", box.name)):
@@ -364,7 +364,7 @@ class Races(AttackTest):
         racer.wait()
 
     def test_cve_2025_52881_proc_redirected_by_a_sibling(self):
-        """Writes below /proc reach the real procfs or fail."""
+        """Writes below /proc must reach the real procfs or fail."""
         decoy = os.path.join(self.dir, "proc")
         for path in ("sys/net/ipv4/ip_unprivileged_port_start", "sys/net/ipv4/ping_group_range",
                      "self/attr/exec", "self/uid_map", "self/oom_score_adj", "sysrq-trigger"):
@@ -399,7 +399,7 @@ class Races(AttackTest):
         self.raced_by_a_sibling("dev", decoy, use)
 
     def test_cve_2024_42472_volume_source_swapped_while_the_sandbox_starts(self):
-        """create resolves the source once, and a later swap has no effect."""
+        """create resolves the source once, so a later swap must have no effect."""
         real, other = os.path.join(self.dir, "real"), os.path.join(self.dir, "other")
         link = os.path.join(self.dir, "link")
         os.mkdir(real)
@@ -414,7 +414,7 @@ class Races(AttackTest):
         self.assertEqual((os.listdir(real), os.listdir(other)), (["f"], []))
 
     def test_cve_2026_1386_state_directory_components_cannot_be_links(self):
-        """A link planted where we write our state is not followed."""
+        """An attacker has put a link at a path where we write our state. cordon must not follow the link."""
         self.create().remove("-f")
         victim = os.path.join(self.dir, "victim")
         os.mkdir(victim)

@@ -1,6 +1,7 @@
 """Tests payloads that take too many resources of the host, of other sandboxes or of cordon.
 
-test_limits.py tests the limits themselves. Here cordon must stay small, answer, and be able to end the sandbox."""
+test_limits.py tests the limits themselves. In the tests of this file, cordon must use little memory, answer, and be
+able to end the sandbox."""
 
 import ctypes
 import glob
@@ -297,8 +298,8 @@ while True: s.sendall(b'x')
 
 
 class HostileGuest(AttackTest):
-    """The attacker controls pid 1 through a kernel bug. Messages of pid 1 are untrusted data and harm only its own
-    sandbox."""
+    """The attacker controls pid 1 through a kernel bug. Messages of pid 1 are untrusted data, and must harm only the
+    sandbox of this pid 1."""
 
     GARBAGE = {
         "nothing": b"",
@@ -345,7 +346,7 @@ class HostileGuest(AttackTest):
                 self.eventually(lambda: not box.host_processes(), within=5)
 
     def test_garbage_from_pid_1_to_a_client(self):
-        """A listener in pid 1's place answers every client with garbage. The client reports an error in time."""
+        """A listener in pid 1's place answers every client with garbage. The client must report an error in time."""
         box = self.create()
         path, = glob.glob(os.path.join(self.home, "run", "*.sock"))
         os.rename(path, path + ".real")
@@ -381,7 +382,7 @@ class HostileGuest(AttackTest):
                     pass
 
     def test_a_stopped_pid_1_blocks_only_its_own_clients(self):
-        """The sandbox of a stopped pid 1 can be removed."""
+        """A sandbox whose pid 1 is stopped can still be removed."""
         if MODE == "user":
             self.not_run("pid 1 has an id that this user may not signal")
         box, neighbour = self.create(), self.create()

@@ -111,7 +111,7 @@ class OurProcesses(AttackTest):
                        "[ $p = 1 ] || echo $p; done").strip()
 
     def with_launcher(self, box):
-        """Runs commands until there is a launcher: pid 1 starts it at the third command."""
+        """Runs commands until there is a launcher: pid 1 starts the launcher at the third command."""
         for _ in range(4):
             if self.launcher(box):
                 return
@@ -239,8 +239,8 @@ class OurProcesses(AttackTest):
         self.assertEqual(box.remove("-f").code, 0)
 
     def test_cve_2026_41163_same_user_cannot_trace_our_processes(self):
-        """CVE-2026-41163: the supervisor is not dumpable. (The user who owns the user namespace of pid 1 may trace
-        pid 1. This is the caller, and no setuid program is involved.)"""
+        """CVE-2026-41163: the supervisor is not dumpable. (Pid 1 may be traced by the user who owns its user namespace.
+        This user is the caller, and no setuid program is involved.)"""
         if MODE in ("root", "userns", "container"):
             self.not_run("root may trace everything")
         p = self.create().supervisor()
@@ -347,7 +347,7 @@ class Cores(AttackTest):
             self.attack(self.armed(option), "core")
 
     def test_every_process_of_a_sandbox_has_the_limit(self):
-        """The supervisor, pid 1 and the launcher, too."""
+        """The supervisor, pid 1 and the launcher have the limit, too."""
         box = self.create()
         for _ in range(4):
             box.out("true")

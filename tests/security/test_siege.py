@@ -79,7 +79,8 @@ class HostPaths(AttackTest):
         self.assertEqual(box.out("cat /data/mine"), "mine")
 
     def test_another_directory_of_the_same_name_is_refused(self):
-        """A new directory of the same name, perhaps even with the old inode number, is refused."""
+        """A new directory of the same name, perhaps even with the old inode number, must be
+        refused."""
         data = os.path.join(self.ws, "data")
         box = self.create("-v", f"{self.ws}:/ws", "-v", f"{data}:/data")
         box.out("rm -r /ws/data/* && mv /ws/data /ws/d && mkdir /ws/data")
@@ -106,7 +107,7 @@ class HostPaths(AttackTest):
         self.assertEqual(victim.start().code, 0)
 
     def test_a_protected_subdirectory(self):
-        """A read-only volume two levels below a writable volume."""
+        """A read-only volume lies two levels below a writable volume."""
         deep = os.path.join(self.ws, "a/b")
         os.makedirs(deep)
         box, other = self.create("-v", f"{self.ws}:/ws", "-v", f"{deep}:/ws/a/b:ro"), self.create("-v", f"{self.ws}:/ws")
@@ -131,8 +132,8 @@ class HostPaths(AttackTest):
         self.assertEqual(sorted(os.listdir(os.path.join(self.ws, "a/b"))), ["c"])
 
     def test_a_file_that_became_a_link_is_refused(self):
-        """A start accepts another file that was renamed to the old path, as editors do. It refuses a link, and a file
-        that the path reaches through another directory."""
+        """A start must accept another file that was renamed to the old path, as editors do. The
+        start must refuse a link, and a file that the path reaches through another directory."""
         path = os.path.join(self.ws, "data/mine")
         box = self.create("-v", f"{self.ws}:/ws", "-v", f"{path}:/mine")
         box.out("echo new > /ws/data/n && mv /ws/data/n /ws/data/mine")
@@ -163,8 +164,8 @@ class HostPaths(AttackTest):
         self.assertEqual(os.listdir(self.secret), ["key"])
 
     def test_a_record_without_identities(self):
-        """An older cordon wrote such records. The first start follows no link and records the object that it
-        finds."""
+        """An older cordon wrote such records. The first start must follow no link and must record
+        the object that it finds."""
         data = os.path.join(self.ws, "data")
         box = self.create("-v", f"{data}:/data", "-v", f"{data}/mine:/mine")
         box.stop()
@@ -324,7 +325,8 @@ class HostPaths(AttackTest):
     test_an_installed_command_refuses_a_swapped_path.modes = ("root", "user")
 
     def test_parts_of_the_home_that_live_elsewhere(self):
-        """`paths` puts links into the home. Their targets are checked like the source of a volume."""
+        """`paths` puts links into the home. The targets of these links must be checked like the
+        source of a volume."""
         place = os.path.join(self.ws, "a/vols")
         os.mkdir(self.home, mode=0o700)
         self.write(os.path.join(self.home, "config.json"),
@@ -352,7 +354,8 @@ class HostPaths(AttackTest):
 
 
 class OurState(AttackTest):
-    """A volume that contains the state directory shows an empty directory in its place."""
+    """A volume that contains the state directory must show an empty directory in place of the state
+    directory."""
 
     modes = ALL_MODES
 
@@ -368,7 +371,8 @@ class OurState(AttackTest):
         self.assertEqual(got.text, "", got)
 
     def test_no_directory_above_the_home_can_be_moved(self):
-        """If a command could move such a directory, it could put a home with forged records in its place."""
+        """If a command could move such a directory, the command could put a home with forged
+        records in place of the real home."""
         box = self.create("-v", f"{self.top}:/v")
         self.hidden(box, "/v/a/b/home")
         # perl, because mv copies the files if rename() fails
@@ -382,8 +386,8 @@ class OurState(AttackTest):
         self.addCleanup(subprocess.run, ["umount", target], check=True)
 
     def test_bind_mounts_do_not_show_the_home(self):
-        """The source of a volume is a bind mount, or contains one. The bind mount shows the home, a directory above
-        the home, or a part of the home."""
+        """The source of a volume is a bind mount, or contains one. This bind mount shows the home,
+        a directory above the home, or a part of the home."""
         alias, box = os.path.join(self.dir, "alias"), None
         self.mounted(os.path.join(self.top, "a"), alias)
         shared = os.path.join(self.dir, "shared")
@@ -483,7 +487,8 @@ class HostAddresses(GatewayTest):
         self.start()
         self.refused(self.LATER, 80)
         self.never_reached(listener)
-        # a rule for a network that contains the address does not allow it; only a rule for the address itself does
+        # a rule for a network that contains the address does not allow the address; only a rule for
+        # the address itself does
         self.lab.ask(type="policy", network=netlab.network([netlab.rule("allow", {"cidr": "203.0.113.0/24"})]))
         self.refused(self.LATER, 80)
         self.never_reached(listener)
@@ -539,7 +544,8 @@ class HostAddresses(GatewayTest):
         self.conversation_ends(local, PUBLIC2)
 
     def test_an_unfinished_connection_ends_when_the_host_takes_its_address(self):
-        """If the connection did not end, the kernel would send its next SYN to the host."""
+        """If the connection did not end, the kernel would send the next SYN of this connection to
+        the host."""
         self.lab.outside.ip(netlab.BLACK_HOLE)
         listener = self.listen("198.18.0.1")
         self.start()
@@ -619,8 +625,8 @@ class DnsOverTcp(GatewayTest):
         return netlab.parse_reply(netlab.receive_exactly(s, struct.unpack(">H", netlab.receive_exactly(s, 2))[0]))
 
     def test_the_gateway_answers_every_tcp_query(self):
-        """A query reaches neither the host's resolver nor another server, and the gateway does not forward denied
-        names."""
+        """A query must reach neither the host's resolver nor another server, and the gateway must
+        not forward denied names."""
         own = Server(self.lab.outside, netlab.HOST, 53, hello)
         self.addCleanup(own.close)
         self.start(netlab.network([netlab.rule("deny", {"domain": "evil.example"}), netlab.ALLOW_DNS]))
@@ -664,7 +670,8 @@ class DnsOverTcp(GatewayTest):
             return False
 
     def test_a_client_that_does_not_read(self):
-        """The gateway stops reading the questions of this client. Other clients are not affected."""
+        """The gateway must stop reading the questions of this client, and must still serve other
+        clients."""
         self.start()
         with self.lab.inside.socket(timeout=1) as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
@@ -845,7 +852,8 @@ class HostileAgent(threading.Thread):
 
 
 class CopyOut(AttackTest):
-    """Copies out of a sandbox have no privileges, reach no other file and get the name that the caller chose."""
+    """Copies out of a sandbox must have no privileges, reach no other file and get the name that
+    the caller chose."""
 
     modes = ("root", "user", "userns")
 
@@ -905,7 +913,7 @@ class CopyOut(AttackTest):
                           "copied tree", got.errtext)
 
     def test_links_out_of_the_tree_are_not_in_an_archive(self):
-        """Whoever unpacks the archive on the host would get the links."""
+        """A person who unpacks the archive on the host would get the links."""
         box = self.create()
         box.out("mkdir -p /t/d; touch /t/f; cd /t/d; ln -s ../f in; ln -s /t/f whole; ln -s / root; ln -s ../../etc up;"
                 " ln -s ../d/../../x mixed; ln -s / /t/top; ln -s /etc/passwd /alone")
@@ -944,7 +952,7 @@ class CopyOut(AttackTest):
                 h.record(h.DONE))
         self.hostile(box, "/root/report.txt", "into", *file)
         self.assertEqual(self.listed("into"), ["report.txt"])
-        # "/." means the contents of a directory, and a file is refused
+        # "/." means the contents of a directory, so a file is refused
         self.hostile(box, "/root/.", "into", *file, code=1)
         self.assertEqual(self.listed("into"), ["report.txt"])
 
@@ -986,7 +994,8 @@ class CopyOut(AttackTest):
         self.assertGreater(free.f_bavail * free.f_frsize, 1 << 20)
 
     def test_an_archive_ends_before_the_disk_of_the_home_is_full(self):
-        """The client keeps each file of an archive on this disk until it knows the size."""
+        """The client keeps each file of an archive on the disk of the home until the client knows
+        the size of the file."""
         if MODE != "root":
             self.not_run("root may mount a file system of a known size, others may not")
         home, shared = os.path.join(self.dir, "small"), os.path.join(self.dir, "shared")
@@ -1097,8 +1106,8 @@ class Pools(AttackTest):
     test_buffers_of_connections.modes = ("root", "delegated")
 
     def test_kernel_objects_count_as_memory_of_the_sandbox(self):
-        """The machine has a limited number of files, epoll watches and names. The memory limit of the sandbox is
-        reached first."""
+        """The machine has a limited number of files, epoll watches and names. The sandbox must
+        reach its own memory limit first."""
         if not cgroups_usable():
             self.not_run("no cgroup is delegated to this user")
         box = self.armed()
@@ -1112,7 +1121,8 @@ class Pools(AttackTest):
     test_kernel_objects_count_as_memory_of_the_sandbox.modes = ("root", "delegated")
 
     def test_pipe_pages(self):
-        """If a user has too many pages in pipes, the user's new pipes are short. Pipes of other users are not."""
+        """If a user has too many pages in pipes, the user's new pipes are short. The pipes of other
+        users must keep their size."""
         box, neighbour = self.armed(), self.create()
         self.hoard(box, "hoard-pipes")
         self.assertEqual(box.exec("python3", "-c", PIPE_SIZE).text, "8192\n")  # the sandbox has reached its limit
@@ -1192,7 +1202,7 @@ class Pools(AttackTest):
 
 
 class GatewayMemory(NetworkTest):
-    """Memory of a gateway counts for its sandbox."""
+    """The memory of a gateway must count as memory of its sandbox."""
 
     HOARD = """
 import socket, sys, time
@@ -1266,7 +1276,7 @@ while os.write(fd, bytes(1 << 15)):
     space = os.statvfs("/root")
     time.sleep(0 if space.f_bavail * space.f_frsize > 16 << 20 else 0.004)
 """
-# Tries calls that reserve blocks without writing them. Prints one word for each.
+# Tries calls that reserve blocks without writing them. Prints one word for each call.
 TAKE_BLOCKS = """
 import ctypes, errno, fcntl, os, struct
 libc = ctypes.CDLL(None, use_errno=True)
@@ -1294,8 +1304,8 @@ class WatchedTest(CordonTest):
     timeout = 90
 
     def watched(self, mib, *opts):
-        """Returns a sandbox whose layer may have MIB mebibytes. The size comes from config.json, so the supervisor
-        watches the layer."""
+        """Returns a sandbox whose layer may have MIB mebibytes. The size comes from config.json. If
+        such a size cannot be enforced, the supervisor watches the layer instead."""
         os.makedirs(self.home, mode=0o700)
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"sandbox_defaults": {"oci": {"root_disk": f"{mib}M"}}}, handle)
@@ -1316,7 +1326,8 @@ class WatchedTest(CordonTest):
 
 
 class WatchedLayer(WatchedTest):
-    """If neither a quota nor a disk image limits the layer, the supervisor watches its size."""
+    """If neither a quota nor a disk image limits the layer, the supervisor watches the size of the
+    layer."""
 
     modes = ("user", "bare", "userns", "container", "delegated", "served-user")
     TOO_LARGE = r"the writable layer of sandbox '[^']+' is larger than 24 MiB"
@@ -1377,7 +1388,8 @@ class TakingBlocks(WatchedTest):
 
 
 class FloorOfTheDisk(WatchedTest):
-    """If the disk is nearly full, a sandbox that writes is ended, also if it writes to deleted files."""
+    """If the disk is nearly full, a sandbox that writes must be ended, also if it writes to deleted
+    files."""
 
     modes = ("root",)
 
@@ -1482,8 +1494,8 @@ class WatcherAtRest(WatchedTest):
 
 
 class LimitsOfUsers(CordonTest):
-    """For users without a delegated cgroup, as under su, cron and in containers, create says which limits do not hold.
-    tests/kernel/test_session.py has the tests with systemd."""
+    """For users without a delegated cgroup, as under su, cron and in containers, `create` must say
+    which limits do not hold. tests/kernel/test_session.py has the tests with systemd."""
 
     modes = ("root", "user", "bare", "userns", "container", "delegated")
 
@@ -1511,7 +1523,7 @@ class LimitsOfUsers(CordonTest):
             self.assertIn("--memory holds for each process alone, CPU time is not limited", line)
 
     def test_run_and_quiet_create_do_not_warn(self):
-        """A run without limits and a quiet create print no warning."""
+        """A `run` without limits and a quiet `create` must print no warning."""
         self.assertEqual(self.warnings("run", "--no-net", "host", "--", "true"), [])
         self.assertEqual(self.warnings("create", "-q", "-n", self.box().name, "--no-net", "host"), [])
 
@@ -1520,7 +1532,7 @@ class LimitsOfUsers(CordonTest):
 
 
 class ShownNames(ShownTest):
-    """Rules about names hold for every datagram and for all bytes of a connection."""
+    """Rules about names must hold for every datagram and for all bytes of a connection."""
 
     GOOD = b"GET / HTTP/1.1\r\nHost: good.example\r\n\r\n"
     EVIL = b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"
@@ -1656,7 +1668,8 @@ class ShownNames(ShownTest):
             self.assertNotIn(b"evil", b"".join(self.received))
 
     def test_an_unfinished_request(self):
-        """The beginning of a request is not passed on until its name is known."""
+        """The gateway must not pass on the beginning of a request until it knows the name in the
+        request."""
         self.serve(strict=True)
         for data in (b"EHLO me\r\nMAIL FROM:<a@b>\r\n", b"GET /secret", b"GET /secret\r\n", self.EVIL[:-2], self.GOOD[:-2],
                      client_hello("evil.example")[:-1]):
@@ -1684,7 +1697,7 @@ class ShownNames(ShownTest):
         self.assertEqual(self.received, [])
 
     def test_a_second_hello(self):
-        """A server that refuses the first hello uses the name of the second."""
+        """A server that refuses the first hello uses the name in the second hello."""
         self.serve()
         good, evil = client_hello("good.example"), client_hello("evil.example")
         change, data = b"\x14\3\3\0\1\1", b"\x17\3\3\0\3abc"
@@ -1764,7 +1777,8 @@ class HostileRegistry(ImageMixin, AttackTest):
         self.assertEqual(self.heard(evil), [])
 
     def test_a_redirecting_token_server_passes_on_no_login(self):
-        """The redirect target gets neither the password nor the token of a credential helper."""
+        """The redirect target must get neither the password nor the token of a credential
+        helper."""
         evil = self.registry()
         evil.RequestHandlerClass = PostHandler
         fake = self.registry(lambda h, kind, name, n: h.reply(
@@ -1813,7 +1827,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         return True
 
     def test_answers_without_an_end(self):
-        """The client stops reading an endless manifest, blob, token, error or redirect."""
+        """The client must stop reading an endless manifest, blob, token, error or redirect."""
         chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
         chunked = [("Transfer-Encoding", "chunked")]
         for what, answer in {
@@ -1857,7 +1871,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         return True
 
     def test_wrong_bytes_behind_a_redirect(self):
-        """Bytes from a redirect target are compared with the digest, too."""
+        """Bytes from a redirect target must be compared with the digest, too."""
         other = self.registry()
         fake = self.registry(lambda h, kind, name, n: kind == "blobs" and (h.reply(
             307, b"", Location=f"https://{other.host}/v2/x/blobs/{name}") or True))
@@ -1875,7 +1889,7 @@ class PostHandler(FakeHandler):
 
 
 class ImageBounds(ImageMixin, AttackTest):
-    """The bounds hold for an image as a whole, not only for each layer."""
+    """The bounds must hold for an image as a whole, not only for each layer."""
 
     modes = ("root", "user")
 
@@ -1883,8 +1897,9 @@ class ImageBounds(ImageMixin, AttackTest):
         return os.path.join(os.path.dirname(self.layer_roots(ref)[0]), "layer.json")
 
     def test_entries_of_all_layers_add_up(self):
-        """The store has a layer of nearly two million entries. An image with two more entries on top of it is refused
-        by load and by pull."""
+        """The store has a layer that nearly reaches a bound: of entries, of name bytes or of tar
+        bytes. `load` and `pull` must refuse an image that has two more layers on top of this
+        layer."""
         names = ("low", "high", "other")
         layers = {}
         for name in names:
@@ -1911,7 +1926,7 @@ class ImageBounds(ImageMixin, AttackTest):
 
 
 class LogsAtATerminal(AttackTest):
-    """logs shows the output of commands, but control sequences do not reach the terminal."""
+    """`logs` shows the output of commands, but no control sequence may reach the terminal."""
 
     modes = ("root", "user", "bare")
     HOSTILE = (r"\033[2J\033]0;title\007\033]52;c;cHduZWQ=\033\\\033[6n\033P+q\033\\\010\010\016x\177"
@@ -1991,7 +2006,8 @@ class LeftTerminals(AttackTest):
 
 
 class CallersPriority(AttackTest):
-    """A caller may have a high priority or be protected from the OOM killer. Commands inside inherit neither."""
+    """A caller may have a high priority or be protected from the OOM killer. Commands inside must
+    inherit neither."""
 
     modes = ("root",)  # other users cannot have these privileges
 
@@ -2417,7 +2433,8 @@ class Leash(SpawnedTest):
 
 
 class StoppedWhileStarting(SpawnedTest):
-    """Pid 1 never reports that it is ready. The waiting command learns why the sandbox ended."""
+    """Pid 1 never reports that it is ready. The waiting command must learn why the sandbox
+    ended."""
 
     modes = ("root", "user")
 
@@ -2459,7 +2476,7 @@ class FrozenLauncher(CordonTest):
     FREEZER = "/sys/fs/cgroup/freezer"
 
     def freeze(self, pid):
-        """Returns the file that takes FROZEN or THAWED."""
+        """Freezes the process PID. Returns the file that takes FROZEN or THAWED."""
         if not os.path.isdir(self.FREEZER):
             self.not_run("this machine has no version 1 freezer")
         group = tempfile.mkdtemp(prefix="cordon-test-", dir=self.FREEZER)

@@ -68,7 +68,7 @@ class Links(HostileTest):
         self.assertEqual(self.tree()["s/nowhere"], b"made")
 
     def test_an_entry_that_is_a_link(self):
-        """If SKILL.md is a link to the outside, there is no package, and the worker does not read the target."""
+        """If SKILL.md is a link, the directory is no package, and the worker must not read the target of the link."""
         for name, target in (("a", self.outside + "/secret"), ("b", "../s/SKILL.md"), ("c", "/dev/zero")):
             os.makedirs(os.path.join(self.store, name))
             os.symlink(target, os.path.join(self.store, name, "SKILL.md"))
@@ -147,7 +147,7 @@ class Kinds(HostileTest):
 
 
 class Swaps(HostileTest):
-    """A process in the sandbox keeps swapping a directory for a link to the outside."""
+    """A thread of the test keeps swapping a directory for a link to the outside, as a process in a sandbox could."""
 
     ROUNDS = 1500
 
@@ -185,11 +185,11 @@ class Swaps(HostileTest):
                 self.assertNotIn("secret", [e["name"] for e in got["data"]["entries"]])
         self.assertNotIn("secret", seen)
         self.assertIn("inside", seen)
-        self.assertGreater(len(seen), 1)  # the worker met both states
+        self.assertGreater(len(seen), 1)  # the worker has met the directory and the link
         self.untouched()
 
     def test_packages_that_become_links(self):
-        """The package itself becomes a link while the worker lists, updates and deletes."""
+        """The package itself becomes a link while the worker lists, updates and writes."""
         self.put("dir/SKILL.md", b"---\nname: stolen\n---\n", store=self.outside)
         self.before = self.tree(self.outside)
         self.put("p/SKILL.md", b"---\nname: p\n---\n")
@@ -202,7 +202,7 @@ class Swaps(HostileTest):
         self.untouched()
 
     def test_deleting_while_directories_move(self):
-        """A process moves the directory while the worker empties it."""
+        """A thread moves a directory of the package out and back while the worker deletes the package."""
         moved = self.store + "/other"
         os.mkdir(moved)
         self.put("other/keep", "kept")
@@ -220,7 +220,7 @@ class Swaps(HostileTest):
                 try:
                     self.put(f"s/a/b/c{number}/d/file")
                 except OSError:
-                    pass  # the other process has moved the directory
+                    pass  # the thread has moved the directory
             self.put("s/SKILL.md", SKILL)
             self.assertEqual(self.ok("delete", {"name": "s"}), {"deleted": "s"})
             self.swept()
@@ -259,7 +259,7 @@ class Trees(HostileTest):
         self.assertEqual(self.names(), ["next"])
 
     def test_erased_directories_are_never_listed(self):
-        """Erasing moves each directory up into the store. Listings neither show nor count these directories."""
+        """Erasing moves each directory up into the store. Listings must neither show nor count these directories."""
         for number in range(10_100):
             os.makedirs(f"{self.inside}/d/{number}/x")
         self.ok("delete", {"name": "s"})
@@ -321,7 +321,8 @@ class Killed(HostileTest):
         self.assertEqual(sorted(os.listdir(self.store)), ["last", "s"])
 
     def test_directories_of_another_worker_stay(self):
-        """Two servers may share a root. A worker locks the directories that it is making."""
+        """Two servers may share a root. A worker locks the directories that it is making, and no other worker may erase
+        a locked directory."""
         made, left = (os.path.join(self.store, ".cordon-new-" + name) for name in ("made", "left"))
         for path in (made, left):
             os.mkdir(path)
@@ -379,7 +380,7 @@ class Walls(HostileTest):
     test_resource_limits_of_the_worker.modes = ("root", "user")
 
     def test_memory_is_bounded(self):
-        """A request with very many values is answered, or ends this worker only."""
+        """The worker must answer a request with very many values, or the request may end this one worker."""
         worker = Worker(self, self.root)
         try:
             worker.send(b'{"op":"list","data":{"x":[' + b"0," * (8 << 20) + b"0]}}")
@@ -453,7 +454,7 @@ class Nonsense(HostileTest):
         self.assertEqual(self.names(), [])
 
     def test_a_file_system_that_is_full(self):
-        """The file size limit acts like a full disk. No half-written file is left."""
+        """The file size limit acts like a full disk. No half-written file may be left."""
         worker = self.worker()
         resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (50_000, 16 << 20))
         before = self.tree()

@@ -53,7 +53,7 @@ class Soak(CordonTest):
         self.assertEqual(self.cordon("remove", "-q", *[b.name for b in boxes], timeout=120).code, 0)
 
     def test_random_kills_for_a_minute(self):
-        """Processes of ours are killed at random. No command may hang."""
+        """A thread kills processes of cordon at random. No command may hang."""
         stop, boxes = threading.Event(), [self.box() for _ in range(3)]
 
         def killer():

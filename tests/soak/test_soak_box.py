@@ -19,7 +19,7 @@ AT_ONCE = 100  # creations that one peer has in flight
 
 
 class Thousand(BoxTest):
-    """One server has a thousand sessions. Every session answers, and no session leaves anything."""
+    """One server has a thousand sessions. Every session must answer, and no session may leave anything."""
 
     timeout = 900
 

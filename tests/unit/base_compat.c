@@ -1,4 +1,4 @@
-/* Other processes rename directories while this program looks up paths with `..`. */
+/* Tests lookups of paths with `..` while another process renames a directory. */
 #include "base/compat.h"
 
 #include <signal.h>

@@ -7,8 +7,8 @@
 #include "t.h"
 
 /* Calls confine_core() in a child whose limits of core dumps are BEFORE. If POWERLESS, the child
- * has no capabilities. Returns the common value of the soft and the hard limit, or 100 after a
- * failure. */
+ * has no capabilities. Returns the common value of the soft and the hard limit, or 100 or -1 after
+ * a failure. */
 static int core_after(struct rlimit before, bool powerless)
 {
 	int status = 0;

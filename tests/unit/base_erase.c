@@ -1,5 +1,5 @@
 /* Tests that a tree is erased whatever it contains, and even while other processes change it.
- * Nothing beside the tree is erased. */
+ * Nothing beside the tree may be erased. */
 #include "base/erase.h"
 
 #include <dirent.h>
@@ -27,7 +27,7 @@
 #include "t.h"
 
 #define TREES 1000
-#define DEPTH 2500 /* levels: a process cannot open so many directories, nor can a path name them */
+#define DEPTH 2500 /* levels: more than a process can open at once, and too many for one path */
 #define NOBODY 65534
 #define WIDTH 500 /* more entries than one read of a directory returns */
 
@@ -197,8 +197,8 @@ static void in_parts(void)
 	T_INT(erase_tree(top, "kept"), 0);
 }
 
-/* While a tree is erased, another process gives its name to a new tree. This happens when two
- * commands replace one sandbox. */
+/* While erase_tree() erases a tree, another process gives the same name to a new tree. This happens
+ * when two commands replace one sandbox. */
 static void an_erased_name_is_taken_again(void)
 {
 	int status = 0, r = 0;
@@ -265,7 +265,7 @@ static void a_directory_is_moved_while_it_is_erased(void)
 	T_INT(erase_tree(top, "others"), 0);
 }
 
-/* Installs a filter in this process: each call that changes the mode of a file by its name is held.
+/* Installs a filter in this process: each call that names a file and changes its mode is held.
  * Returns the seccomp listener, which reports the held calls and lets them go on, or -1. */
 static int stop_chmod(void)
 {
@@ -311,9 +311,9 @@ static void make_swap(void)
 	T_INT(fchownat(top, "swap/victim", owner, (gid_t)-1, 0), 0);
 }
 
-/* erase_tree() must change the mode of a directory that it cannot read. Just before it does so, the
- * test puts a link in the place of the directory. The file to which the link leads must keep its
- * mode. */
+/* erase_tree() must change the mode of a directory that it cannot read. Just before erase_tree()
+ * does so, the test puts a link in the place of the directory. The file to which the link leads
+ * must keep its mode. */
 static void a_directory_becomes_a_link_before_its_chmod(void)
 {
 	struct seccomp_notif call = { 0 };
@@ -347,7 +347,7 @@ static void a_directory_becomes_a_link_before_its_chmod(void)
 	T_INT(erase_tree(top, "swap"), 0);
 }
 
-/* A mount and the directories above it stay. Everything else is erased. */
+/* A mount and the directories above the mount must stay. Everything else must be erased. */
 static void mounts_are_not_entered(void)
 {
 	AUTO_FREE char *mount_point = xasprintf("%s/some/b/mounted", path);

@@ -1,5 +1,5 @@
-/* holder_start_within() makes a user namespace under resource limits. Afterwards our own limits are
- * as before. */
+/* Tests holder_start_within(), which makes a user namespace under resource limits. Afterwards our
+ * own limits must be as before. */
 #include "base/holder.h"
 
 #include <sys/resource.h>

@@ -33,7 +33,7 @@ static const char *round_trip_by(const char *text, int (*parse)(const char *, si
 	return out;
 }
 
-/* Parses TEXT and returns it written compactly, or the message if it does not parse. */
+/* Parses TEXT. Returns the value as compact JSON, or the error message if TEXT does not parse. */
 static const char *round_trip(const char *text)
 {
 	return round_trip_by(text, json_parse);
@@ -207,7 +207,8 @@ static void size(void)
 	T_INT(e.code, ERR_LIMIT);
 }
 
-/* In a large object duplicates are found by sorting, and the members keep their order. */
+/* In a large object json_parse() finds duplicates by sorting, but the members must keep their
+ * order. */
 static void many_members(void)
 {
 	AUTO_BUF b = BUF_INIT(1 << 20);
@@ -319,7 +320,7 @@ static const struct json_field fields[] = {
 	FIELD_VALUE(struct params, env, JSON_OPTIONAL),
 };
 
-/* Returns the message of decoding TEXT, or "" if it decodes. */
+/* Decodes TEXT into *RET. Returns the error message, or "" if there is no error. */
 static const char *decode(const char *text, const char *path, bool strict, struct params *ret)
 {
 	static struct err e;

@@ -46,7 +46,7 @@ static void at_once(void)
 	close(pair[1]);
 }
 
-/* The child does not get descriptors that are opened between spawn_begin() and spawn_end(). */
+/* The child must not get descriptors that are opened between spawn_begin() and spawn_end(). */
 static void in_two_calls(void)
 {
 	struct spawning *p;
@@ -86,8 +86,8 @@ static void a_missing_program(void)
 }
 
 /* In the first round the program is not tied: it ends by itself. In the second round it is tied and
- * would sleep for 1000 seconds, but it must end with its parent. In both rounds the pipe closes, so
- * the test returns. */
+ * would sleep for 1000 seconds, but it must end with its parent. In both rounds the test waits
+ * until the program has ended, which closes the pipe. */
 static void tied_to_its_parent(void)
 {
 	static const char *const sleeper[] = { "sh", "-c", "echo up; exec sleep 1000", NULL };

@@ -25,7 +25,7 @@ static unsigned resident(void)
 	return kib;
 }
 
-/* Uses the real stack, also under a sanitizer. */
+/* Writes to DEEP_BYTES of the real stack, also under a sanitizer. */
 static __attribute__((noinline, no_sanitize_address)) void go_deep(void)
 {
 	volatile char room[DEEP_BYTES];

@@ -143,8 +143,7 @@ static void failures_of_the_connection(void)
 	T_STR(buf_str(&b), "Runtime connection is busy (max 128 concurrent actions)");
 }
 
-/* --- parts of legacy peers
- * ----------------------------------------------------------------------- */
+/* --- parts of legacy peers ------------------------------------------------------------------- */
 
 /* Joins the parts, which '~' separates. Returns each text followed by '|', or "!" if a text is
  * too long. */

@@ -34,7 +34,7 @@ static enum handshake_verdict rpc(struct handshake_trust *t, const char *headers
 	return handshake_rpc(t, head("localhost:5410", headers), peer);
 }
 
-/* Returns the trust settings of a server in which only the setting for legacy peers is made. */
+/* Returns the trust settings of a server that has only the setting LEGACY for legacy peers. */
 static struct handshake_trust plain(const char *legacy)
 {
 	struct handshake_trust t = { 0 };
@@ -74,7 +74,7 @@ static void settings(void)
 			T_FAIL("'%s' is accepted", bad_tokens[i]);
 		T_INT(e.code, ERR_INVALID);
 		T_TRUE(!strstr(e.msg, bad_tokens[i]) ||
-		       *bad_tokens[i] == ' '); /* the message does not show the secret */
+		       *bad_tokens[i] == ' '); /* the message must not show the secret */
 		T_TRUE(!t.token);
 	}
 	T_INT(handshake_set_token(&t, " \t" TOKEN "\n", &e), 0);
@@ -151,7 +151,7 @@ static void tokens_are_compared(void)
 	handshake_trust_done(&t);
 }
 
-/* Web pages and other users of this machine are refused. */
+/* Web pages and other users of this machine must be refused. */
 static void others_stay_out(void)
 {
 	struct handshake_trust t = plain("1");

@@ -1,6 +1,6 @@
-/* Tests the parser of command lines. The commands and options are made up for this test; they are
- * not those of cordon. Each case checks how a command line is read, its exit status and its
- * messages. */
+/* Tests the parser of command lines. The commands and options are made up for this test, and are
+ * not the commands and options of cordon. Each case checks how a command line is read, its exit
+ * status and its messages. */
 #include "cli/args.h"
 
 #include <fcntl.h>
@@ -113,8 +113,8 @@ static void slurp(int fd, char *into)
 	into[n > 0 ? n : 0] = '\0';
 }
 
-/* Splits LINE at blanks ('_' is the empty word), runs it, and keeps what it writes to both
- * streams. */
+/* Splits LINE at blanks ('_' is the empty word) and runs the words as a command line. Keeps what is
+ * written to standard output and standard error. Returns the exit status. */
 static int run(const char *program, const char *line)
 {
 	char *copy = strdup(line), *rest = copy, *word, *argv[64] = { (char *)program };

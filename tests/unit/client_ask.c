@@ -86,7 +86,7 @@ static int take_question(void *arg, const struct frame *f)
 	return 0;
 }
 
-/* Reads what has come. */
+/* Reads all frames that have come to the peer. */
 static void hear(void)
 {
 	char chunk[8192];

@@ -1,4 +1,4 @@
-/* Tests a call with the frames of an honest, a hasty and a hostile pid 1. */
+/* Tests a call with the frames of an honest and of a hostile pid 1. */
 #include "client/call.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 static struct call call;
 static struct err err;
 
-/* Passes the frames in B to the call. Returns its result for the last frame. */
+/* Passes the frames in B to the call. Returns the call's result for the last frame. */
 static int hear(const struct buf *b)
 {
 	struct str in = { b->p, b->n };
@@ -57,7 +57,7 @@ static int hear_output(uint32_t stream, size_t n)
 	return hear(&b);
 }
 
-/* Returns the type of the frame in B. Returns 0 unless B is exactly one frame. */
+/* Returns the type of the frame in B, or 0 if B is not exactly one frame of our stream. */
 static unsigned sent(const struct buf *b, struct frame *ret)
 {
 	struct str in = { b->p, b->n };
@@ -201,8 +201,7 @@ static void a_signal_names_its_target(void)
 	T_INT(f.flags, 0);
 }
 
-/* --- background commands
- * ----------------------------------------------------------------------- */
+/* --- background commands --------------------------------------------------------------------- */
 
 static int hear_command(const struct command_message *m)
 {
@@ -289,8 +288,7 @@ static void only_one_report_is_taken(void)
 	T_INT(hear(&long_one), -1);
 }
 
-/* --- what is read after the end
- * ----------------------------------------------------------------- */
+/* --- what is read after the end -------------------------------------------------------------- */
 
 static void a_command_without_children_is_read_to_what_it_left(void)
 {
@@ -320,8 +318,7 @@ static void background_processes_are_read_for_a_short_time(void)
 	T_TRUE(!drain_hears(&d, now + DRAIN_NS)); /* output still comes, but the time is over */
 }
 
-/* --- detach keys
- * ------------------------------------------------------------------------------- */
+/* --- detach keys ----------------------------------------------------------------------------- */
 
 static const unsigned char aab[] = "aab";
 

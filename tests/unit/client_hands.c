@@ -81,7 +81,7 @@ static void add_fake(struct fake *f)
 	fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	f->pid = fork();
 	if (f->pid == 0) {
-		/* otherwise this process would keep the sockets open */
+		/* close the inherited sockets, so that only the test and the pool hold them */
 		close_range(3, ~0u, 0);
 		pause();
 		_exit(0);
@@ -151,7 +151,7 @@ static void say(struct fake *f, const struct hand_answer *a, unsigned n, int *ke
 
 static const struct hand_answer good;
 
-/* Returns true if the other end is closed. */
+/* Returns true if the other end of the pipe FD is closed. */
 static bool is_closed(int fd)
 {
 	char c;
@@ -424,7 +424,7 @@ static void a_hand_ends_during_its_answer(void)
 	end();
 }
 
-/* The hand ended before the request was sent, so another hand gets the request. */
+/* A hand ends before the pool has sent it the request. Another hand must get the request. */
 static void a_request_of_a_dead_hand_goes_to_another_hand(void)
 {
 	begin(1);
@@ -473,7 +473,7 @@ static void garbage_ends_a_hand(void)
 	}
 }
 
-/* The answer for a sandbox has two descriptors, every other answer has none. */
+/* The answer for a new sandbox must have two descriptors. Every other answer must have none. */
 static void unexpected_descriptors_end_a_hand(void)
 {
 	static const struct {

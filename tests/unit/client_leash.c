@@ -185,8 +185,7 @@ static void requests_are_bounded(void)
 	T_STR(said, "");
 }
 
-/* --- output for the log
- * ------------------------------------------------------------------------ */
+/* --- output for the log ----------------------------------------------------------------------- */
 
 static size_t held, held_max;
 
@@ -271,7 +270,7 @@ static void on_far(void *arg, int fd, uint32_t events)
 		loop_add_timer(loop, 1, on_time, NULL);
 }
 
-/* Reads everything that the leash has to say. */
+/* Reads everything that the leash sends. */
 static void read_all(void)
 {
 	loop_id watch;
@@ -302,8 +301,9 @@ static void output_goes_to_the_supervisor(void)
 	end();
 }
 
-/* While the supervisor does not read, at most LEASH_LOG_QUEUE_BYTES of output wait in memory, and
- * the rest is dropped. Requests are never dropped: the supervisor gets them when it reads again. */
+/* While the supervisor does not read, at most LEASH_LOG_QUEUE_BYTES of output may wait in memory,
+ * and the rest must be dropped. Requests must not be dropped: the supervisor gets all requests when
+ * it reads again. */
 static void a_supervisor_that_does_not_read(void)
 {
 	static char text[65536];

@@ -67,7 +67,7 @@ struct peer {
 	int fds[FRAME_FDS_MAX];
 	unsigned n_fds;
 	bool broken; /* more descriptors came than there is room for */
-	/* EXECS counts the EXECs; the next three members are about the last EXEC */
+	/* `execs` counts the EXECs; the next three members describe the last EXEC */
 	unsigned execs;
 	uint32_t stream;
 	int ends[FRAME_FDS_MAX];
@@ -569,8 +569,8 @@ static void a_refusal_is_passed_on(void)
 	end();
 }
 
-/* While the peer does not read, the queue is bounded. When the peer reads, each EXEC comes with its
- * own descriptors. */
+/* While the peer does not read, the queue must stay bounded. When the peer reads again, each EXEC
+ * must come with its own descriptors. */
 static void a_peer_that_does_not_read(void)
 {
 	static struct job *job[LINE_STREAMS_MAX];
@@ -805,7 +805,8 @@ static void output_waits_for_its_owner(void)
 	end();
 }
 
-/* After EXIT the owner still gets the command's output, even if the sandbox has ended meanwhile. */
+/* After EXIT the owner must still get the command's output, even if the sandbox has ended
+ * meanwhile. */
 static void a_hang_up_while_output_waits(void)
 {
 	begin();
@@ -922,8 +923,8 @@ static void signalled(void)
 	end();
 }
 
-/* If the owner calls job_free() while the command runs, the command is killed, and the line does
- * not call `end` of the owner. */
+/* If the owner calls job_free() while the command runs, the command must be killed, and the line
+ * must not call `end` of the owner. */
 static void freed_while_it_runs(void)
 {
 	begin();
@@ -964,8 +965,8 @@ static void freed_from_callbacks(void)
 		}
 }
 
-/* line_free() ends the running jobs of the line: `end` of each job is called once, with
- * ERR_NOT_RUNNING. The callback `gone` of the line is not called. */
+/* line_free() must end the running jobs of the line: it calls `end` of each job once, with
+ * ERR_NOT_RUNNING. It must not call the callback `gone` of the line. */
 static void a_freed_line_ends_its_jobs(void)
 {
 	begin();
@@ -980,8 +981,8 @@ static void a_freed_line_ends_its_jobs(void)
 	end();
 }
 
-/* One answer arrives in time but is not read yet, the other never arrives. Only the second is a
- * time-out. */
+/* One command's answer arrives in time but is not read yet, and the other command's answer never
+ * arrives. Only the second command may count as timed out. */
 static void a_pid_1_that_does_not_answer(void)
 {
 	uint32_t first;

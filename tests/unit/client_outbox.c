@@ -35,7 +35,8 @@ static void end(void)
 	fd_closep(&theirs);
 }
 
-/* Adds a frame of N bytes for STREAM, with N_FDS descriptors. */
+/* Adds a frame of N bytes for STREAM, with N_FDS descriptors. NEEDS is the version of the protocol
+ * that the frame needs, or 0. */
 static void add(enum frame_type type, uint32_t stream, size_t n, unsigned n_fds, uint32_t needs)
 {
 	AUTO_BUF b = BUF_INIT(FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES);
@@ -63,8 +64,8 @@ static ssize_t take(unsigned *ret_fds)
 	return n;
 }
 
-/* Pid 1 gets the descriptors with the last byte of their frame and before any later byte,
- * however it reads. */
+/* However many bytes pid 1 reads at once, it must get the descriptors together with the last byte
+ * of their frame, and before any later byte. */
 static void descriptors_come_with_the_last_byte(void)
 {
 	unsigned n = 0;
@@ -170,7 +171,7 @@ static void messages_that_an_older_pid_1_does_not_know(void)
 	end();
 }
 
-/* Dropped messages close their descriptors. */
+/* When an outbox is cleared, the descriptors of its messages must be closed. */
 static void cleared(void)
 {
 	int before, after;

@@ -50,7 +50,8 @@ static void a_slow_reader_of(int from, int to)
 		T_INT(outlet_flush(&o), 0);
 	}
 	check(from, got, put - got);
-	T_TRUE(!(fcntl(to, F_GETFL) & O_NONBLOCK)); /* other processes share this flag */
+	/* the outlet must not set O_NONBLOCK, because other processes share this flag */
+	T_TRUE(!(fcntl(to, F_GETFL) & O_NONBLOCK));
 	outlet_done(&o);
 }
 
@@ -117,7 +118,7 @@ static void from_pipe_to_pipe(void)
 	T_INT(write(from[1], chunk, 60000), 60000);
 	T_INT(outlet_pass(&o, from[0]), 60000);
 	check(to[0], 0, 60000);
-	T_INT(outlet_pass(&o, from[0]), 0); /* the pipe is empty, so this would wait */
+	T_INT(outlet_pass(&o, from[0]), 0); /* the pipe is empty, so there is nothing to pass on */
 	T_INT(outlet_flush(&o), 0);
 	T_TRUE(!outlet_waits(&o));
 	outlet_done(&o);

@@ -82,8 +82,8 @@ static void a_tap_that_is_off(void)
 	end();
 }
 
-/* The tap asks the client to stop reading. If more output comes, whole pieces are dropped and a
- * marker is logged. */
+/* When the buffer is full, the tap must ask the client to stop reading. If more output comes, the
+ * tap must drop whole pieces and log a marker. */
 static void output_beyond_the_buffer(void)
 {
 	static char piece[32768];

@@ -30,8 +30,7 @@ static void write_file(const char *name, const char *p, size_t n)
 	T_INT(write(fd, p, n), (ssize_t)n);
 }
 
-/* --- the directory
- * -------------------------------------------------------------------------------- */
+/* --- the directory ---------------------------------------------------------------------------- */
 
 static enum err_code find(const char *rest, const char *root, bool make, const char *wanted,
 			  bool usable)
@@ -72,8 +71,7 @@ static void a_missing_workspace_is_made_in_a_root_only(void)
 	T_INT(find("link/a/b", "dir", true, "dir/a/b", true), ERR_NONE);
 }
 
-/* --- markers
- * -------------------------------------------------------------------------------------- */
+/* --- markers ---------------------------------------------------------------------------------- */
 
 static enum err_code read_marker(const char *dir, const char *name, bool erase)
 {

@@ -75,7 +75,8 @@ static void attempts_stay_within_the_time(void)
 	struct reconnect r;
 	bool more = true;
 
-	/* 3, 9 and 21 seconds after the loss; the attempt after 45 seconds would be too late */
+	/* attempts come 3, 9 and 21 seconds after the loss; an attempt after 45 seconds would be
+	 * too late */
 	reconnect_init(&r, 3 * SEC, BEGIN + 30 * SEC);
 	T_TRUE(reconnect_lost(&r, now));
 	for (; more; attempts++)

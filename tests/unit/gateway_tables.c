@@ -1,5 +1,5 @@
-/* Tests the gateway's tables of flows, names, rates, holds and refusals. All tables are bounded,
- * and their callers pass the time. */
+/* Tests the gateway's tables of flows, names, rates, holds and refusals. All tables are bounded.
+ * The tests pass the time as an argument. */
 #include "gateway/denials.h"
 #include "gateway/flow.h"
 #include "gateway/hold.h"
@@ -105,7 +105,7 @@ static void names_are_remembered_and_forgotten(void)
 
 		resolved_remember(n, "filler.example", &other, 60, 7200 * SECOND);
 	}
-	/* newer entries have replaced this one */
+	/* newer entries have replaced the entry with the address b */
 	T_TRUE(!resolved_covers(n, &r, &b, 7200 * SECOND));
 	resolved_free(n);
 }

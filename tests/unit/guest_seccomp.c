@@ -119,8 +119,8 @@ static void every_number(void)
 	T_TRUE(seen > 370);
 }
 
-/* This test repeats the expected answers, so that an error in tools/seccomp.table fails the
- * test. */
+/* The expected answers are written here again and not taken from tools/seccomp.table, so that the
+ * test notices an error in this table. */
 static void known_by_name(void)
 {
 	static const unsigned dangerous[] = {
@@ -293,8 +293,8 @@ static void terminals_and_personalities(void)
 	T_INT(ask(SYS_personality, PER_LINUX32, 0, 0), NO(EPERM));
 }
 
-/* SWITCH_WATCHED turns on the clauses `if watched` of tools/seccomp.table, here that of fallocate.
- * All other calls get the same answer as without the switch. */
+/* SWITCH_WATCHED turns on the clauses `if watched` of tools/seccomp.table. The test looks at the
+ * clause for fallocate. All other calls must get the same answer as without the switch. */
 static void switches(void)
 {
 	enum { PUNCH = 2, KEEP_SIZE = 1 };
@@ -346,7 +346,8 @@ static uint32_t ask_prlimit(uint64_t resource, uint64_t new_limit, uint64_t old_
 	return run(&d, NULL);
 }
 
-/* The limit of core dumps can be read but not changed. All other limits can be changed. */
+/* The filter must let a command read the limit of core dumps, but not change it. A command can
+ * change all other limits. */
 static void core_limit(void)
 {
 	/* pointers that are not NULL, although one of their halves is 0 */
@@ -423,8 +424,7 @@ static void shape(void)
 	T_TRUE(worst <= 12);
 }
 
-/* --- the filter in the kernel
- * ------------------------------------------------------------------ */
+/* --- the filter in the kernel ---------------------------------------------------------------- */
 
 static int attach(void)
 {
@@ -457,8 +457,8 @@ static int under_filter(int (*fn)(void))
 	return WEXITSTATUS(status) == 255 ? 2000 : WEXITSTATUS(status);
 }
 
-/* If CALL does not have the result WANT, the function that uses this macro returns the number of
- * the expectation. */
+/* If CALL does not fail with the errno WANT (0: it must succeed), the function that uses this macro
+ * returns the number of the failed expectation. */
 #define EXPECT(call, want)                     \
 	do {                                   \
 		n++;                           \

@@ -205,7 +205,7 @@ static void filters(void)
 	T_TRUE(f.grep == NULL);
 }
 
-/* An expression that would take 2^40 steps is an error. */
+/* An expression that would take 2^40 steps must fail. */
 static void runaway_expression(void)
 {
 	struct filter f = { .sources = FILTER_SOURCES_DEFAULT, .until_ns = UINT64_MAX };

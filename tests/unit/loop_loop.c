@@ -156,7 +156,7 @@ static void work_does_not_grow_with_idle_entries(void)
 	T_TRUE(many <= few + 4 * 7);
 }
 
-/* A timer that is removed from the middle leaves the others in order. */
+/* When timers are removed from the middle of the heap, all other timers must still fire. */
 static void timers_survive_removals(void)
 {
 	enum { N = 257 };

@@ -1,7 +1,6 @@
 /*
  * Compares the verdicts with those of a slow reference implementation that follows the manual. In
- * the reference, addresses are strings of bits, rules are the fields of their tokens, and names are
- * texts.
+ * the reference, addresses are strings of bits, and names are texts.
  */
 #include "policy/policy.h"
 #include "t.h"

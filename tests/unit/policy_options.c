@@ -9,7 +9,7 @@
 			ARRAY_SIZE(((const char *const[]){ __VA_ARGS__ })) \
 	}
 
-/* "egress/ingress: rule rule …" */
+/* Writes P as "egress/ingress: rule rule …". */
 static void show(const struct policy *p, struct buf *b)
 {
 	char text[RULE_TEXT_BYTES];

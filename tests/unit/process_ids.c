@@ -18,8 +18,8 @@ static void a_failed_mapping_is_an_error(void)
 	T_TRUE(e.msg[0]);
 }
 
-/* A map of the inner namespace has each id once, and each of its lines lies within one line of the
- * outer map. */
+/* A map of the inner namespace must have each id once, and each line of the map must lie within one
+ * line of the outer map. */
 static void inner_maps(void)
 {
 	static const struct {
@@ -50,8 +50,8 @@ static void inner_maps(void)
 	}
 }
 
-/* The owner N of a rotated sandbox has the outer id 1. The ids below N are moved up by two, and the
- * ids above N by one. */
+/* In a rotated sandbox the caller is the inner id N, and has the outer id 1. The ids below N move
+ * up by two, and the ids above N by one. */
 static void rotation(void)
 {
 	static const uint32_t owners[] = { 0, 1, 33, 1000, 65534 };

@@ -184,7 +184,8 @@ static void a_namespace_made_ahead(void)
 	T_INT(ns.fd, -1);
 }
 
-/* The caller never asks for an interface in the namespace. */
+/* If the caller never asks for an interface in the namespace, the namespace and its task must still
+ * be freed. */
 static void an_unused_namespace_is_freed(void)
 {
 	static struct netns ns;

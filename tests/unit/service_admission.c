@@ -41,8 +41,7 @@ static struct admission active(size_t max)
 	return a;
 }
 
-/* --- policy
- * --------------------------------------------------------------------------------------- */
+/* --- policy ----------------------------------------------------------------------------------- */
 
 static void policies(void)
 {
@@ -136,8 +135,7 @@ static void enforcement_stays(void)
 	admission_done(&a);
 }
 
-/* --- models
- * ----------------------------------------------------------------------------------------- */
+/* --- models ----------------------------------------------------------------------------------- */
 
 #define GRANT(instance, workspace, generation, revision, expires, sessions, processes)  \
 	"{\"instance_uuid\":\"" instance "\",\"workspace_uuid\":\"" workspace           \
@@ -213,12 +211,11 @@ static void grants_are_decoded(void)
 	T_STR(f.text, "entitlement_revision must be greater than 0");
 }
 
-/* --- grants
- * ------------------------------------------------------------------------------------------ */
+/* --- grants ----------------------------------------------------------------------------------- */
 
 static char instance[] = "inst-7", workspace[] = "w-blue";
 
-/* A grant for w-blue that expires in SECONDS. */
+/* Returns a grant for w-blue that expires SECONDS after NOW. */
 static struct admission_grant grant(uint64_t generation, uint64_t revision, uint64_t seconds,
 				    int64_t sessions)
 {
@@ -513,8 +510,7 @@ static void receipts(void)
 	admission_done(&a);
 }
 
-/* --- specs
- * -------------------------------------------------------------------------------------------- */
+/* --- specs ------------------------------------------------------------------------------------ */
 
 /* Returns the rewritten spec, or the message. */
 static const char *rewritten(const char *text, const char *skill_root)
@@ -597,8 +593,7 @@ static void specs_are_rewritten(void)
 	      "\"read_only_rootfs\":true,\"workspace_quota_mb\":0}");
 }
 
-/* --- readiness
- * ----------------------------------------------------------------------------------------- */
+/* --- readiness -------------------------------------------------------------------------------- */
 
 static const char *readiness(const struct readiness *r)
 {

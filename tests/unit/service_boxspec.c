@@ -22,7 +22,7 @@ static bool decode(const char *text, struct box_spec *s, struct buf *out)
 	return false;
 }
 
-/* Returns the spec with its defaults, or the message. */
+/* Decodes TEXT. Returns the spec with its defaults as JSON, or the error message. */
 static const char *made_of(const char *text)
 {
 	static char out[16384];
@@ -107,7 +107,7 @@ static void workdir_and_mount_path(void)
 		{ "\"mount_path\":\"p\",", "workdir must be an absolute path inside the sandbox" },
 		{ "\"mount_path\":\"p\",\"workdir\":\"/q\",",
 		  "mount_path must be an absolute path inside the sandbox" },
-		/* if host_path is mounted, the workdir lies below mount_path */
+		/* if host_path is mounted, the workdir must lie below mount_path */
 		{ "\"host_path\":\"/h\",\"mount_path\":\"/project\",\"workdir\":\"/project\",",
 		  "/project" },
 		{ "\"host_path\":\"/h\",\"mount_path\":\"/project\",\"workdir\":\"/project/a\",",
@@ -313,8 +313,8 @@ static void two_mounts_on_one_target(void)
 	}
 }
 
-/* The message names the first different field in the order of the protocol, and prints it as Python
- * does. */
+/* The message must name the first field that differs, in the order of the protocol, and print its
+ * value as Python does. */
 static void conflicts(void)
 {
 	static const char base[] = "{\"session_id\":\"s\"}";

@@ -152,7 +152,8 @@ static void the_ceiling_is_near(void)
 	T_INT(top.used, 99000);
 }
 
-/* A peer with a small message limit gets what fits into its JSON. */
+/* If a peer takes only small messages, this peer gets only as much text as fits into JSON of that
+ * size. */
 static void text_fits_into_json(void)
 {
 	struct ceiling top = { .max = 1 << 20 };

@@ -36,7 +36,7 @@ static void no_text_exceeds_its_limit(void)
 	}
 }
 
-/* 5000 characters and a limit of 4000: the numbers of LangBot. */
+/* Cuts 5000 characters to LangBot's limit of 4000 characters. */
 static void head_and_tail_are_kept(void)
 {
 	static const char notice[] = "\n\n... [1039 characters truncated] ...\n\n";

@@ -43,8 +43,8 @@ static void every_class_has_its_name(void)
 	}
 }
 
-/* Up to 4096 characters are kept, of any length in bytes. A longer text is cut and gets a
- * notice. */
+/* A text keeps up to 4096 characters, however many bytes each of them has. A longer text is cut and
+ * gets a notice. */
 static void long_texts_are_cut(void)
 {
 	static const char *const letters[] = { "a", "\xc3\xa9", "\xe2\x82\xac",

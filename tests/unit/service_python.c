@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "t.h"
 
-static struct json_doc *doc; /* document of the last value() */
+static struct json_doc *doc; /* the document that value() read last */
 
 static const struct json_value *value(const char *text)
 {
@@ -18,7 +18,7 @@ static const struct json_value *value(const char *text)
 	return doc ? json_root(doc) : NULL;
 }
 
-/* The 29 characters for which Python's str.isspace holds, and no other. */
+/* Checks that the same 29 characters count as spaces as with Python's str.isspace(). */
 static void spaces(void)
 {
 	static const uint32_t want[] = { 0x9,    0xa,    0xb,    0xc,    0xd,    0x1c,
@@ -231,7 +231,7 @@ static void booleans(void)
 			T_FAIL("%s is accepted", bad[i]);
 }
 
-/* What Python's repr() prints. */
+/* Checks that a number is printed as Python's repr() prints it. */
 static void printing(void)
 {
 	static const struct {

@@ -127,7 +127,7 @@ static void people(void)
 	T_STR(redacted("+1234567890123456 +123456"), "+1234567890123456 +123456");
 }
 
-/* Wherever a text is cut, nothing is read beyond its end. */
+/* Wherever a text is cut, nothing may be read beyond the cut. */
 static void every_beginning_of_a_text(void)
 {
 	static const char all[] = "-----BEGIN PRIVATE KEY-----\nx\n-----END PRIVATE KEY-----\n"

@@ -185,7 +185,8 @@ static void begin(void)
 	T_INT(skills_new(loop, pair[1], &ceiling, &skills), 0);
 }
 
-/* All memory must have been given back, because each request was answered. */
+/* Ends a test. By now the server must have given back all memory, because each request was
+ * answered. */
 static void end(void)
 {
 	T_INT(ceiling.used, 0);
@@ -206,7 +207,7 @@ static void begin_request(void)
 	T_TRUE(until(has_request));
 }
 
-/* A worker that was dropped is replaced, and the next request works. */
+/* Checks that the server replaces a worker that it has dropped, and that the next request works. */
 static void next_request_works(void)
 {
 	end_worker();
@@ -239,7 +240,7 @@ static void replies(void)
 		  "x BoxAdmissionError : " },
 		{ "{\"ok\":false,\"class\":\"OSError\",\"text\":\"BoxReadinessError: x\"}",
 		  "OSError: BoxReadinessError : x" },
-		/* success without data is no success */
+		/* a reply that says "ok" but has no object as data is a failure */
 		{ "{\"ok\":true}", "BoxError: " },
 		{ "{\"ok\":true,\"data\":[]}", "BoxError: " },
 		{ "{\"ok\":true,\"data\":null,\"text\":\"why\"}", "BoxError: why" },
@@ -343,8 +344,8 @@ static void a_reply_that_comes_too_early(void)
 	end();
 }
 
-/* A worker that sends a reply without a request is dropped. Its reply does not become the answer to
- * the next request. */
+/* The server must drop a worker that sends a reply without a request. This reply must not become
+ * the answer to the next request. */
 static void a_reply_that_nobody_asked_for(void)
 {
 	begin_request();

@@ -180,8 +180,7 @@ static void headers(void)
 	}
 }
 
-/* --- context
- * ----------------------------------------------------------------------------------- */
+/* --- context ---------------------------------------------------------------------------------- */
 
 /* Returns "instance/workspace/generation", "none", or the message of the failure. */
 static const char *context(const char *text)
@@ -293,8 +292,7 @@ static void who_may_act(void)
 	T_STR(t.placement, "ws-54ad3400d9384ce8d10ae863-g3");
 }
 
-/* --- fence
- * -------------------------------------------------------------------------------------- */
+/* --- fence ------------------------------------------------------------------------------------ */
 
 static void generations_only_rise(void)
 {

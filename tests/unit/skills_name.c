@@ -5,7 +5,8 @@
 #include "base/cleanup.h"
 #include "t.h"
 
-/* Returns the name, or the reason in angle brackets. */
+/* Returns the name that name_check() accepts, or in angle brackets the reason why RAW is
+ * refused. */
 static char *checked(const char *raw)
 {
 	AUTO_WHY y = WHY_INIT;

@@ -146,7 +146,7 @@ static void quotes(void)
 	QUOTES("\xc3\xa9\n\xf0\x9f\x98\x80", "\"\xc3\xa9\\n\xf0\x9f\x98\x80\"");
 }
 
-/* Written text is read back unchanged. */
+/* Text that skill_md_write() has written must be read back unchanged. */
 static void round_trips(void)
 {
 	static const char *const values[] = {

@@ -450,8 +450,8 @@ static void not_archives(void)
 	}
 }
 
-/* Cuts and changes archives at every byte. No archive may cause a bad access, which the sanitizers
- * would report. */
+/* Flips each bit of an archive, one at a time. No archive may cause a bad access, which the
+ * sanitizers would report. */
 static void damaged(void)
 {
 	AUTO_MAKER m = MAKER_INIT;

@@ -10,7 +10,7 @@
 
 static struct err e;
 
-/* Files of a test: name, text, …, NULL. */
+/* The files that load() can read: a path and a text for each file, then NULL. */
 static const char *const *files;
 
 static int load(void *arg, const char *path, struct json_doc **ret, struct err *err)

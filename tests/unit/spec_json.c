@@ -138,7 +138,7 @@ static void there_and_back(void)
 	T_STR(back.writable.v[0], "/w\xff");
 }
 
-/* Fails at two keys of an object that are out of order. */
+/* Reports a failure for each pair of neighbouring keys of an object that is not in order. */
 static void check_sorted(const struct json_value *v)
 {
 	if (v->type == JSON_ARRAY)

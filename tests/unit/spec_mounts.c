@@ -335,7 +335,7 @@ static void directory_words(void)
 		if (parse_image(bad[k], &i, &e) == 0 || e.code != ERR_INVALID)
 			T_FAIL("image '%s' was accepted", bad[k]);
 	T_INT(parse_image("/a,cow", &i, &e), 0);
-	/* parse_image() also resets `cow`, which the word before has set */
+	/* parse_image() also resets `cow`, which the last call has set */
 	T_INT(parse_image("img", &i, &e), 0);
 	T_INT(i.cow, false);
 	T_TRUE(image_is_local(".,cow") && image_is_local("..,cow") && image_is_local("./a,cow"));
@@ -344,7 +344,8 @@ static void directory_words(void)
 }
 
 /* A directory with the option `--root-disk` is used copy-on-write. If the image word has ",cow",
- * every kind of root disk is allowed. Without it only a size, "disk" or "disk:SIZE" is allowed. */
+ * every kind of root disk is allowed. Without ",cow" only a size, "disk" or "disk:SIZE" is
+ * allowed. */
 static void directory_disks(void)
 {
 	static const struct {
@@ -388,7 +389,7 @@ static void writable_places(void)
 	T_STR(s.writable.v[0], "/a/b");
 	T_STR(s.writable.v[1], "/x/y");
 	T_STR(s.writable.v[3], "/q");
-	/* /a replaces the first directory, /a/b, because it contains /a/b */
+	/* /a replaces the first directory, /a/b, because /a contains /a/b */
 	T_INT(spec_add_writable(&s, "--writable", "/a", &e), 0);
 	T_INT(s.writable.n, 4);
 	T_STR(s.writable.v[0], "/x/y");

@@ -357,7 +357,7 @@ static void cpus(void)
 	}
 }
 
-/* Every number of thousandths is read as it was written. */
+/* Writes every number of thousandths to JSON. The same number must be read back. */
 static void cpus_in_json(void)
 {
 	for (uint32_t milli = CPUS_MIN_MILLI; milli <= 255000; milli++) {

@@ -43,8 +43,8 @@ int fstat(int fd, struct stat *ret)
 	return 0;
 }
 
-/* Another process replaces the log file. The next check opens the new file, even if fstat() on the
- * old file fails or gives the inode number of the new file. */
+/* Another process replaces the log file. The next check must open the new file, even if fstat() on
+ * the old file fails or gives the inode number of the new file. */
 static void a_replaced_file_is_opened_again(void)
 {
 	char path[] = "/tmp/cordon-unit-XXXXXX";

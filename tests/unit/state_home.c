@@ -5,8 +5,8 @@
 
 #include "state_home.h"
 
-/* The address of a socket has room for 107 bytes. A suffix that does not fit gives an error,
- * whatever errno was. */
+/* The address of a socket has room for 107 bytes. If a suffix does not fit, the functions must
+ * return an error, whatever errno was before. */
 static void a_socket_name_that_is_too_long_is_an_error(void)
 {
 	AUTO_BUF suffix = BUF_INIT(256);

@@ -153,7 +153,8 @@ static void newer_formats_are_refused(void)
 	unmake("a");
 }
 
-/* A newer cordon would have written an integer, so such a file is damaged. */
+/* Every cordon, also a newer one, writes the format as an integer. So a file with another format is
+ * damaged. */
 static void formats_that_are_no_integer_are_refused(void)
 {
 	static const char *const texts[] = { "{\"format\":\"1\"}", "{\"format\":1.5}",
@@ -311,7 +312,7 @@ static void a_sweep_erases_unlocked_leftovers(void)
 	T_INT(entries(), before);
 }
 
-/* A command that makes a record holds a shared lock on the directory. */
+/* A command that makes a record holds a shared lock on the directory `sandboxes`. */
 static void a_sweep_spares_records_in_the_making(void)
 {
 	AUTO_FD all = home_open_part(&home, "sandboxes");

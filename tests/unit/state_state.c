@@ -126,8 +126,8 @@ static void damaged(void)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (read_text(texts[i], &s) != -EINVAL)
 			T_FAIL("not refused as damaged: %s", texts[i]);
-		/* booted_once is true, because otherwise the sandbox would look like the leftover
-		 * of a killed create */
+		/* booted_once must be true: otherwise the sandbox would look like the leftover of a
+		 * killed create */
 		if (!s.booted_once || s.boots != 1 || s.status != STATUS_CREATED || s.n_ports != 0)
 			T_FAIL("the state tells more than that the sandbox ran: %s", texts[i]);
 	}

@@ -19,7 +19,8 @@ static unsigned n_born, n_started, n_denied, n_failed;
 static char last_text[ERR_MSG_BYTES];
 
 /* This gateway reads its configuration, reports a denied connection, and reports that it is ready.
- * It ends after it has read one byte from the link. */
+ * It ends after it has read one byte from the link. If the configuration names host port 1, the
+ * gateway reports an error and ends. */
 static const char program[] =
 	"#!/usr/bin/python3\n"
 	"import json, os, socket\n"
@@ -112,7 +113,7 @@ static void started_by_the_first_frame_and_again_by_the_next(void)
 	spec_done(&s);
 }
 
-/* Because of the port, the gateway starts at once. */
+/* Makes a network with a published port. Because of the port, the gateway starts at once. */
 static struct network *make_with_port(struct spec *s, int pipe_fds[2])
 {
 	struct network *n;

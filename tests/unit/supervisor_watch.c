@@ -92,7 +92,7 @@ static void test_too_large(void)
 	T_INT(watch_counted(&w, 60), END_NONE);
 	T_INT(measured(&w, 4097), END_LAYER);
 	T_TRUE(watch_is_full(&w));
-	/* bytes that the ended commands wrote do not count as later growth */
+	/* bytes that the ended commands wrote must not count as later growth */
 	o = look(&w, 480000);
 	T_TRUE(o.measure && o.ask);
 	T_INT(watch_counted(&w, 65), END_NONE);
@@ -247,7 +247,7 @@ static void test_inodes(void)
 	T_TRUE(!watch_is_full(&w));
 }
 
-/* A payload that slows the measuring down gains nothing. */
+/* A payload that slows the measuring down must gain nothing by this. */
 static void test_a_measurement_that_does_not_end(void)
 {
 	struct watch w = fresh(500000);

@@ -21,7 +21,8 @@ static void count(void *arg, enum file_record_type type, const char *text)
 	*(type == FILE_MISS ? &n_misses : &n_notes) += 1;
 }
 
-/* Feeds the stream, byte by byte if CUT, else in one piece. */
+/* Builds the tree TO from the stream. Feeds the stream byte by byte if CUT is true, else in one
+ * piece. */
 static int build(const char *to, unsigned flags, const struct buf *stream, bool cut, struct err *e)
 {
 	AUTO_FREE char *path = xasprintf("%s/%s", dir, to);

@@ -151,7 +151,7 @@ static void both_byte_orders(void)
 	T_INT(dbus_get_u32(&r), 0);
 }
 
-/* Changes the byte at AT: the message must be refused. */
+/* Changes the byte at AT to TO. The message must then be refused. */
 static void is_bad(size_t at, char to)
 {
 	AUTO_BUF out = BUF_INIT(1024);

@@ -6,8 +6,9 @@
 #include "base/cleanup.h"
 #include "t.h"
 
-/* Feeds bytes in pieces of STEP. Returns each message followed by '|', or "!" if the reader
- * failed. */
+/* Feeds N bytes in pieces of STEP bytes to a reader. Returns the messages, each followed by '|',
+ * and then "!" if the reader failed. A message of 200 bytes or more is cut and followed by its
+ * length. */
 static const char *heard(const char *p, size_t n, size_t step)
 {
 	static char out[4096];
@@ -123,7 +124,8 @@ static void lines_have_a_size(void)
 	T_STR(heard(b.p, b.n, b.n), "!");
 }
 
-/* Written messages are read back unchanged, and their lines are short enough for the peer. */
+/* Checks that written messages are read back unchanged, and that their lines are short enough for
+ * the peer. */
 static void round_trips(void)
 {
 	static const size_t lengths[] = { 2,     100,   16383, 16384,  16385,

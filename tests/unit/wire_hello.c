@@ -19,7 +19,7 @@ static void add16(struct msg *m, size_t v)
 	add(m, b, 2);
 }
 
-/* Returns a ClientHello with these extensions, in records of at most RECORD bytes. */
+/* Returns a ClientHello with the extensions EXTS, in records of at most RECORD bytes. */
 static struct msg client_hello(const struct msg *exts, size_t record)
 {
 	struct msg body = { .n = 0 }, out = { .n = 0 };

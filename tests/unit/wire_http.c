@@ -7,7 +7,8 @@
 
 #define GET "GET /healthz HTTP/1.1\r\nHost: box\r\n"
 
-/* Reads a whole head at once and returns the result. All bytes must be used if the result is 1. */
+/* Reads a whole head at once and returns the result. If the result is not 1, no byte of the input
+ * may have been used. */
 static int read_request(const char *text, size_t n, struct http_request *ret)
 {
 	struct str in = { text, n };

@@ -124,7 +124,7 @@ static void second_hellos(void)
 	memcpy(b + n, change, 6);
 	n += 6 + hello(b + n + 6, "c.d", false);
 	memcpy(b + n, data, 7);
-	/* the handshake is over, so this hello is data */
+	/* the data above ended the handshake, so this hello counts as data */
 	n += 7 + hello(b + n + 7, "e.f", false);
 	everywhere(b, n, false, "a.b c.d +205");
 	n = hello(b, "a.b", false);

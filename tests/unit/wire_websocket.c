@@ -44,7 +44,8 @@ static const char *heard(struct websocket *w, const char *p, size_t n, size_t st
 	return out;
 }
 
-/* Decodes B as a server, whole and byte by byte. Both results must be equal. */
+/* Decodes B as a server, and returns the events as heard() does. If B is short, also decodes B in
+ * pieces of 1, 2 and 3 bytes: all results must be equal. */
 static const char *server_hears(const struct buf *b)
 {
 	static char whole[4096];
@@ -365,7 +366,8 @@ static void bad_lengths_are_refused(void)
 	}
 }
 
-/* Text is checked over the whole message, and refused as early as possible. */
+/* The decoder must check the text of a message across its fragments, and must refuse bad text as
+ * early as possible. */
 static void text_across_fragments(void)
 {
 	AUTO_BUF b = BUF_INIT(1024), c = BUF_INIT(1024), d = BUF_INIT(1024);
@@ -409,7 +411,7 @@ static void the_size_of_messages_is_limited(void)
 	websocket_init(&w, WEBSOCKET_SERVER, 9);
 	T_STR(heard(&w, c.p, c.n, c.n), "!1009");
 	websocket_done(&w);
-	/* 16 MiB are announced, but not sent: no memory is used for them */
+	/* the head announces 16 MiB that do not come: they must not take memory yet */
 	buf_add(&d, "\x82\xff\0\0\0\0\x01\0\0\0\0\0\0\0", 14);
 	websocket_init(&w, WEBSOCKET_SERVER, WEBSOCKET_MESSAGE_MAX_BYTES);
 	T_STR(heard(&w, d.p, d.n, 1), "");

@@ -1,4 +1,4 @@
-"""Ordinary work that must not break when the isolation gets stricter."""
+"""Tests ordinary work, which must not break when the isolation gets stricter."""
 
 import os
 import shutil
