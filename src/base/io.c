@@ -136,10 +136,14 @@ int io_write_file(int dirfd, const char *path, const char *s)
 {
 	AUTO_FD fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC);
 	size_t n = strlen(s);
+	ssize_t written;
 
 	if (fd < 0)
 		return -errno;
-	return write(fd, s, n) == (ssize_t)n ? 0 : -errno;
+	written = write(fd, s, n);
+	if (written < 0)
+		return -errno;
+	return (size_t)written == n ? 0 : -EIO;
 }
 
 int io_reopen_nowait(int fd, int flags)
