@@ -128,6 +128,17 @@ static void end(struct stream *s)
 
 /* --- output ---------------------------------------------------------------------------------- */
 
+/* Removes the sent bytes from the queue when they are more than the rest: each byte is then moved
+ * once at most on average. Without this the queue would grow by every byte that the peer ever took,
+ * if the peer never took all of them. */
+static void drop_sent(struct stream *s)
+{
+	if (s->sent <= s->queue.n / 2)
+		return;
+	buf_drop(&s->queue, s->sent);
+	s->sent = 0;
+}
+
 /* Empties the queue, and frees its memory if it was large. */
 static void forget_queue(struct stream *s)
 {
@@ -145,8 +156,12 @@ static bool flush(struct stream *s)
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno == EAGAIN) {
+			drop_sent(s);
+			return true;
+		}
 		if (n < 0)
-			return errno == EAGAIN;
+			return false;
 		s->sent += (size_t)n;
 		ceiling_give(s->ceiling, (size_t)n);
 	}
@@ -170,6 +185,10 @@ static bool make_room(struct stream *s, size_t n)
 
 	if (s->over || s->broken)
 		return false;
+	if (n > QUEUE_MAX_BYTES - s->queue.n) {
+		stream_abandon(s);
+		return false;
+	}
 	taken = ceiling_take(s->ceiling, n);
 	if (taken && !s->broken)
 		return true;
