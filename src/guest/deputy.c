@@ -243,7 +243,8 @@ static _Noreturn void serve(const struct exec_walls *w, const struct boot_messag
 	for (unsigned i = 0; i < w->n_task_fds; i++)
 		kept[n++] = w->task_fd[i];
 	close_others(kept, n);
-	for (size_t i = 0; i < boot->n_own_mounts && i < ERRAND_OWN_MAX; i++)
+	o.means.own = xcalloc(boot->n_own_mounts + 1, sizeof(*o.means.own));
+	for (size_t i = 0; i < boot->n_own_mounts; i++)
 		add_own(&o.means, boot->own_mount[i], boot, &root);
 	if (o.means.proc < 0 || syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0 ||
 	    sizes.seccomp_notif > NOTE_BYTES || sizes.seccomp_notif_resp > NOTE_BYTES)

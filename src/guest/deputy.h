@@ -25,10 +25,6 @@
 #include "base/err.h"
 #include "guest/exec.h"
 
-/* how many mounts besides the root can be the sandbox's own; files on the sandbox's own mounts may
- * have privileges */
-#define DEPUTY_OWN_MAX 64
-
 struct deputy {
 	pid_t pid;
 	int link; /* a socket; deputy_engage() uses it to send the seccomp listener to the deputy */

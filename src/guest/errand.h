@@ -13,13 +13,11 @@
 #include "base/err.h"
 #include "guest/exec.h"
 
-#define ERRAND_OWN_MAX 64 /* the most mounts in the member `own` below */
-
 struct errand_means {
 	const struct exec_walls *walls;
-	int listener; /* the seccomp listener, from which the deputy gets the calls */
-	int proc;     /* the sandbox's /proc, even if the caller has another root */
-	uint64_t own[ERRAND_OWN_MAX]; /* numbers of mounts whose files may have privileges */
+	int listener;  /* the seccomp listener, from which the deputy gets the calls */
+	int proc;      /* the sandbox's /proc, even if the caller has another root */
+	uint64_t *own; /* numbers of the mounts whose files may have privileges */
 	size_t n_own;
 };
 

@@ -442,6 +442,17 @@ class Many(MountTest):
                           "for d in /t/*; do echo > $d/f || exit 1; done; ls -d /t/*/f | wc -l")
         self.assertEqual(got.text, f"{self.MOST}\n", got)
 
+    def test_set_id_bits_on_the_largest_number_of_mounts(self):
+        """A directory of the host is writable inside, so the deputy makes the calls. Files on all other mounts are the
+        sandbox's own, and keep the bits."""
+        own = self.MOST - 1
+        words = [w for i in range(own) for w in ("--tmpfs", f"/t/{i}:1M")]
+        got = self.cordon("run", "-q", "-v", f"{self.source()}:/w", *words, "--read-only", "--writable", "/data",
+                          "host", "--", "sh", "-c",
+                          "for d in /t/* /data /w; do echo > $d/f; chmod 4755 $d/f || exit 1; done;"
+                          "stat -c %a /t/*/f | sort | uniq -c; stat -c %a /data/f /w/f")
+        self.assertEqual(got.text.split(), [str(own), "4755", "4755", "755"], got)
+
 
 class Files(MountTest):
     def test_a_single_file(self):
