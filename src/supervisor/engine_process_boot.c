@@ -40,6 +40,7 @@ static void name_own_mounts(const struct rootfs *r, struct boot_message *boot)
 
 	boot->switches |= shared_root ? SWITCH_SHARED | SWITCH_WRITABLE : 0;
 	boot->own_mount = xcalloc(1 + spec->writable.n + spec->n_mounts, sizeof(*boot->own_mount));
+	boot->own_device = xcalloc(1 + spec->n_mounts, sizeof(*boot->own_device));
 	if (!shared_root)
 		boot->own_mount[boot->n_own_mounts++] = "/";
 	for (size_t i = 0; !shared_root && i < spec->writable.n; i++)
@@ -54,8 +55,7 @@ static void name_own_mounts(const struct rootfs *r, struct boot_message *boot)
 		if (m->readonly)
 			continue;
 		boot->own_mount[boot->n_own_mounts++] = m->guest;
-		if (is_disk(m) && boot->n_own_devices < BOOT_DEVICES_MAX &&
-		    fstat(r->volume_fd[i], &st) == 0)
+		if (is_disk(m) && fstat(r->volume_fd[i], &st) == 0)
 			boot->own_device[boot->n_own_devices++] =
 				(uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
 	}

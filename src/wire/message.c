@@ -112,6 +112,25 @@ static int get_number(const struct field *f, uint64_t max, uint64_t *ret)
 	return 0;
 }
 
+/* Adds the number in F to an array. */
+static int number_add(uint64_t **list, size_t *n, const struct field *f)
+{
+	if (*n >= EXEC_STRINGS_MAX)
+		return -E2BIG;
+	/* the array grows at 0, 1, 2, 4 … numbers */
+	if ((*n & (*n - 1)) == 0) {
+		uint64_t *grown = realloc(*list, (*n ? 2 * *n : 1) * sizeof(*grown));
+
+		if (!grown)
+			return -E2BIG;
+		*list = grown;
+	}
+	if (get_number(f, UINT64_MAX, *list + *n) < 0)
+		return -EPROTO;
+	(*n)++;
+	return 0;
+}
+
 static int get_u32(const struct field *f, uint32_t *ret)
 {
 	uint64_t v;
@@ -517,9 +536,7 @@ static int boot_field(const struct field *f, struct boot_message *m)
 	case TAG_OWN_MOUNT:
 		return list_add(&m->own_mount, &m->n_own_mounts, field_str(f));
 	case TAG_OWN_DEVICE:
-		return m->n_own_devices == BOOT_DEVICES_MAX
-			       ? -EPROTO
-			       : get_number(f, UINT64_MAX, &m->own_device[m->n_own_devices++]);
+		return number_add(&m->own_device, &m->n_own_devices, f);
 	default:
 		return 0;
 	}
@@ -549,6 +566,9 @@ void boot_message_done(struct boot_message *m)
 	free(m->own_mount);
 	m->own_mount = NULL;
 	m->n_own_mounts = 0;
+	free(m->own_device);
+	m->own_device = NULL;
+	m->n_own_devices = 0;
 }
 
 void started_encode(struct buf *b, uint64_t id)

@@ -141,8 +141,6 @@ enum boot_switch {
 	SWITCH_WRITABLE = 1 << 4,
 };
 
-#define BOOT_DEVICES_MAX 32 /* disks that belong to the sandbox; see own_device */
-
 /* The configuration that the supervisor sends to pid 1 before the first command. */
 struct boot_message {
 	const char **env; /* NULL-terminated "K=V" */
@@ -186,7 +184,7 @@ struct boot_message {
 	 * first unless the root is the host's. */
 	const char **own_mount;
 	size_t n_own_mounts;
-	uint64_t own_device[BOOT_DEVICES_MAX];
+	uint64_t *own_device;
 	size_t n_own_devices;
 };
 void boot_encode(struct buf *b, const struct boot_message *m);

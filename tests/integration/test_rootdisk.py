@@ -446,6 +446,23 @@ class DiskImages(SizeTest):
             self.assertNotEqual(box.sh("touch /d/x").code, 0)
             self.assertNotEqual(box.sh("mount -o remount,rw /d").code, 0)
 
+    def test_set_id_bits_on_many_disks(self):
+        """A directory of the host is writable inside, so the deputy makes the calls. It must know the devices of all
+        disks."""
+        many = 40
+        first = os.path.join(self.dir, "0.img")
+        make_ext4(first, 1, "-O", "^has_journal")
+        words = ["--mount-disk", f"{first}:/d/0"]
+        for i in range(1, many):
+            shutil.copy(first, os.path.join(self.dir, f"{i}.img"))
+            words += ["--mount-disk", f"{self.dir}/{i}.img:/d/{i}"]
+        shared = os.path.join(self.dir, "shared")
+        os.mkdir(shared)
+        box = self.create("-v", f"{shared}:/w", *words)
+        self.assertEqual(box.out("for d in /d/* /w; do echo > $d/f; chmod 4755 $d/f; done;"
+                                 "stat -c %a /d/*/f | sort | uniq -c; stat -c %a /w/f").split(),
+                         [str(many), "4755", "755"])
+
     def test_an_image_cannot_ask_for_a_panic(self):
         subprocess.run(["tune2fs", "-e", "panic", self.image], check=True, capture_output=True)
         for opts in (["--mount-disk", f"{self.image}:/d"], ["--root-disk", self.image]):
