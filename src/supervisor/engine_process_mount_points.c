@@ -20,10 +20,15 @@
 /* limit for a file of notes; a note is a line "INODE PATH", and the oldest mount point comes
  * first */
 #define NOTES_MAX_BYTES (1u << 20)
-/* how long to wait for a shared lock; another sandbox holds the exclusive lock only while it
- * removes mount points */
-#define LOCK_WAIT_NS NS_PER_SEC
+/* another sandbox holds the exclusive lock only while it removes mount points, at most 512, perhaps
+ * over a network */
+#define LOCK_WAIT_NS (5 * NS_PER_SEC)
+/* supervisors of older builds wait no longer, either; a command may hold this lock for ever */
+#define OLD_LOCK_WAIT_NS NS_PER_SEC
 #define LOCK_RETRY_MS 1
+/* how the names of files of notes end */
+#define NOTES ".points"
+#define OLD_NOTES ".stubs"
 
 static int open_in_root(int root, const char *path, enum mount_points_links links)
 {
@@ -41,7 +46,7 @@ static int note(const struct mount_points *s, uint64_t inode, const char *path)
 {
 	AUTO_FREE char *line = xasprintf("%llu %s\n", (unsigned long long)inode, path);
 
-	return s->notes < 0 ? 0 : io_write_all(s->notes, line, strlen(line));
+	return io_write_all(s->notes, line, strlen(line));
 }
 
 /* Makes the directory or empty file NAME in PARENT. */
@@ -208,11 +213,13 @@ static void remove_all(int root, int notes, enum mount_points_links links)
 	}
 }
 
-static int lock_shared(int root)
-{
-	uint64_t deadline = clock_mono_ns() + LOCK_WAIT_NS;
+/* --- the lock -------------------------------------------------------------------------------- */
 
-	while (flock(root, LOCK_SH | LOCK_NB) < 0) {
+static int lock_shared(int fd, uint64_t patience_ns)
+{
+	uint64_t deadline = clock_mono_ns() + patience_ns;
+
+	while (flock(fd, LOCK_SH | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK || clock_mono_ns() > deadline)
 			return -errno;
 		IGNORE(poll(NULL, 0, LOCK_RETRY_MS));
@@ -220,58 +227,139 @@ static int lock_shared(int root)
 	return 0;
 }
 
-static bool name_notes(int root, char name[MOUNT_POINTS_NAME_BYTES])
+static bool name_notes(int root, const char *ending, char name[MOUNT_POINTS_NAME_BYTES])
 {
 	struct stat st;
 
 	if (fstat(root, &st) < 0)
 		return false;
-	snprintf(name, MOUNT_POINTS_NAME_BYTES, "run/%llx-%llx.stubs",
-		 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	snprintf(name, MOUNT_POINTS_NAME_BYTES, "run/%llx-%llx%s", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino, ending);
 	return true;
+}
+
+static bool exists(const struct home *h, int root, const char *ending)
+{
+	char name[MOUNT_POINTS_NAME_BYTES];
+
+	return name_notes(root, ending, name) && faccessat(h->fd, name, F_OK, 0) == 0;
 }
 
 bool mount_points_noted(const struct home *h, int root)
 {
-	char name[MOUNT_POINTS_NAME_BYTES];
-
-	return name_notes(root, name) && faccessat(h->fd, name, F_OK, 0) == 0;
+	return exists(h, root, NOTES) || exists(h, root, OLD_NOTES);
 }
 
-void mount_points_enter(const struct home *h, int root_fd, enum mount_points_links links,
-			struct mount_points *ret)
+/* Returns true if the open file NOTES still has the name NAME. Otherwise the last of its users has
+ * deleted it, and a lock on it means nothing. */
+static bool has_name(const struct home *h, int notes, const char *name)
 {
-	AUTO_FD root = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat mine, named;
 
+	return fstat(notes, &mine) == 0 && fstatat(h->fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
+}
+
+/* If no other sandbox uses the directory of S, removes the mount points that the file NOTES lists,
+ * and this file. NAME is its name. All sandboxes that use the directory lock LOCK. */
+static void clean(const struct home *h, const struct mount_points *s, int lock, int notes,
+		  const char *name)
+{
+	if (notes < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0 || !has_name(h, notes, name))
+		return;
+	remove_all(s->root, notes, s->links);
+	/* if this fails, an old file of notes stays, which does no harm */
+	IGNORE(unlinkat(h->fd, name, 0) < 0);
+}
+
+/* Opens and locks the file of notes. WHERE is the name of the directory in messages. */
+static int join(const struct home *h, struct mount_points *s, const char *where, struct err *e)
+{
+	uint64_t deadline = clock_mono_ns() + LOCK_WAIT_NS;
+
+	while (clock_mono_ns() < deadline) {
+		AUTO_FD notes = openat(h->fd, s->name,
+				       O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+		int r = notes < 0 ? -errno : lock_shared(notes, LOCK_WAIT_NS);
+
+		if (r == -EWOULDBLOCK)
+			break;
+		if (r < 0)
+			return err_sys(e, -r, "%s the notes on mount points in '%s', '%s/%s'",
+				       notes < 0 ? "open" : "lock", where, h->path, s->name);
+		if (has_name(h, notes, s->name)) {
+			s->notes = fd_take(&notes);
+			return 0;
+		}
+	}
+	return err_set(e, ERR_BUSY,
+		       "another sandbox takes too long to remove its mount points in '%s'", where);
+}
+
+/* --- supervisors of older builds ------------------------------------------------------------- */
+
+/* Such a supervisor locks the directory itself, which commands inside can lock, too. It has its
+ * notes in a file of its own. While this file exists, we also lock the directory. Otherwise the
+ * last of these supervisors would remove mount points that it has made and that we use. */
+static void open_old(const struct home *h, struct mount_points *s)
+{
+	char name[MOUNT_POINTS_NAME_BYTES];
+
+	if (name_notes(s->root, OLD_NOTES, name))
+		s->old_notes = openat(h->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (s->old_notes >= 0)
+		s->old_lock = openat(s->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void leave_old(const struct home *h, struct mount_points *s)
+{
+	char name[MOUNT_POINTS_NAME_BYTES];
+
+	if (s->old_lock >= 0 && name_notes(s->root, OLD_NOTES, name))
+		clean(h, s, s->old_lock, s->old_notes, name);
+	fd_closep(&s->old_lock);
+	fd_closep(&s->old_notes);
+}
+
+/* --- the use of a directory ------------------------------------------------------------------ */
+
+static bool begin(int root, enum mount_points_links links, struct mount_points *ret)
+{
 	*ret = MOUNT_POINTS_NONE;
 	ret->links = links;
-	if (root < 0 || !name_notes(root, ret->name))
-		return;
-	if (flock(root, LOCK_EX | LOCK_NB) == 0) {
-		AUTO_FD left = openat(h->fd, ret->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ret->root = fcntl(root, F_DUPFD_CLOEXEC, 3);
+	return ret->root >= 0 && name_notes(root, NOTES, ret->name);
+}
 
-		remove_all(root, left, links);
-		/* if this fails, an old file of notes stays, which does no harm */
-		IGNORE(left >= 0 && unlinkat(h->fd, ret->name, 0) < 0);
-	}
-	if (lock_shared(root) < 0)
-		return;
-	/* open the notes only under the shared lock: a sandbox with the exclusive lock may
-	 * delete them */
-	ret->notes = openat(h->fd, ret->name, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
-			    0600);
-	ret->root = fd_take(&root);
+int mount_points_enter(const struct home *h, int root, enum mount_points_links links,
+		       const char *where, struct mount_points *ret, struct err *e)
+{
+	mount_points_reap(h, root, links);
+	if (!begin(root, links, ret))
+		return err_sys(e, errno, "look at '%s'", where);
+	open_old(h, ret);
+	/* if this fails, a command holds the exclusive lock, so no supervisor holds a lock */
+	IGNORE(ret->old_lock >= 0 && lock_shared(ret->old_lock, OLD_LOCK_WAIT_NS) < 0);
+	return join(h, ret, where, e);
 }
 
 void mount_points_leave(const struct home *h, struct mount_points *s)
 {
-	if (s->root >= 0 && flock(s->root, LOCK_EX | LOCK_NB) == 0) {
-		remove_all(s->root, s->notes, s->links);
-		/* if this fails, an old file of notes stays, which does no harm */
-		IGNORE(unlinkat(h->fd, s->name, 0));
-	}
+	clean(h, s, s->notes, s->notes, s->name);
+	leave_old(h, s);
 	fd_closep(&s->root);
 	fd_closep(&s->notes);
+}
+
+void mount_points_reap(const struct home *h, int root, enum mount_points_links links)
+{
+	struct mount_points s;
+
+	if (begin(root, links, &s)) {
+		s.notes = openat(h->fd, s.name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		open_old(h, &s);
+	}
+	mount_points_leave(h, &s);
 }
 
 int mount_points_confine(const struct mount_points *s, struct confine_files *f, struct err *e)
@@ -282,12 +370,4 @@ int mount_points_confine(const struct mount_points *s, struct confine_files *f, 
 				   LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
 					   LANDLOCK_ACCESS_FS_REMOVE_DIR,
 				   e);
-}
-
-void mount_points_reap(const struct home *h, int root, enum mount_points_links links)
-{
-	struct mount_points points;
-
-	mount_points_enter(h, root, links, &points);
-	mount_points_leave(h, &points);
 }

@@ -5,6 +5,11 @@
  * empty. Sandboxes of one home share the notes about a directory, because several sandboxes may use
  * one mount point. If one sandbox removed that mount point, the other sandboxes would lose their
  * mounts on it.
+ *
+ * Each sandbox that uses a directory holds a shared lock on the file of notes. A sandbox may remove
+ * mount points only under the exclusive lock. The file is in the home, where no command can open
+ * it. If the directory itself were locked, a command with this directory could lock it, too, and no
+ * mount point would be removed any more.
  */
 #pragma once
 
@@ -21,18 +26,23 @@
 enum mount_points_links { LINKS_FOLLOWED, LINKS_REFUSED };
 
 struct mount_points {
-	int root;                           /* the directory, which is locked; or -1 */
-	int notes;                          /* the file of notes, open for appending; or -1 */
+	int root;                           /* the directory, or -1 */
+	int notes;                          /* the file of notes, locked, for appending; or -1 */
 	char name[MOUNT_POINTS_NAME_BYTES]; /* path of the notes, below the home */
 	enum mount_points_links links;
+	/* if a supervisor of an older build uses the directory: its file of notes, and the
+	 * directory, locked; else -1 */
+	int old_notes, old_lock;
 };
-#define MOUNT_POINTS_NONE ((struct mount_points){ .root = -1, .notes = -1 })
+#define MOUNT_POINTS_NONE \
+	((struct mount_points){ .root = -1, .notes = -1, .old_notes = -1, .old_lock = -1 })
 
-/* Keeps other sandboxes from removing mount points in the directory ROOT_FD until
+/* Keeps other sandboxes from removing mount points in the directory ROOT until
  * mount_points_leave(). If no other sandbox uses the directory, removes what killed sandboxes have
- * left. */
-void mount_points_enter(const struct home *h, int root_fd, enum mount_points_links links,
-			struct mount_points *ret);
+ * left. WHERE is the name of ROOT in messages. After a failure, mount_points_leave() releases what
+ * *RET has. */
+MUST_USE int mount_points_enter(const struct home *h, int root, enum mount_points_links links,
+				const char *where, struct mount_points *ret, struct err *e);
 /* Makes the mount points below ROOT that SPEC needs. The caller has looked up the identities of the
  * mounts of SPEC. */
 MUST_USE int mount_points_make(const struct mount_points *s, int root, const struct spec *spec,

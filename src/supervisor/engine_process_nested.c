@@ -59,17 +59,19 @@ static int make(const struct mount_points *points, const struct rootfs *r, size_
 	return made;
 }
 
-/* Returns the element of n->source for the source of mount OUTER. If there is none yet, adds it
- * with mount_points_enter(). ENTRY[OUTER] is the number of this element, counted from 1, or 0 if
- * there is none. */
+/* Returns the element of n->source for the source of mount OUTER, or NULL after a failure. If there
+ * is none yet, adds it with mount_points_enter(). ENTRY[OUTER] is the number of this element,
+ * counted from 1, or 0 if there is none. */
 static struct mount_points *enter(const struct home *h, const struct rootfs *r, size_t outer,
-				  size_t *entry, struct nested *n)
+				  size_t *entry, struct nested *n, struct err *e)
 {
 	if (!n->source)
 		n->source = xcalloc(r->spec->n_mounts, sizeof(*n->source));
 	if (entry[outer] == 0) {
-		mount_points_enter(h, r->volume_fd[outer], LINKS_REFUSED, &n->source[n->n]);
 		entry[outer] = ++n->n;
+		if (mount_points_enter(h, r->volume_fd[outer], LINKS_REFUSED,
+				       r->spec->mount[outer].source, &n->source[n->n - 1], e) < 0)
+			return NULL;
 	}
 	return &n->source[entry[outer] - 1];
 }
@@ -96,10 +98,12 @@ int nested_make(const struct home *h, const struct rootfs *r, struct nested *n, 
 
 	for (size_t i = 0; i < r->spec->n_mounts; i++) {
 		size_t outer = source_of(r->spec, i);
+		struct mount_points *points;
 
 		if (outer == SIZE_MAX || is_theirs(h, r, i, outer))
 			continue;
-		if (make(enter(h, r, outer, entry, n), r, i, outer, e) < 0)
+		points = enter(h, r, outer, entry, n, e);
+		if (!points || make(points, r, i, outer, e) < 0)
 			return -1;
 	}
 	return 0;

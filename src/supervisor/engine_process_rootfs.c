@@ -226,7 +226,9 @@ static int use_in_place(struct supervisor *s, struct rootfs *r, struct err *e)
 	if (open_directory(s, &r->layer_fd[0], e) < 0)
 		return -1;
 	r->n_layers = 1;
-	mount_points_enter(&s->home, r->layer_fd[0], LINKS_FOLLOWED, points);
+	if (mount_points_enter(&s->home, r->layer_fd[0], LINKS_FOLLOWED,
+			       s->record.spec.image.reference, points, e) < 0)
+		return -1;
 	return mount_points_make(points, r->layer_fd[0], &s->record.spec, e);
 }
 

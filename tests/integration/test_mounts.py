@@ -1,5 +1,6 @@
 """Tests mounts in a sandbox: directories and files of the host, and tmpfs."""
 
+import fcntl
 import os
 import resource
 import signal
@@ -357,6 +358,58 @@ class Below(MountTest):
         self.assertIn("in.txt", got.errtext)
         self.assertTrue(self.unchanged())
         self.assertEqual(self.names(), [])
+
+    def notes(self):
+        """Returns the path of the notes about the mount points in `outer`."""
+        seen = os.stat(self.outer)
+        self.cordon("list")  # makes the home
+        os.makedirs(os.path.join(self.home, "run"), exist_ok=True)
+        return os.path.join(self.home, "run", f"{seen.st_dev:x}-{seen.st_ino:x}.points")
+
+    def refused(self, said):
+        got = self.cordon("create", "-q", "-v", f"{self.inner}:/w/a/b", "-v", f"{self.outer}:/w", "host")
+        self.assertEqual(got.code, 1, got)
+        self.assertRegex(got.errtext, said)
+        self.assertTrue(self.unchanged())
+        self.assertEqual(self.names(), [])
+
+    def test_a_start_that_cannot_open_its_notes_fails(self):
+        notes = self.notes()
+        os.mkdir(notes)
+        self.refused(f"open the notes on mount points in '{self.outer}', '{notes}': Is a directory")
+        os.rmdir(notes)
+
+    def test_a_start_that_cannot_lock_its_notes_fails(self):
+        notes = self.notes()
+        with open(notes, "w") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            self.refused(f"another sandbox takes too long to remove its mount points in '{self.outer}'")
+        os.remove(notes)
+
+    test_a_start_that_cannot_lock_its_notes_fails.modes = ("root",)  # takes 5 seconds
+
+    def test_mount_points_of_a_supervisor_of_an_older_build(self):
+        """Such a supervisor locks the directory itself and has its notes in another file."""
+        notes = self.notes()
+        os.makedirs(os.path.join(self.outer, "a/b"))
+        old = notes.replace(".points", ".stubs")
+        with open(old, "w") as handle:
+            for path in ("a", "a/b"):
+                handle.write(f"{os.stat(os.path.join(self.outer, path)).st_ino} /{path}\n")
+        lock = os.open(self.outer, os.O_RDONLY)
+        self.addCleanup(os.close, lock)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        box = self.create("-v", f"{self.inner}:/w/a/b", "-v", f"{self.inner}:/w/a/c", "-v", f"{self.outer}:/w")
+        box.stop()
+        self.assertEqual(sorted(set(tree(self.outer)) - set(self.before)), ["a", "a/b"])
+        box.start()
+        with self.assertRaises(BlockingIOError):  # the old supervisor ends, and sees that the directory is in use
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        self.assertEqual(box.out("cat /w/a/b/mark /w/a/c/mark"), "inner\ninner")
+        box.stop()
+        self.assertTrue(self.unchanged())
+        self.assertFalse(os.path.exists(old) or os.path.exists(notes))
 
     def test_a_mount_below_a_volume_in_a_directory_image(self):
         root = self.make_root()

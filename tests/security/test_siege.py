@@ -2585,3 +2585,40 @@ class LinksInVolumes(AttackTest):
             self.assertEqual(got.text, "", got)
         swapping.kill()
         swapping.wait()
+
+
+class LockedDirectories(AttackTest):
+    """A command locks a directory that another sandbox uses, too. Such a lock must not keep cordon from removing mount
+    points."""
+
+    modes = ALL_MODES
+
+    def hold(self, box, kind, place):
+        holder = box.popen("flock", "-n", kind, place, "sh", "-c", "echo locked; exec sleep 1000")
+        self.assertEqual(holder.stdout.readline(), b"locked\n")
+
+    def test_no_mount_point_is_left_in_a_locked_volume(self):
+        ws, inner = os.path.join(self.dir, "ws"), os.path.join(self.dir, "inner")
+        os.mkdir(ws)
+        os.mkdir(inner)
+        for kind in ("-x", "-s"):
+            with self.subTest(kind=kind):
+                attacker = self.create("-v", f"{ws}:/w")
+                self.hold(attacker, kind, "/w")
+                box = self.create("-v", f"{ws}:/w", "-v", f"{inner}:/w/a/b")
+                self.assertEqual(os.listdir(ws), ["a"])
+                self.assertEqual(box.remove("-f").code, 0)
+                self.assertEqual(os.listdir(ws), [])
+                self.assertEqual(attacker.remove("-f").code, 0)
+
+    def test_no_mount_point_is_left_in_a_locked_root_directory(self):
+        root = self.make_root()
+        before = sorted(os.walk(root))
+        for kind in ("-x", "-s"):
+            with self.subTest(kind=kind):
+                attacker = self.create("-v", f"{root}:/w")
+                self.hold(attacker, kind, "/w")
+                box = self.create("--tmpfs", "/new/place", image=root)
+                self.assertEqual(box.remove("-f").code, 0)
+                self.assertEqual(sorted(os.walk(root)), before)
+                self.assertEqual(attacker.remove("-f").code, 0)
