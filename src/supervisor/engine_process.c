@@ -195,15 +195,17 @@ static void explain(struct supervisor *s, const char **ret_stage, struct err *e)
 }
 
 /* Notes in the home that the kernel refuses the overlay, so that later starts need not try it. If
- * the note cannot be written, later starts try again. If the image is a directory, writes no note:
- * the kernel may refuse the overlay because of the file system of that directory. */
+ * the note cannot be written, later starts try again. If a directory or a disk of the user is a
+ * layer, writes no note: the kernel may refuse the overlay because of its file system. */
 static void remember_refusal(struct supervisor *s)
 {
+	const struct spec_image *image = &s->record.spec.image;
+	bool users = image->kind == IMAGE_DIR || image->root_disk.kind == ROOT_DISK_PATH;
 	bool memory = strcmp(engine_process_of(s)->layer, LAYER_MEMORY) == 0;
 	enum home_served served = memory ? HOME_SERVED_ALL : HOME_SERVED_ON_DISK;
 	struct err ignored;
 
-	if (s->record.spec.image.kind != IMAGE_DIR && served > s->home.served)
+	if (!users && served > s->home.served)
 		IGNORE(home_set_served(&s->home, served, &ignored));
 }
 
