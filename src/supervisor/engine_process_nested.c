@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 static bool is_shared_directory(const struct spec_mount *m)
 {
@@ -30,6 +31,25 @@ static size_t source_of(const struct spec *spec, size_t i)
 static const char *path_in(const struct spec *spec, size_t i, size_t outer)
 {
 	return spec->mount[i].guest + strlen(spec->mount[outer].guest);
+}
+
+/* Fails if our own state is at the mount point of mount I, and so is covered in the sandbox. */
+static int check_hidden(const struct rootfs *r, size_t i, size_t outer, struct err *e)
+{
+	const char *path = path_in(r->spec, i, outer);
+
+	for (size_t k = 0; k < r->n_hidden; k++) {
+		const struct rootfs_hidden *h = &r->hidden[k];
+
+		/* a mount may take the place of the cover */
+		if (h->mount == outer && strcmp(path, h->below) != 0 &&
+		    path_is_within(path, h->below))
+			return err_set(e, ERR_DENIED,
+				       "mount target '%s' is inside the state directory, which "
+				       "volume '%s' does not show",
+				       r->spec->mount[i].guest, r->spec->mount[outer].source);
+	}
+	return 0;
 }
 
 /* Makes the mount point. If we are root, we make it under the ids of the source's owner. The
@@ -100,7 +120,11 @@ int nested_make(const struct home *h, const struct rootfs *r, struct nested *n, 
 		size_t outer = source_of(r->spec, i);
 		struct mount_points *points;
 
-		if (outer == SIZE_MAX || is_theirs(h, r, i, outer))
+		if (outer == SIZE_MAX)
+			continue;
+		if (check_hidden(r, i, outer, e) < 0)
+			return -1;
+		if (is_theirs(h, r, i, outer))
 			continue;
 		points = enter(h, r, outer, entry, n, e);
 		if (!points || make(points, r, i, outer, e) < 0)

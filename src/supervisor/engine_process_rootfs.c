@@ -218,14 +218,22 @@ static int open_directory(struct supervisor *s, int *ret_fd, struct err *e)
 }
 
 /* Uses the directory of the user as the whole root. Such a root has no writable layer, and we must
- * make its mount points. */
+ * make its mount points (complete_in_place()). */
 static int use_in_place(struct supervisor *s, struct rootfs *r, struct err *e)
 {
-	struct mount_points *points = &engine_process_of(s)->mount_points;
-
 	if (open_directory(s, &r->layer_fd[0], e) < 0)
 		return -1;
 	r->n_layers = 1;
+	return 0;
+}
+
+/* If the root is a directory of the user, used in place, makes its mount points. */
+static int complete_in_place(struct supervisor *s, const struct rootfs *r, struct err *e)
+{
+	struct mount_points *points = &engine_process_of(s)->mount_points;
+
+	if (!spec_image_in_place(&s->record.spec.image))
+		return 0;
 	if (mount_points_enter(&s->home, r->layer_fd[0], LINKS_FOLLOWED,
 			       s->record.spec.image.reference, points, e) < 0)
 		return -1;
@@ -329,10 +337,19 @@ void root_init(const struct supervisor *s, struct rootfs *r)
 		r->volume_fd[i] = -1;
 }
 
-int root_open(struct supervisor *s, struct rootfs *r, struct err *e)
+static int open_volumes(struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	struct spec *spec = &s->record.spec;
 
+	for (size_t i = 0; i < spec->n_mounts; i++)
+		if (spec->mount[i].kind != MOUNT_TMPFS &&
+		    open_volume(s, &spec->mount[i], &r->volume_fd[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+int root_open(struct supervisor *s, struct rootfs *r, struct err *e)
+{
 	/* if this fails, the child makes /sys and /dev */
 	if (r->parent_mounts)
 		IGNORE(!fixtures_open(&r->sys_fd, &r->dev_fd));
@@ -343,16 +360,15 @@ int root_open(struct supervisor *s, struct rootfs *r, struct err *e)
 	if (open_layers(s, r, e) < 0)
 		return -1;
 	r->served = must_be_served(s, r);
-	if (lend_files(s, r, e) < 0)
+	s->stage = "mount";
+	/* nothing is made in a directory of the user before we know where our state is */
+	if (open_volumes(s, r, e) < 0 || own_state_find(s, r, e) < 0)
+		return -1;
+	s->stage = "image";
+	if (complete_in_place(s, r, e) < 0 || lend_files(s, r, e) < 0)
 		return -1;
 	s->stage = "mount";
-	for (size_t i = 0; i < spec->n_mounts; i++)
-		if (spec->mount[i].kind != MOUNT_TMPFS &&
-		    open_volume(s, &spec->mount[i], &r->volume_fd[i], e) < 0)
-			return -1;
-	if (nested_make(&s->home, r, &engine_process_of(s)->nested, e) < 0)
-		return -1;
-	return own_state_find(s, r, e);
+	return nested_make(&s->home, r, &engine_process_of(s)->nested, e);
 }
 
 void root_close(struct rootfs *r)

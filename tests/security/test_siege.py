@@ -380,6 +380,33 @@ class OurState(AttackTest):
                                  "'rename($ARGV[0], \"/v/x\") and print \"OPEN\"' $d; done; ls /v"), "a")
         self.assertEqual(box.out("echo fine > /v/a/b/file; cat /v/a/b/file"), "fine")
 
+    def test_no_mount_point_is_made_in_the_home(self):
+        """A directory in the home could look like a record, even if it is there for a moment only."""
+        cache = os.path.join(self.home, "cache")
+        before = os.stat(cache).st_mtime_ns
+        for place in ("cache/x", "sandboxes/x/y"):
+            got = self.cordon("create", "-v", f"{self.top}:/v", "--tmpfs", f"/v/a/b/home/{place}", "host")
+            self.assertEqual(got.code, 1, got)
+            self.assertIn(f"'/v/a/b/home/{place}' is inside the state directory", got.errtext)
+        self.assertEqual(os.stat(cache).st_mtime_ns, before)
+
+    def test_no_mount_point_is_made_in_a_root_directory_around_the_home(self):
+        root = self.make_root()
+        box = self.create(image=root)
+        box.stop()
+        inside = os.path.join(root, "home")
+        os.rename(self.home, inside)
+        before = os.stat(root).st_mtime_ns
+        got = self.cordon("start", box.name, home=inside)
+        after = os.stat(root).st_mtime_ns
+        os.rename(inside, self.home)
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("holds the state directory", got.errtext)
+        self.assertEqual(after, before)
+
+    # root's table of id ranges would keep a claim of the moved record
+    test_no_mount_point_is_made_in_a_root_directory_around_the_home.modes = ("user", "bare", "container", "userns")
+
     def mounted(self, source, target):
         os.makedirs(target, exist_ok=True)
         subprocess.run(["mount", "--bind", source, target], check=True)
