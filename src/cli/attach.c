@@ -47,15 +47,35 @@ static int choose(struct client *c, uint64_t wanted, struct command_message *ret
 	return 0;
 }
 
+/* Connects to pid 1 again. The first connection cannot be used any more, because choose() failed
+ * while it read from it. */
+static int reopen(struct client *c, struct err *e)
+{
+	const struct home *h = c->home;
+	const char *name = c->name;
+
+	client_done(c);
+	return client_open(c, h, name, e);
+}
+
 static int attach_to(struct client *c, struct execution *x, struct exec_result *result,
 		     struct err *e)
 {
 	struct command_message m = { 0 };
 
-	if (choose(c, x->request.attach_id, &m, e) < 0)
+	if (choose(c, x->request.attach_id, &m, e) == 0) {
+		x->request.attach_id = m.id;
+		x->request.message.flags = m.flags & COMMAND_TERMINAL ? EXEC_TTY : 0;
+	} else if (e->code == ERR_UNSUPPORTED) {
+		/* A pid 1 of protocol 1 cannot list its commands. But it takes ATTACH, only for
+		 * terminals, and chooses the command itself if the user gave no number. */
+		if (reopen(c, e) < 0)
+			return -1;
+		x->request.message.flags = EXEC_TTY;
+	} else {
 		return -1;
-	x->request.attach_id = m.id;
-	x->request.message.flags = m.flags & COMMAND_TERMINAL ? EXEC_TTY : 0;
+	}
+	x->attaches = true;
 	return execution_run(x, c, result, e);
 }
 

@@ -328,7 +328,7 @@ int execution_run(struct execution *x, struct client *c, struct exec_result *ret
 
 	x->request.resized = console_begin(flags & EXEC_TTY && !(flags & EXEC_DETACHED));
 	x->request.screen_changed = x->request.resized >= 0 && isatty(1) ? console_screen : NULL;
-	if (x->request.attach_id)
+	if (x->attaches)
 		r = client_attach(c, &x->request, ret, e);
 	else
 		r = client_exec(c, &x->request, ret, e);

@@ -21,6 +21,9 @@ struct execution {
 	/* if no command was given and stdin is a terminal, run a shell instead of the image's
 	 * command */
 	bool shell;
+	/* attach to the command with the number request.attach_id; if the number is 0, pid 1
+	 * chooses the command */
+	bool attaches;
 };
 
 /* Reads and checks `-e`, `-w`, `-u`, `-t`, `--timeout`, `--rlimit` and the options for streams. */
@@ -35,8 +38,8 @@ bool execution_command(struct execution *x, const struct spec *s, const struct s
 		       bool with_entrypoint);
 /* Prints that there is nothing to run. Returns the exit status: 1 for cordon, 0 for msb. */
 int execution_nothing(const struct args *a);
-/* Runs the command over the connection C, or attaches to the command with the number attach_id.
- * Meanwhile our terminal and our signals belong to the command. */
+/* Runs the command over the connection C, or attaches to a command if X->attaches is set. Meanwhile
+ * our terminal and our signals belong to the command. */
 MUST_USE int execution_run(struct execution *x, struct client *c, struct exec_result *ret,
 			   struct err *e);
 /* Prints a message if the command did not end in the ordinary way. Returns the exit status. */

@@ -94,6 +94,11 @@ static void question_init(struct question *q, struct client *c, commands_fn *fn,
 	 * come */
 	call_init(&q->call, c->name, CLIENT_STREAM + ++c->questions);
 	client_greet(c, b);
+	/* A pid 1 of protocol 1 ignores the question, and sends its HELLO only together with its
+	 * first answer. The PING gets this answer, so that we learn the version at once. Its PONG
+	 * belongs to no question. */
+	if (c->questions == 1)
+		frame_put(b, FRAME_PING, 0, 0, NULL, 0);
 }
 
 int commands_list(struct client *c, commands_fn *fn, void *arg, struct err *e)

@@ -24,7 +24,9 @@ struct exec_request {
 	bool log; /* append the command's output to the sandbox's log */
 	unsigned char detach_keys[DETACH_KEYS_MAX];
 	size_t n_detach_keys;
-	uint64_t attach_id; /* the number of the command for client_attach() */
+	/* The number of the command for client_attach(). If it is 0, pid 1 chooses the latest
+	 * terminal that has no client. */
+	uint64_t attach_id;
 	/* Called when the program may have changed the modes of the terminal OUT. S is valid only
 	 * during the call. NULL if OUT is no terminal, or if the command has no terminal. */
 	void (*screen_changed)(const struct screen *s);

@@ -14,6 +14,7 @@ import threading
 from harness import PREFIX, CordonTest
 
 HELLO, EXEC, STARTED, EXIT, PING, PONG, ERROR, STOP, STOPPED = 1, 2, 3, 4, 12, 13, 15, 48, 49
+LAST_TYPE_OF_PROTOCOL_1 = 17
 VERSION, OLDEST, FLAGS, ARGUMENT, CODE, TEXT, NUMBER = 1, 2, 3, 4, 15, 32, 33
 UNKNOWN_TYPE, UNKNOWN_TAG = 250, 251
 OUTPUT, SESSION, OK = 6, 31, 51
@@ -33,17 +34,20 @@ def hello(version, oldest, more=b""):
     return frame(HELLO, field(VERSION, version) + field(OLDEST, oldest) + more)
 
 
-def take_frames(data):
-    """Takes all complete frames from the front of DATA. Returns (frames, rest). Each frame is (type, body, stream), and
-    the rest is the beginning of a frame that is not complete yet, or b""."""
+def cut_frames(data):
+    """Takes all complete frames from the front of DATA. Returns (frames, rest). Each frame is bytes, and the rest is
+    the beginning of a frame that is not complete yet, or b""."""
     found = []
-    while len(data) >= 12:
-        length, kind, _, _, stream = struct.unpack("<IBBHI", data[:12])
-        if len(data) < 12 + length:
-            break
-        found.append((kind, data[12:12 + length], stream))
-        data = data[12 + length:]
+    while len(data) >= 12 and len(data) >= (end := 12 + struct.unpack("<I", data[:4])[0]):
+        found.append(data[:end])
+        data = data[end:]
     return found, data
+
+
+def take_frames(data):
+    """As cut_frames(), but each frame is (type, body, stream)."""
+    found, rest = cut_frames(data)
+    return [(raw[4], raw[12:], struct.unpack("<I", raw[8:12])[0]) for raw in found], rest
 
 
 def fields(body):
@@ -177,13 +181,13 @@ class Starters(WireTest):
 
 
 class Proxy(threading.Thread):
-    """Stands in for a pid 1 of another build, between the clients and the real pid 1. What a client
-    sends is passed on as it is. Each frame of the real pid 1 is replaced by the bytes that
-    CHANGE(type, body, stream) returns."""
+    """Stands in for a pid 1 of another build, between the clients and the real pid 1. Each frame of the real pid 1 is
+    replaced by the bytes that CHANGE(type, body, stream) returns. The real pid 1 does not get the frames of a client
+    whose type is greater than LAST_TYPE."""
 
-    def __init__(self, test, box, change):
+    def __init__(self, test, box, change, last_type=255):
         super().__init__(daemon=True)
-        self.path, self.change = test.socket_path(box, "sock"), change
+        self.path, self.change, self.last_type = test.socket_path(box, "sock"), change, last_type
         self.real = self.path + ".real"
         os.rename(self.path, self.real)
         self.listener = socket.socket(socket.AF_UNIX)
@@ -212,21 +216,27 @@ class Proxy(threading.Thread):
             threading.Thread(target=self.up, args=(client, agent), daemon=True).start()
             threading.Thread(target=self.down, args=(agent, client), daemon=True).start()
 
-    @staticmethod
-    def up(client, agent):
+    def up(self, client, agent):
+        data, fds = b"", []
         while True:
             try:
-                data, fds, _, _ = socket.recv_fds(client, 65536, 4)
-                if not data:
+                chunk, more, _, _ = socket.recv_fds(client, 65536, 4)
+                if not chunk:
                     break
-                if fds:
-                    socket.send_fds(agent, [data], fds)
-                else:
-                    agent.sendall(data)
+                fds += more
+                whole, data = cut_frames(data + chunk)
+                passed = b"".join(raw for raw in whole if raw[4] <= self.last_type)
+                if passed and fds:
+                    socket.send_fds(agent, [passed], fds)
+                elif passed:
+                    agent.sendall(passed)
             except OSError:
                 break
-            for fd in fds:
-                os.close(fd)
+            if passed:
+                while fds:
+                    os.close(fds.pop())
+        for fd in fds:
+            os.close(fd)
         agent.close()
 
     def down(self, agent, client):
@@ -259,10 +269,13 @@ class Agents(WireTest):
         return frame(UNKNOWN_TYPE, b"news", stream) + frame(kind, body + more, stream)
 
     def older(self, kind, body, stream):
-        """Returns what an older pid 1 would send: its EXIT has only the fields that are not zero."""
-        if kind == EXIT:
+        """Returns what a pid 1 of protocol 1 would send: its EXIT has only the fields that are not zero, and its STARTED only the number."""
+        if kind == HELLO:
+            return hello(1, 1)
+        if kind in (EXIT, STARTED):
             told = fields(body)
-            body = b"".join(field(t, v) for t, v in told.items() if any(v))
+            body = b"".join(field(t, v) for t, v in told.items()
+                            if (any(v) if kind == EXIT else t == SESSION))
         return frame(kind, body, stream)
 
     def use(self, box):
@@ -287,10 +300,54 @@ class Agents(WireTest):
         Proxy(self, box, self.newer)
         self.use(box)
 
+    def leave(self, box):
+        """Leaves a terminal. Returns the number of its command."""
+        term = box.terminal("sh", "-c", "echo up; while read x; do echo got-$x; done")
+        term.expect("up")
+        term.send(b"\x1d")
+        number = term.expect(r"detached from session (\d+)").group(1).decode()
+        self.assertEqual(term.wait(), 0)
+        return number
+
+    def come_back(self, box, *number):
+        """Attaches to the command of a terminal, and leaves it again."""
+        term = self.terminal("attach", box.name, *number)
+        term.send("line\r")
+        term.expect("got-line")
+        term.send(b"\x1d")
+        term.expect("detached from session")
+        self.assertEqual(term.wait(), 0)
+
     def test_an_older_pid_1(self):
         box = self.create()
-        Proxy(self, box, self.older)
+        Proxy(self, box, self.older, LAST_TYPE_OF_PROTOCOL_1)
         self.use(box)
+
+    def test_terminals_of_an_older_pid_1(self):
+        """A pid 1 of protocol 1 has no list of its commands. But `attach` must reach a terminal that was left before
+        an upgrade, with its number and without."""
+        for change, last_type in ((self.older, LAST_TYPE_OF_PROTOCOL_1), (self.newer, 255)):
+            with self.subTest(change.__name__):
+                box = self.create()
+                Proxy(self, box, change, last_type)
+                got = self.cordon("attach", box.name)
+                self.assertEqual((got.code, got.errtext),
+                                 (1, f"error: sandbox '{box.name}': no detached session\n"), got)
+                first, second = self.leave(box), self.leave(box)
+                self.come_back(box)
+                self.come_back(box, first)
+                self.come_back(box, second)
+                got = self.cordon("attach", box.name, "999")
+                self.assertEqual((got.code, got.errtext),
+                                 (1, f"error: sandbox '{box.name}': session not found: 999\n"), got)
+
+    def test_questions_that_an_older_pid_1_cannot_answer(self):
+        box = self.create()
+        Proxy(self, box, self.older, LAST_TYPE_OF_PROTOCOL_1)
+        for words in (("ps", box.name), ("stop", "--id", "1", box.name)):
+            got = self.cordon(*words)
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("older cordon", got.errtext)
 
     def test_a_pid_1_without_a_common_version(self):
         box = self.create()
