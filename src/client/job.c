@@ -198,6 +198,14 @@ static void take_report(struct job *j, const struct frame *f)
 	job_fail(j, &e);
 }
 
+static void tell_room(struct job *j)
+{
+	if (!j->wants_room || !is_framed(j) || !job_frames_have_room(j))
+		return;
+	j->wants_room = false;
+	j->owner.room(j->owner.arg);
+}
+
 static void take_frame(struct job *j, const struct frame *f)
 {
 	struct err e = { 0 };
@@ -223,10 +231,7 @@ static void take_frame(struct job *j, const struct frame *f)
 		job_finish(j, &e);
 		break;
 	default:
-		if (j->wants_room && is_framed(j) && j->call.credit > 0) {
-			j->wants_room = false;
-			j->owner.room(j->owner.arg);
-		}
+		tell_room(j);
 	}
 }
 
@@ -237,6 +242,16 @@ static void on_frame(void *arg, const struct frame *f)
 	job_enter(j);
 	if (j->state == JOB_RUNNING)
 		take_frame(j, f);
+	job_leave(j);
+}
+
+static void on_line_room(void *arg)
+{
+	struct job *j = arg;
+
+	job_enter(j);
+	if (j->state == JOB_RUNNING)
+		tell_room(j);
 	job_leave(j);
 }
 
@@ -383,7 +398,7 @@ static int send_exec(struct job *j, const struct exec_message *message, bool inp
 static int job_new(struct line *n, const struct job_owner *o, struct job **ret, struct err *e)
 {
 	struct job *j = xcalloc(1, sizeof(*j));
-	struct line_user u = { .frame = on_frame, .gone = on_gone, .arg = j };
+	struct line_user u = { .frame = on_frame, .gone = on_gone, .room = on_line_room, .arg = j };
 	uint32_t stream;
 
 	j->loop = line_loop(n);

@@ -36,6 +36,11 @@ void job_frames_take(struct job *j, const struct frame *f)
 	job_give(j, which, f->body.p, f->body.n);
 }
 
+bool job_frames_have_room(struct job *j)
+{
+	return j->call.credit > 0 && j->line && line_takes_input(j->line);
+}
+
 ssize_t job_frames_feed(struct job *j, const char *p, size_t n)
 {
 	size_t done = 0, k;
@@ -45,7 +50,9 @@ ssize_t job_frames_feed(struct job *j, const char *p, size_t n)
 	do {
 		AUTO_BUF b = BUF_INIT(FOLLOW_UP_BYTES);
 
-		k = call_input(&j->call, p + done, n - done, &b);
+		k = 0;
+		if (job_frames_have_room(j))
+			k = call_input(&j->call, p + done, n - done, &b);
 		if (k > 0)
 			job_follow_up(j, &b, NULL, 0);
 		done += k;

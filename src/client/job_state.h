@@ -90,6 +90,9 @@ void job_pipes_release(struct job *j);
 
 void job_frames_init(struct job *j);
 void job_frames_take(struct job *j, const struct frame *f);
+/* Returns true if job_frames_feed() would take input: pid 1 has granted credit, and the queue of
+ * the line has room. */
+bool job_frames_have_room(struct job *j);
 ssize_t job_frames_feed(struct job *j, const char *p, size_t n);
 /* Gives the owner the output that came while the job was paused. */
 void job_frames_give_held(struct job *j);

@@ -41,7 +41,8 @@ struct line {
 	struct buf in;
 	uint32_t needs; /* the protocol version that line_need() asked for */
 	struct outbox out;
-	bool deaf; /* pid 1 reads nothing any more, but we still read what it has sent */
+	bool deaf;       /* pid 1 reads nothing any more, but we still read what it has sent */
+	bool wants_room; /* a user waits until the line takes input again */
 	uint32_t serial;
 	struct stream *stream;
 	uint32_t n_streams;
@@ -71,12 +72,44 @@ static void leave(struct line *n)
 
 static void flush(struct line *n);
 
+static bool has_room(const struct line *n)
+{
+	return n->out.n_messages < LINE_QUEUE_MESSAGES_MAX &&
+	       n->out.n_bytes < LINE_INPUT_QUEUE_BYTES_MAX;
+}
+
+bool line_takes_input(struct line *n)
+{
+	bool room = has_room(n);
+
+	n->wants_room |= !room;
+	return room;
+}
+
+/* Tells the users of the streams that there is room for input again. Only callbacks of the loop
+ * lead here, because a user may call the line again at once. */
+static void tell_room(struct line *n)
+{
+	if (n->fd < 0 || !n->wants_room || !has_room(n))
+		return;
+	n->wants_room = false;
+	for (uint32_t i = 0; n->fd >= 0 && i < n->n_streams; i++) {
+		const struct line_user u = n->stream[i].user;
+
+		if (n->stream[i].number && u.room)
+			u.room(u.arg);
+	}
+}
+
 static void on_retry(void *arg)
 {
 	struct line *n = arg;
 
 	n->retry = 0;
+	enter(n);
 	flush(n);
+	tell_room(n);
+	leave(n);
 }
 
 /* Sends what the socket takes now. The loop calls this again for the rest. */
@@ -111,12 +144,22 @@ static int check_room(const struct line *n, enum line_message kind, const struct
 	return 0;
 }
 
+/* Hangs up if pid 1 makes us queue one follow-up after the other, and reads none. */
+static int check_reader(struct line *n, enum line_message kind, struct err *e)
+{
+	if (kind == LINE_REQUEST || n->out.n_messages < LINE_QUEUE_FOLLOW_UPS_MAX)
+		return 0;
+	err_set(e, ERR_PROTOCOL, "sandbox '%s' does not read what we send", n->name);
+	line_hang_up(n, e);
+	return -1;
+}
+
 static int queue(struct line *n, enum line_message kind, uint32_t needs, struct buf *b,
 		 const int *fds, unsigned n_fds, struct err *e)
 {
 	bool first = !n->out.first;
 
-	if (check_room(n, kind, b, e) < 0) {
+	if (check_room(n, kind, b, e) < 0 || check_reader(n, kind, e) < 0) {
 		buf_done(b);
 		while (n_fds > 0)
 			close(fds[--n_fds]);
@@ -404,6 +447,7 @@ static void on_socket(void *arg, int fd, uint32_t events)
 		flush(n);
 	if (events & ~LOOP_WRITE)
 		hear(n);
+	tell_room(n);
 	leave(n);
 }
 
@@ -412,6 +456,7 @@ void line_hear(struct line *n)
 	enter(n);
 	for (unsigned i = 0; n->fd >= 0 && i < HEAR_READS && hear(n); i++)
 		;
+	tell_room(n);
 	leave(n);
 }
 

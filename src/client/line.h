@@ -28,6 +28,13 @@ struct line;
 /* the most bytes of all requests that wait for the socket: enough for two of the largest
  * requests */
 #define LINE_QUEUE_BYTES_MAX (16u << 20)
+/* While more bytes wait for the socket, jobs take no input. A pid 1 that grants credit and does not
+ * read cannot make the queue longer. */
+#define LINE_INPUT_QUEUE_BYTES_MAX (1u << 20)
+/* The most messages that wait for the socket before the line gives up. This is more than a pid 1
+ * that has stopped reading can cause: it can send 4 times the output for which one CREDIT is due on
+ * each of the 256 streams, and each command has a few other follow-ups. */
+#define LINE_QUEUE_FOLLOW_UPS_MAX 4096u
 
 /* The callbacks of the code that uses a stream. After line_close() neither of them is called. */
 struct line_user {
@@ -35,6 +42,9 @@ struct line_user {
 	/* Called when the line is down. The stream is already closed. WHY is valid only during
 	 * the call. */
 	void (*gone)(void *arg, const struct err *why);
+	/* Called when line_takes_input() has returned false and would return true now. May be
+	 * NULL. */
+	void (*room)(void *arg);
 	void *arg;
 };
 
@@ -65,8 +75,8 @@ void line_close(struct line *n, uint32_t stream);
 
 enum line_message {
 	LINE_REQUEST, /* refused with ERR_LIMIT when the queue is full */
-	/* accepted even when the queue is full. The number of follow-ups is bounded, because each
-	 * follows a request or uses credit that pid 1 granted */
+	/* Not refused when the queue is full. If LINE_QUEUE_FOLLOW_UPS_MAX messages wait, the line
+	 * hangs up with ERR_PROTOCOL: pid 1 goes on sending or granting, but reads nothing. */
 	LINE_FOLLOW_UP,
 };
 
@@ -74,6 +84,10 @@ enum line_message {
  * descriptors, even if this function fails. */
 MUST_USE int line_send(struct line *n, enum line_message kind, struct buf *b, const int *fds,
 		       unsigned n_fds, struct err *e);
+
+/* Returns true if there is room in the queue for a follow-up with input for a command. If it
+ * returns false, the users of all streams are told when there is room again. */
+bool line_takes_input(struct line *n);
 
 /* Queues the request in B, which has no descriptors. Only a pid 1 that speaks protocol VERSION or a
  * later one understands the request. Fails with ERR_UNSUPPORTED if pid 1 is older. While the

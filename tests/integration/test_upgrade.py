@@ -269,7 +269,8 @@ class Agents(WireTest):
         return frame(UNKNOWN_TYPE, b"news", stream) + frame(kind, body + more, stream)
 
     def older(self, kind, body, stream):
-        """Returns what a pid 1 of protocol 1 would send: its EXIT has only the fields that are not zero, and its STARTED only the number."""
+        """Returns what a pid 1 of protocol 1 would send. Its EXIT has only the fields that are not zero, and its STARTED
+        has only the number."""
         if kind == HELLO:
             return hello(1, 1)
         if kind in (EXIT, STARTED):

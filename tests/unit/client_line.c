@@ -735,6 +735,108 @@ static void input_of_a_terminal_waits_for_credit(void)
 	end();
 }
 
+static void grant(size_t n)
+{
+	AUTO_BUF b = BUF_INIT(64);
+	size_t at = frame_begin(&b, FRAME_CREDIT, 0, peer.stream);
+
+	number_encode(&b, n);
+	frame_end(&b, at);
+	say(&b);
+}
+
+static size_t typed; /* how many bytes of input the job has taken */
+
+static bool no_input_waits(void)
+{
+	peer_read();
+	return peer.input_bytes == typed;
+}
+
+/* Runs turns of the loop. In each turn the job gets as much input as it takes, and the peer grants
+ * as much as the job took. */
+static void type_and_grant(unsigned rounds, size_t piece, void (*hear)(void))
+{
+	static char bytes[FRAME_CREDIT_BYTES];
+
+	while (rounds-- > 0) {
+		ssize_t n = job_input(one.job, bytes, piece);
+
+		if (n < 0)
+			return;
+		typed += (size_t)n;
+		if (n > 0)
+			grant((size_t)n);
+		hear();
+	}
+}
+
+static void hear_only(void)
+{
+	line_hear(line);
+}
+
+static void turn_and_read(void)
+{
+	turns_left = 2;
+	until(no_turn_left);
+	peer_read();
+}
+
+/* The peer grants credit for every byte of input, but reads none. What the line queues is bounded.
+ * When the peer reads again, the job learns that there is room. */
+static void a_peer_that_grants_but_does_not_read(void)
+{
+	const size_t pieces[] = { FRAME_CREDIT_BYTES, 1 };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(pieces); i++) {
+		size_t most = LINE_INPUT_QUEUE_BYTES_MAX + FRAME_CREDIT_BYTES + (256u << 10);
+
+		begin();
+		start(&one, EXEC_TTY);
+		T_TRUE(until(exec_came));
+		say_hello(2);
+		turns();
+		peer_read();
+		typed = 0;
+		type_and_grant(pieces[i] == 1 ? 5000 : 100, pieces[i], hear_only);
+		T_TRUE(typed > 0 && typed < (pieces[i] == 1 ? 5000 : most));
+		T_TRUE(line_is_up(line));
+		T_INT(one.rooms, 0);
+		type_and_grant(200, FRAME_CREDIT_BYTES, turn_and_read);
+		T_TRUE(one.rooms > 0);
+		T_TRUE(typed > most);
+		turns();
+		peer_read();
+		T_TRUE(until(no_input_waits));
+		T_INT(peer.input_bytes, typed);
+		T_INT(one.ends, 0);
+		end();
+	}
+}
+
+/* The peer sends output and does not read the credit that it gets for the output. */
+static void a_peer_that_sends_but_does_not_read(void)
+{
+	begin();
+	start(&two, 0);
+	T_TRUE(until(exec_came));
+	start(&one, EXEC_TTY);
+	T_TRUE(until(second_exec_came));
+	say_hello(2);
+	turns();
+	peer_read();
+	for (unsigned i = 0; i < LINE_QUEUE_FOLLOW_UPS_MAX + 2000 && line_is_up(line); i++)
+		say_output(FRAME_DATA_MAX_BYTES);
+	T_TRUE(!line_is_up(line));
+	T_TRUE(until(both_ended));
+	T_INT(one.code, ERR_PROTOCOL);
+	T_INT(two.code, ERR_PROTOCOL);
+	T_TRUE(until(is_gone));
+	T_INT(gone_code, ERR_PROTOCOL);
+	end();
+}
+
 static bool room_came(void)
 {
 	return one.rooms > 0;
@@ -1026,6 +1128,8 @@ int main(void)
 	T_RUN(output_beyond_the_credit);
 	T_RUN(output_of_a_terminal_waits_for_its_owner);
 	T_RUN(input_of_a_terminal_waits_for_credit);
+	T_RUN(a_peer_that_grants_but_does_not_read);
+	T_RUN(a_peer_that_sends_but_does_not_read);
 	T_RUN(input_waits_for_the_command);
 	T_RUN(input_that_the_command_does_not_read);
 	T_RUN(output_waits_for_its_owner);
