@@ -49,7 +49,8 @@ static int end_command(struct client *c, uint64_t id, uint32_t grace_ms, struct 
 			return 0;
 	}
 	if (r == 0)
-		return err_set(e, ERR_TIMEOUT, "session %llu does not end", (unsigned long long)id);
+		return err_set(e, ERR_TIMEOUT, "sandbox '%s': session %llu does not end", c->name,
+			       (unsigned long long)id);
 	return r < 0 ? -1 : 0;
 }
 
@@ -66,7 +67,7 @@ static int stop(const struct args *a, uint32_t grace_ms, struct end *end, struct
 	r = client_open(&c, &home, name, e);
 	if (r == 0) {
 		r = end_command(&c, args_uint(a, "id", 0), grace_ms, end, e);
-		if (r < 0 && (e->code == ERR_NOT_FOUND || e->code == ERR_TIMEOUT))
+		if (r < 0 && e->code == ERR_NOT_FOUND)
 			err_wrap(e, "sandbox '%s'", name);
 	} else if (e->code == ERR_NOT_RUNNING && record_load(&home, name, &record, e) == 0) {
 		err_set(e, ERR_NOT_RUNNING, "sandbox '%s' is not running", name);
