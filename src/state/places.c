@@ -29,8 +29,10 @@
 
 const char *const places_names[] = { "sandboxes", "volumes", "cache", "secrets", NULL };
 
-/* The directories below the home in which no part may be placed. */
-static const char *const parts[] = { "sandboxes", "volumes", "cache", "secrets", "run", "bin" };
+/* The directories below the home in which no part may be placed. `projects` belongs to
+ * client/project.c. */
+static const char *const parts[] = { "sandboxes", "volumes", "cache",   "secrets",
+				     "run",       "bin",     "projects" };
 
 /* --- the current places ---------------------------------------------------------------------- */
 

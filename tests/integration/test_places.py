@@ -161,6 +161,22 @@ class Refused(PlacesTest):
             self.paths(volumes=self.place("vols"), cache=inside)
             self.refused("is inside")
 
+    def test_a_directory_of_the_home_is_no_place_for_another_part(self):
+        self.paths()
+        self.assertEqual(self.cordon("volume", "create", "-q", "v").code, 0)
+        for name in ("sandboxes", "volumes", "secrets", "run", "bin", "projects"):
+            directory = os.path.join(self.home, name)
+            for exists in (False, True):
+                if exists:
+                    os.makedirs(directory, exist_ok=True)
+                elif os.path.exists(directory):
+                    continue
+                for to in (name, os.path.join(name, "sub")):
+                    with self.subTest(to, exists=exists):
+                        self.paths(cache=to)
+                        self.refused("is inside")
+                        self.assertFalse(os.path.islink(os.path.join(self.home, "cache")))
+
     def test_a_place_that_contains_the_home_is_refused(self):
         self.assertEqual(self.cordon("volume", "create", "-q", "v").code, 0)
         for above in (self.home, self.dir, "/", "."):
