@@ -508,7 +508,9 @@ void resolver_poll(struct resolver *r, const struct pollset *set, uint64_t now_n
 			write_tcp(r, a, now_ns);
 		else if (ready && a->state == ASK_READ)
 			read_tcp(r, a, now_ns);
-		else
+		/* look at the deadline even if something was read: a server that sends wrong
+		 * answers without end must not keep the question alive */
+		if (a->state != ASK_FREE)
 			ask_due(r, a, now_ns);
 	}
 }
