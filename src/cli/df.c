@@ -3,6 +3,7 @@
 #include "base/table.h"
 #include "cli/cells.h"
 #include "cli/commands.h"
+#include "cli/targets.h"
 #include "client/space.h"
 
 #define JSON_MAX_BYTES 4096u
@@ -15,7 +16,7 @@ static int measure(struct space space[KINDS], struct err *e)
 	AUTO_SANDBOX_LIST all = { 0 };
 	AUTO_HOME home = { .fd = -1 };
 
-	if (home_open(&home, e) < 0 || sandbox_list_load(&home, &all, e) < 0 ||
+	if (home_open(&home, e) < 0 || targets_load(&home, &all, e) < 0 ||
 	    space_images(&home, &all, &space[0], e) < 0 ||
 	    space_sandboxes(&home, &all, &space[1], e) < 0)
 		return -1;

@@ -398,6 +398,12 @@ static void report_leftovers(struct report *r, const struct home *h)
 		home_machine_id(h, all.item[i].spec.name, id);
 		strv_add(&l.used, id);
 	}
+	for (size_t i = 0; i < all.n_unread; i++) {
+		char id[HOME_ID_BYTES];
+
+		home_machine_id(h, all.unread[i].name, id);
+		strv_add(&l.used, id);
+	}
 	groups_find(note_group, &l);
 	for (size_t i = 0; i < l.idle.n; i++)
 		if (!has(&l.used, l.idle.v[i]))

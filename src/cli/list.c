@@ -3,7 +3,7 @@
 #include "base/table.h"
 #include "cli/cells.h"
 #include "cli/commands.h"
-#include "client/sandbox.h"
+#include "cli/targets.h"
 #include "spec/grammar.h"
 
 #define JSON_MAX_BYTES (64u << 20) /* of output: enough for a hundred thousand sandboxes */
@@ -79,7 +79,7 @@ int cmd_list(const struct args *a)
 	struct err e = { 0 };
 	size_t n;
 
-	if (home_open(&home, &e) < 0 || sandbox_list_load(&home, &all, &e) < 0)
+	if (home_open(&home, &e) < 0 || targets_load(&home, &all, &e) < 0)
 		return say_error(&e);
 	n = choose(a, &all);
 	if (args_has(a, "format"))

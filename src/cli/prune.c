@@ -10,6 +10,7 @@
 #include "base/say.h"
 #include "cli/cells.h"
 #include "cli/commands.h"
+#include "cli/targets.h"
 #include "client/imager.h"
 #include "client/removal.h"
 #include "client/space.h"
@@ -33,9 +34,12 @@ static int make_plan(const struct home *h, struct plan *p, struct err *e)
 {
 	AUTO_SANDBOX_LIST all = { 0 };
 
-	if (sandbox_list_load(h, &all, e) < 0 || space_sandboxes(h, &all, &p->sandboxes, e) < 0 ||
+	if (targets_load(h, &all, e) < 0 || space_sandboxes(h, &all, &p->sandboxes, e) < 0 ||
 	    space_volumes(h, &all, &p->volumes, e) < 0)
 		return -1;
+	if (all.n_unread)
+		say_warn("no volume %sis removed: a sandbox that cannot be read may use it",
+			 sandbox_list_has_newer(&all) ? "and no layer " : "");
 	return space_images(h, &all, &p->images, e);
 }
 

@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "base/say.h"
 #include "cli/commands.h"
+#include "cli/targets.h"
 #include "client/removal.h"
-#include "client/sandbox.h"
 
 int cmd_self_update(const struct args *a)
 {
@@ -26,7 +26,7 @@ static bool agreed(const struct home *h, const struct sandbox_list *all)
 	char line[16] = "";
 
 	say_ask("Remove '%s' with %zu sandboxes, all images and all volumes? [y/N]", h->path,
-		all->n);
+		all->n + all->n_unread);
 	return fgets(line, sizeof(line), stdin) &&
 	       (strcmp(line, "y\n") == 0 || strcmp(line, "Y\n") == 0);
 }
@@ -37,7 +37,7 @@ int cmd_self_uninstall(const struct args *a)
 	AUTO_SANDBOX_LIST all = { 0 };
 	struct err e = { 0 };
 
-	if (home_open(&home, &e) < 0 || sandbox_list_load(&home, &all, &e) < 0)
+	if (home_open(&home, &e) < 0 || targets_load(&home, &all, &e) < 0)
 		return say_error(&e);
 	if (!args_has(a, "yes")) {
 		if (!isatty(STDIN_FILENO))
@@ -50,6 +50,10 @@ int cmd_self_uninstall(const struct args *a)
 	}
 	for (size_t i = 0; i < all.n; i++)
 		if (sandbox_remove(&home, all.item[i].spec.name, true, &e) < 0 &&
+		    e.code != ERR_NOT_FOUND)
+			return say_error(&e);
+	for (size_t i = 0; i < all.n_unread; i++)
+		if (sandbox_remove(&home, all.unread[i].name, true, &e) < 0 &&
 		    e.code != ERR_NOT_FOUND)
 			return say_error(&e);
 	if (home_erase(&home, &e) < 0)

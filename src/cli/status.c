@@ -8,7 +8,7 @@
 #include "base/table.h"
 #include "cli/cells.h"
 #include "cli/commands.h"
-#include "client/sandbox.h"
+#include "cli/targets.h"
 #include "spec/cpus.h"
 #include "spec/grammar.h"
 
@@ -138,7 +138,7 @@ static int print_all(const struct args *a, const struct home *h)
 	size_t n = 0;
 	int status;
 
-	if (sandbox_list_load(h, &all, &e) < 0)
+	if (targets_load(h, &all, &e) < 0)
 		return say_error(&e);
 	/* the array borrows the records; the list owns them */
 	chosen = xcalloc(all.n + 1, sizeof(*chosen));

@@ -6,6 +6,15 @@
 #include "base/say.h"
 #include "spec/grammar.h"
 
+int targets_load(const struct home *h, struct sandbox_list *ret, struct err *e)
+{
+	if (sandbox_list_load(h, ret, e) < 0)
+		return -1;
+	for (size_t i = 0; i < ret->n_unread; i++)
+		say_warn("%s", ret->unread[i].why.msg);
+	return 0;
+}
+
 static bool has(const struct strv *l, const char *name)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -20,7 +29,7 @@ static int add_labelled(const struct home *h, const struct strv *labels, struct 
 	AUTO_SANDBOX_LIST all = { 0 };
 	bool matched = false;
 
-	if (sandbox_list_load(h, &all, e) < 0)
+	if (targets_load(h, &all, e) < 0)
 		return -1;
 	for (size_t i = 0; i < all.n; i++) {
 		const struct spec *s = &all.item[i].spec;
@@ -80,7 +89,7 @@ int targets_all(const struct args *a, target_fn *fn, void *data, bool quiet_erro
 	struct err e = { 0 };
 	int status;
 
-	if (home_open(&home, &e) < 0 || sandbox_list_load(&home, &all, &e) < 0)
+	if (home_open(&home, &e) < 0 || targets_load(&home, &all, &e) < 0)
 		return say_error(&e);
 	for (size_t i = 0; i < all.n; i++)
 		if (!only_up || sandbox_is_up(&all.item[i]))

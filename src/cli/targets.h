@@ -6,6 +6,9 @@
 #include "cli/args.h"
 #include "client/sandbox.h"
 
+/* Loads all sandboxes. Prints a warning for each record that cannot be loaded. */
+MUST_USE int targets_load(const struct home *h, struct sandbox_list *ret, struct err *e);
+
 /* Acts on one sandbox. If the function fails, targets_each() prints the error and goes on. DATA
  * is the argument DATA of targets_each(). */
 typedef int target_fn(const struct args *a, const struct home *h, const char *name, void *data,

@@ -49,11 +49,20 @@ int space_sandboxes(const struct home *h, const struct sandbox_list *all, struct
 
 		add(ret, r->spec.name, !down, bytes_below(h, path));
 	}
+	for (size_t i = 0; i < all->n_unread; i++) {
+		AUTO_FREE char *path = xasprintf("sandboxes/%s", all->unread[i].name);
+
+		add(ret, all->unread[i].name, true, bytes_below(h, path));
+	}
 	return 0;
 }
 
-static bool names_volume(const struct sandbox_list *all, const char *name)
+/* Returns true if a sandbox uses the volume, or may use it. volume_remove() would refuse to remove
+ * a volume that a record which cannot be read may name. */
+static bool needs_volume(const struct sandbox_list *all, const char *name)
 {
+	if (all->n_unread)
+		return true;
 	for (size_t i = 0; i < all->n; i++)
 		for (size_t k = 0; k < all->item[i].spec.n_mounts; k++) {
 			const struct spec_mount *m = &all->item[i].spec.mount[k];
@@ -75,7 +84,7 @@ int space_volumes(const struct home *h, const struct sandbox_list *all, struct s
 	for (size_t i = 0; i < volumes.n; i++) {
 		const struct volume *v = &volumes.item[i];
 
-		add(ret, v->name, names_volume(all, v->name), volume_used_bytes(v));
+		add(ret, v->name, needs_volume(all, v->name), volume_used_bytes(v));
 	}
 	return 0;
 }
@@ -122,6 +131,8 @@ static bool used_without_name(const struct home *h, const struct sandbox_list *a
 static bool is_needed(const struct home *h, const struct sandbox_list *all,
 		      const struct image_record *records, size_t n, const char *hex)
 {
+	if (sandbox_list_has_newer(all))
+		return true; /* the sandbox may use any layer */
 	for (size_t i = 0; i < n; i++)
 		if (has_layer(&records[i], hex))
 			return true;

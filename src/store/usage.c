@@ -11,6 +11,7 @@
 #include "base/json.h"
 
 #define SANDBOX_CONFIG_MAX_BYTES (4u << 20) /* the writer of config.json has the same limit */
+#define SANDBOX_CONFIG_FORMAT 1             /* the same as RECORD_FORMAT of state/format.h */
 
 static int read_one(int dir_fd, const char *name, struct usage *u, struct err *e)
 {
@@ -25,6 +26,11 @@ static int read_one(int dir_fd, const char *name, struct usage *u, struct err *e
 		return err_sys(e, -r, "read the configuration of sandbox '%s'", name);
 	if (r < 0 || json_parse(buf_str(&text), text.n, &doc, &torn) < 0)
 		return 0;
+	if (json_get_int(json_root(doc), "format", 0) > SANDBOX_CONFIG_FORMAT) {
+		err_set(e, ERR_UNSUPPORTED,
+			"sandbox '%s' was made by a newer cordon: it may use any image", name);
+		return err_hint(e, "remove the sandbox, or remove images with the newer cordon");
+	}
 	digest = json_get_str(json_get(json_root(doc), "config"), "manifest_digest", "");
 	if (!digest_valid(digest))
 		return 0;

@@ -1,8 +1,8 @@
 /*
  * Finds out which sandbox uses which image. The file sandboxes/NAME/config.json has the digest of
  * the image's manifest. A sandbox is skipped if its config.json is missing or is not valid JSON,
- * because such a sandbox cannot be started anyway. If config.json cannot be read for another
- * reason, usage_read() fails.
+ * because such a sandbox cannot be started anyway. usage_read() fails if a newer cordon wrote
+ * config.json, or if config.json cannot be read for another reason.
  */
 #pragma once
 

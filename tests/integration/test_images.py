@@ -880,6 +880,28 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(box.exec("true").code, 0)
         box.remove("--force")
 
+    def test_images_stay_while_a_newer_cordon_may_use_them(self):
+        """This cordon does not know where a newer format notes the image of a sandbox."""
+        ref = self.load_busybox()
+        box = self.create(image=ref)
+        box.stop()
+        path = os.path.join(self.home, "sandboxes", box.name, "config.json")
+        with open(path) as handle:
+            old = handle.read()
+        with open(path, "w") as handle:
+            handle.write(json.dumps({"format": 2, "image": "elsewhere"}))
+        before = self.store_files()
+        for command in (("rmi", ref), ("rmi", "--force", ref), ("image", "prune", "-y"), ("prune", "--yes")):
+            got = self.cordon(*command)
+            self.assertEqual(got.code, 0 if command[0] == "prune" else 1, got)
+            self.assertIn(f"sandbox '{box.name}'", got.errtext)
+            self.assertIn("newer cordon", got.errtext)
+            self.assertEqual(self.store_files(), before)
+        with open(path, "w") as handle:
+            handle.write(old)
+        self.assertEqual(box.exec("true").code, 0)
+        box.remove("--force")
+
     def test_an_image_in_use_cannot_be_removed(self):
         ref = self.load_busybox()
         box = self.create(image=ref)

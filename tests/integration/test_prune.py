@@ -1,5 +1,6 @@
 """Tests `df`, which shows what is on the disk, and `prune`, which removes what nothing needs."""
 
+import json
 import os
 
 from harness import CORDON, CordonTest, Terminal
@@ -91,3 +92,34 @@ class Pruning(CordonTest):
         self.assertEqual(got.code, 0, got)
         rows = self.df()
         self.assertEqual([rows[k]["reclaimable_bytes"] for k in ("images", "sandboxes", "volumes")], [0, 0, 0])
+
+    def test_what_a_sandbox_of_a_newer_cordon_may_use_is_kept(self):
+        """If a newer cordon wrote a file of a record, this cordon cannot know what the sandbox uses."""
+        for name in ("state.json", "config.json"):
+            with self.subTest(name):
+                path = os.path.join(self.home, "sandboxes/down", name)
+                with open(path) as handle:
+                    old = handle.read()
+                with open(path, "w") as handle:
+                    handle.write(json.dumps({"format": 2, "else": "where"}))
+                rows = self.df()
+                self.assertEqual((rows["sandboxes"]["total"], rows["sandboxes"]["in_use"]), (2, 2))
+                self.assertEqual([rows[k]["reclaimable_bytes"] for k in ("images", "sandboxes", "volumes")],
+                                 [0, 0, 0])
+                got = self.cordon("prune", "--yes")
+                self.assertEqual(got.code, 0, got)
+                self.assertIn("by a newer cordon\n", got.errtext)
+                self.assertIn("warn: no volume and no layer is removed: a sandbox that cannot be read may use it\n",
+                              got.errtext)
+                with open(path, "w") as handle:
+                    handle.write(old)
+                self.assertEqual(self.state(), (["down", "up"], ["idle", "used"], True))
+
+    def test_a_sandbox_with_a_damaged_record_keeps_the_volumes(self):
+        with open(os.path.join(self.home, "sandboxes/down/config.json"), "r+b") as handle:
+            handle.truncate(10)
+        got = self.cordon("prune", "--yes")
+        self.assertEqual(got.code, 0, got)
+        self.assertIn("warn: no volume is removed: a sandbox that cannot be read may use it\n", got.errtext)
+        self.assertEqual(sorted(self.cordon("volume", "list", "-q").text.split()), ["idle", "used"])
+        self.assertFalse(os.path.exists(self.layer))

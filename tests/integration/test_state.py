@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 
-from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, MODE, ONE_ID, CordonTest, below, groups_of,
+from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, MODE, MSB, ONE_ID, CordonTest, below, groups_of,
                      kill_quietly, unique_number)
 
 SYS_POLL, SYS_FCNTL, SYS_FLOCK = 7, 72, 73  # x86-64
@@ -801,6 +801,47 @@ class Foreign(CordonTest):
             handle.write(old)
         self.assertEqual(box.start().code, 0)
     test_the_state_of_a_newer_cordon_is_refused_and_kept.modes = ("root", "user")
+
+    def test_a_list_names_the_sandboxes_of_a_newer_cordon(self):
+        """A newer cordon wrote a file of the record. No command that lists sandboxes hides such a sandbox silently."""
+        other, box = self.create(), self.create()
+        box.stop()
+        for name, said in (("state.json", f"sandbox '{box.name}' was last run by a newer cordon"),
+                           ("config.json", f"sandbox '{box.name}': this sandbox was made by a newer cordon")):
+            path = os.path.join(self.records(box), name)
+            with open(path) as handle:
+                old = handle.read()
+            with open(path, "w") as handle:
+                handle.write(json.dumps({**json.loads(old), "format": 2}))
+            for command in (("list",), ("list", "--format", "json"), ("list", "--stopped"), ("status",),
+                            ("status", "-a", "--format", "json"), ("df",), ("df", "--format", "json"),
+                            ("stop", "--label", "no=such"), ("stop", "--all"), ("inspect", other.name)):
+                for program in (CORDON, MSB):
+                    if program == MSB and command[0] == "df":
+                        continue  # msb has no such command
+                    with self.subTest(name, command=command, program=program):
+                        got = self.cordon(*command, program=program)
+                        self.assertEqual(got.code, 0, got)
+                        wanted = 0 if command[0] == "inspect" else 1
+                        self.assertEqual(got.errtext.count(f"warn: {said}\n"), wanted, got)
+            with open(path, "w") as handle:
+                handle.write(old)
+        self.assertEqual(sorted(self.names()), sorted([box.name, other.name]))
+        self.assertEqual(self.cordon("list").errtext, "")
+    test_a_list_names_the_sandboxes_of_a_newer_cordon.modes = ("root", "user")
+
+    def test_uninstall_ends_the_sandbox_of_a_newer_cordon(self):
+        box = self.create()
+        path = os.path.join(self.records(box), "state.json")
+        with open(path) as handle:
+            text = json.dumps({**json.load(handle), "format": 2})
+        with open(path, "w") as handle:
+            handle.write(text)
+        got = self.cordon("self", "uninstall", "-y")
+        self.assertEqual(got.code, 0, got)
+        self.assertFalse(os.path.exists(self.home))
+        self.eventually(lambda: not box.host_processes())
+    test_uninstall_ends_the_sandbox_of_a_newer_cordon.modes = ("root", "user")
 
     def test_a_command_without_descriptors_changes_nothing(self):
         """A command that runs out of descriptors must not treat a live sandbox as a leftover."""
