@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that groff has no warning about any manual page, written by hand or made at build time, and that the
-pages name every key of configuration files."""
+pages name every key of configuration files. Also checks that no example tells users to replace all rules of a sandbox
+when it means to add one."""
 import pathlib
 import re
 import shutil
@@ -30,4 +31,11 @@ for page, source, pattern in (
     if missing or not keys:
         print(f"man/{page}: lacks keys of {source}: {' '.join(missing) or 'none found'}")
         bad = True
+# `modify --net-rule` replaces all rules, so with --net-default deny it opens the public internet
+places = [root / "README.md", root / "src/cli/topics.c", *(root / "docs").glob("*.md"), *(root / "man").glob("*.*")]
+for place in places:
+    for number, line in enumerate(place.read_text().splitlines(), 1):
+        if re.search(r"modify \S.*--net-rule ", line.replace("\\-", "-")):
+            print(f"{place.relative_to(root)}:{number}: say --net-rule-add: modify --net-rule replaces all rules")
+            bad = True
 sys.exit(bad)

@@ -85,7 +85,7 @@ const struct topic topics[] = {
 "A port is published on 127.0.0.1 unless you write an address. Rules can change while the sandbox\n"
 "runs; the log says what was refused.\n"
 "\n"
-"    cordon modify NAME --net-rule allow@10.0.0.5\n"
+"    cordon modify NAME --net-rule-add allow@10.0.0.5\n"
 "    cordon logs NAME --source net\n"
 "\n"
 "cordon-policy(5) describes the rules.\n"

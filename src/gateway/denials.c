@@ -89,16 +89,10 @@ static void allow_text(const struct policy_flow *f, const char *name, char out[R
 	rule_format(&r, out);
 }
 
-bool denials_add_flow(struct denials *d, const struct policy *p, const struct addr_host *host,
-		      const struct policy_flow *f, struct verdict v, const char *name,
-		      char text[DENIAL_TEXT_BYTES])
+bool denials_add_flow(struct denials *d, const struct policy *p, const struct policy_flow *f,
+		      struct verdict v, const char *name, char text[DENIAL_TEXT_BYTES])
 {
 	char peer[ADDR_TEXT_BYTES + 10], rule[RULE_TEXT_BYTES], allow[RULE_TEXT_BYTES], key[192];
-	enum addr_group g = addr_group_of(&f->peer, host);
-	const char *profile = f->direction != POLICY_EGRESS ? ""
-			      : g == GROUP_PRIVATE          ? " or --net private"
-			      : g == GROUP_HOST             ? " or --net host"
-							    : "";
 	const char *shown = f->authority ? f->authority : name;
 
 	peer_text(f, peer);
@@ -112,9 +106,9 @@ bool denials_add_flow(struct denials *d, const struct policy *p, const struct ad
 		return true;
 	rule_text(p, v, f->direction, rule);
 	snprintf(text, DENIAL_TEXT_BYTES,
-		 "denied %s %s %s%s%s%s: rule '%s'; to allow it: --net-rule %s%s",
+		 "denied %s %s %s%s%s%s: rule '%s'; to allow it: modify --net-rule-add %s",
 		 proto_name(f->proto), f->direction == POLICY_EGRESS ? "to" : "from", peer,
-		 shown ? " (" : "", shown ? shown : "", shown ? ")" : "", rule, allow, profile);
+		 shown ? " (" : "", shown ? shown : "", shown ? ")" : "", rule, allow);
 	return true;
 }
 
@@ -131,8 +125,9 @@ bool denials_add_query(struct denials *d, const struct policy *p, const char *na
 	if (close_list(d, text))
 		return true;
 	rule_text(p, v, POLICY_EGRESS, rule);
-	snprintf(text, DENIAL_TEXT_BYTES, "denied name %s: rule '%s'; to allow it: --net-rule %s",
-		 name, rule, allow);
+	snprintf(text, DENIAL_TEXT_BYTES,
+		 "denied name %s: rule '%s'; to allow it: modify --net-rule-add %s", name, rule,
+		 allow);
 	return true;
 }
 
@@ -151,7 +146,8 @@ bool denials_add_answer(struct denials *d, const char *name, const struct addr *
 	if (close_list(d, text))
 		return true;
 	snprintf(text, DENIAL_TEXT_BYTES,
-		 "denied answer %s for name %s: rebind protection; to allow it: --net-rule %s",
+		 "denied answer %s for name %s: rebind protection; to allow it: modify "
+		 "--net-rule-add %s",
 		 addr, name, allow);
 	return true;
 }

@@ -1,7 +1,7 @@
 /*
  * Reports each refusal once. The report has the name or address, the rule that refused it, and the
- * option that would allow it. The table of reported refusals is bounded. When the table is full,
- * one last report says so.
+ * option of `modify` that would allow it. The table of reported refusals is bounded. When the table
+ * is full, one last report says so.
  */
 #pragma once
 
@@ -24,9 +24,8 @@ void denials_reset(struct denials *d);
 
 /* Each function returns true and fills TEXT if the refusal was not reported before. For
  * denials_add_flow() NAME may be NULL. */
-bool denials_add_flow(struct denials *d, const struct policy *p, const struct addr_host *host,
-		      const struct policy_flow *f, struct verdict v, const char *name,
-		      char text[DENIAL_TEXT_BYTES]);
+bool denials_add_flow(struct denials *d, const struct policy *p, const struct policy_flow *f,
+		      struct verdict v, const char *name, char text[DENIAL_TEXT_BYTES]);
 bool denials_add_query(struct denials *d, const struct policy *p, const char *name,
 		       struct verdict v, char text[DENIAL_TEXT_BYTES]);
 bool denials_add_answer(struct denials *d, const char *name, const struct addr *a,

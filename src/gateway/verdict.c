@@ -63,7 +63,7 @@ struct verdict verdict_on_flow(struct gateway *g, const struct policy_flow *f,
 	if (v.action == POLICY_ALLOW)
 		return v;
 	g->counters.denied++;
-	if (denials_add_flow(&g->denials, &g->policy, &g->host, f, v,
+	if (denials_add_flow(&g->denials, &g->policy, f, v,
 			     resolved_name_of(g->resolved, &f->peer, g->now_ns), text))
 		control_send_denied(&g->control, text);
 	return v;

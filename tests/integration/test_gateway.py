@@ -352,7 +352,7 @@ class Names(GatewayTest):
         self.assertEqual(self.dns.asked, [])
         self.assertEqual(self.lab.resolve("example.com"), (0, [PUBLIC], False))
         self.assertTrue(any("denied name evilexample.com: rule 'default egress deny'; to allow it: "
-                            "--net-rule allow@evilexample.com" == text for text in self.lab.refusals()))
+                            "modify --net-rule-add allow@evilexample.com" == text for text in self.lab.refusals()))
 
     def test_a_name_opens_its_address_and_no_other(self):
         for address in (PUBLIC, PUBLIC2):
@@ -376,7 +376,7 @@ class Names(GatewayTest):
             self.assertEqual(self.lab.resolve(name, 28)[:2], (3, []), name)
         self.assertEqual(self.lab.resolve("inside.example", 255)[:2], (3, []))
         self.assertIn("denied answer 10.1.2.3 for name inside.example: rebind protection; "
-                      "to allow it: --net-rule allow@10.1.2.3", self.lab.refusals())
+                      "to allow it: modify --net-rule-add allow@10.1.2.3", self.lab.refusals())
 
     def test_rebinding_is_lifted_by_a_rule_about_addresses_only(self):
         self.start(network([ALLOW_DNS, rule("allow", {"group": "private"})]))
@@ -731,9 +731,9 @@ class Seen(GatewayTest):
             self.refused(PUBLIC2, 443)
         self.assertEqual(self.lab.refusals(), [
             "denied tcp to 10.1.2.3:22: rule 'default egress deny'; to allow it: "
-            "--net-rule allow@10.1.2.3:tcp:22 or --net private",
+            "modify --net-rule-add allow@10.1.2.3:tcp:22",
             "denied tcp to 203.0.113.20:443: rule 'deny@203.0.113.20'; to allow it: "
-            "--net-rule allow@203.0.113.20:tcp:443"])
+            "modify --net-rule-add allow@203.0.113.20:tcp:443"])
         self.assertEqual(self.lab.counters()["denied"], 10)
 
     def test_live_change_holds_for_new_connections(self):

@@ -324,6 +324,29 @@ class Change(NetworkTest):
             self.assertEqual(self.connect(box, PRIVATE, 80), "ConnectionRefusedError", reached)
             self.assertEqual(self.connect(box, PUBLIC, 80), "got hello", reached)
 
+    def test_advice_opens_no_more_than_it_says(self):
+        """The commands that help and log name for a live sandbox. `modify --net-rule` replaces all rules: in a sandbox
+        that denies by default, it would open the public internet. tools/check-man.py looks at the manual."""
+        self.server(PUBLIC, 80)
+        self.server(PRIVATE, 80)
+        box = self.create("--net-default", "deny", "--net-rule", f"allow@{PUBLIC2}")
+        before = box.inspect()["config"]["network"]["policy"]
+        self.assertEqual(self.connect(box, PRIVATE, 80), "ConnectionRefusedError")
+        advice = [line.split()[3:] for line in self.cordon("help", "network").text.splitlines()
+                  if line.startswith("    cordon modify ")]
+        self.assertEqual(len(advice), 1, advice)
+        said = self.denials(box)
+        self.assertEqual(len(said), 1, said)
+        advice.append(said[0].split("to allow it: ")[1].removeprefix("modify ").split())
+        for words in advice:
+            with self.subTest(words):
+                self.modify(box, *words)
+                self.assertEqual(self.connect(box, PUBLIC, 80), "ConnectionRefusedError")
+        self.assertEqual(self.connect(box, PRIVATE, 80), "got hello")
+        for rule in ("allow@10.0.0.5", advice[-1][1]):
+            self.modify(box, "--net-rule-rm", rule)
+        self.assertEqual(box.inspect()["config"]["network"]["policy"], before)
+
     def ports(self, box):
         return [(p["host_bind"], p["host_port"], p["guest_port"]) for p in box.inspect()["ports"]]
 

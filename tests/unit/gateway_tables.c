@@ -252,19 +252,18 @@ static void refusals_are_reported_once(void)
 
 	policy_init(&p);
 	f.peer = A("fd00::1");
-	T_TRUE(denials_add_flow(d, &p, NULL, &f, v, "box.example", text));
+	T_TRUE(denials_add_flow(d, &p, &f, v, "box.example", text));
 	T_STR(text, "denied tcp to [fd00::1]:22 (box.example): rule 'default egress deny'; to "
-		    "allow it: --net-rule "
-		    "allow@box.example:tcp:22 or --net private");
-	T_TRUE(!denials_add_flow(d, &p, NULL, &f, v, NULL, text));
+		    "allow it: modify --net-rule-add allow@box.example:tcp:22");
+	T_TRUE(!denials_add_flow(d, &p, &f, v, NULL, text));
 	f.port = 23;
-	T_TRUE(denials_add_flow(d, &p, NULL, &f, v, NULL, text));
+	T_TRUE(denials_add_flow(d, &p, &f, v, NULL, text));
 	T_TRUE(denials_add_query(d, &p, "registry", v, text));
-	T_STR(text, "denied name registry: rule 'default egress deny'; to allow it: --net-rule "
-		    "allow@domain=registry");
+	T_STR(text, "denied name registry: rule 'default egress deny'; to allow it: modify "
+		    "--net-rule-add allow@domain=registry");
 	for (unsigned i = 0; i < 3 * DENIALS_MAX; i++) {
 		f.peer.b[14] = (uint8_t)(i >> 8), f.peer.b[13] = (uint8_t)i;
-		told += denials_add_flow(d, &p, NULL, &f, v, NULL, text);
+		told += denials_add_flow(d, &p, &f, v, NULL, text);
 	}
 	T_TRUE(told <= DENIALS_MAX);
 	T_TRUE(strncmp(text, "more than 1024", 14) == 0);
