@@ -67,8 +67,8 @@ const struct opt create_opts[] = {
 	LIST(0, "label", "K=V", "Attach a label",
 	     .more = "Keys that start with 'sandbox.', 'microsandbox.' or 'service.' are reserved."),
 	VALUE(0, "engine", "ENGINE", "How to isolate the sandbox", .choices = engine_choices,
-	      .more = "process uses namespaces of this kernel, and vm uses a virtual machine. auto uses the "
-		      "stronger of the two that works here."),
+	      .more = "process uses namespaces of this kernel. vm, a virtual machine, is not supported yet, so "
+		      "auto means process."),
 	VALUE(0, "security", "PROFILE", "Rights of commands inside", .choices = security_choices,
 	      .more = "restricted: no_new_privs, no capabilities, nosuid and nodev mounts."),
 	FLAG(0, "seccomp-filters", "Let commands install system call filters of their own",

@@ -75,6 +75,9 @@ class Ordinary(CordonTest):
         self.assertEqual((got.code, got.out), (1, b""), got)
         self.assertRegex(got.errtext, r"^error: ")
         self.assertEqual(self.names(), [])
+        # no text promises it
+        self.assertRegex(" ".join(self.cordon("help", "create").text.split()),
+                         r"--engine [^-]*vm, a virtual machine, is not supported yet, so auto means process\.")
 
     def test_engine_process_is_shown(self):
         box = self.create("--engine", "process")
