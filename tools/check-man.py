@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that groff has no warning about any manual page, written by hand or made at build time, and that the
-pages name every key of configuration files. Also checks that no example tells users to replace all rules of a sandbox
-when it means to add one."""
+pages name every key of configuration files, every tag of the wire protocol and every word of the leash. Also checks
+that no example replaces all rules of a sandbox when it means to add one."""
 import pathlib
 import re
 import shutil
@@ -30,6 +30,16 @@ for page, source, pattern in (
     missing = [key for key in keys if key not in described]
     if missing or not keys:
         print(f"man/{page}: lacks keys of {source}: {' '.join(missing) or 'none found'}")
+        bad = True
+protocol = (root / "man/cordon-protocol.7").read_text()
+for what, section, source, pattern, form in (
+        ("tag", ".SH TAGS", "src/wire/message.c", r"^\tTAG_\w+ = (\d+),", r"(?m)(?:^| ){} "),
+        ("word", ".SS Leash", "src/wire/leash.h", r"^\tLEASH_\w+ = '(.)',", r"(?m)^\.B {}$")):
+    text = re.split(r"\n\.S[HS] ", protocol.split("\n" + section + "\n", 1)[1], maxsplit=1)[0]
+    found = re.findall(pattern, (root / source).read_text(), re.M)
+    missing = [value for value in found if not re.search(form.format(value), text)]
+    if missing or not found:
+        print(f"man/cordon-protocol.7: {section} lacks a {what} of {source}: {' '.join(missing) or 'none found'}")
         bad = True
 # `modify --net-rule` replaces all rules, so with --net-default deny it opens the public internet
 places = [root / "README.md", root / "src/cli/topics.c", *(root / "docs").glob("*.md"), *(root / "man").glob("*.*")]
