@@ -31,7 +31,10 @@ static int ask(const struct args *a, const struct home *h, struct project *p, st
 	else if (r == 0 && args_has(a, "yes"))
 		r = grants_show(p, &s, &x, e);
 	else if (r == 0 && !project_can_ask())
-		r = err_set(e, ERR_INVALID, "not without a terminal or --yes: '%s' is not allowed",
+		r = err_set(e, ERR_INVALID,
+			    "cannot ask whether to allow '%s': standard input or standard error is "
+			    "no terminal\n"
+			    "run this at a terminal, or answer in advance with --yes",
 			    p->file[0].path);
 	else if (r == 0)
 		r = project_ask(p, &s, &x, e);

@@ -163,7 +163,8 @@ static int prune(const struct args *a, const struct home *h, const struct plan *
 		if (!isatty(STDIN_FILENO))
 			return say_errorf(
 				ERR_DENIED,
-				"prune asks before it removes, and there is nobody to ask\n"
+				"cannot ask whether to remove anything: standard input is no "
+				"terminal\n"
 				"answer in advance with --yes");
 		if (!agreed(p)) {
 			say_note("Nothing was removed.");

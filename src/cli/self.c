@@ -43,7 +43,9 @@ int cmd_self_uninstall(const struct args *a)
 		if (!isatty(STDIN_FILENO))
 			return say_errorf(
 				ERR_INVALID,
-				"not without --yes: this removes '%s' and everything in it",
+				"cannot ask whether to remove '%s' and everything in it: standard "
+				"input is no terminal\n"
+				"answer in advance with --yes",
 				home.path);
 		if (!agreed(&home, &all))
 			return 1;

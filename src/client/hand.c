@@ -84,7 +84,7 @@ static int check_session(const struct spec *s, struct err *e)
 			s->mount[i].stat_virt != STAT_VIRT_OFF;
 	for (size_t i = 0; i < s->n_patches; i++)
 		plain = plain && !s->patch[i].source;
-	return plain ? 0 : err_set(e, ERR_DENIED, "the sandbox is none that this server may have");
+	return plain ? 0 : err_set(e, ERR_DENIED, "this server may not make such a sandbox");
 }
 
 /* Writes all refused paths to OUT and returns their number. The paths of the bounds come first, so

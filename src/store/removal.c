@@ -107,7 +107,8 @@ static int confirm(bool *ret_agreed, struct err *e)
 	char answer[8] = "";
 
 	if (!isatty(STDIN_FILENO)) {
-		err_set(e, ERR_DENIED, "prune asks before it removes, and there is nobody to ask");
+		err_set(e, ERR_DENIED,
+			"cannot ask whether to remove images: standard input is no terminal");
 		return err_hint(e, "answer in advance with --yes");
 	}
 	say_ask("Remove all images that no sandbox uses? [y/N]");

@@ -316,7 +316,7 @@ class Requests(ServerTest):
         server.ask(f"size {secret}", f"failed size {secret} denied '{secret}' cannot be shared with a sandbox")
         for path in (f"{free}/../safe/secret", f"{self.dir}//safe/secret", f"{self.dir}/./safe/secret"):
             server.ask(f"size {path}", f"failed size {path} denied '{path}' is not canonical")
-        none = "denied the sandbox is none that this server may have"
+        none = "denied this server may not make such a sandbox"
         for option in ("stays", f"dir:{tree}", "volume:v:/m"):
             with self.subTest(option):
                 server.ask(f"create c {option}", f"failed create c {none}")

@@ -511,7 +511,7 @@ class Store(ImageMixin, CordonTest):
         self.load("x")
         self.load("y", b"y" * 100000)
         self.use("box", "x:1")
-        self.refused("prune", says="nobody to ask")
+        self.refused("prune", says="cannot ask whether to remove images: standard input is no terminal")
         before = self.store_files()
         term = self.terminal("image", "prune")
         term.expect(r"\[y/N\] ")

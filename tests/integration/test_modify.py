@@ -237,7 +237,10 @@ class SelfUninstall(ModifyTest):
     def test_uninstall_removes_everything(self):
         box = self.create("-v", "work:/job")
         box.sh("mkdir -m 700 /job/d /root/d; touch /job/d/f /root/d/f; chown -R 1000 /job/d /root/d")
-        self.assertEqual(self.cordon("self", "uninstall").code, 1)
+        got = self.cordon("self", "uninstall")
+        self.assertEqual((got.code, got.errtext), (
+            1, f"error: cannot ask whether to remove '{self.home}' and everything in it: standard input is no "
+               "terminal\n  → answer in advance with --yes\n"))
         self.assertTrue(os.path.isdir(self.home))
         got = self.cordon("self", "uninstall", "-y")
         self.assertEqual(got.code, 0, got)

@@ -205,7 +205,10 @@ class Permission(ProjectTest):
 
     def test_without_a_terminal_allow_needs_yes(self):
         self.write("cordon.yaml", PLAIN)
-        self.refused(self.here("allow"), "--yes")
+        path = os.path.join(self.project, "cordon.yaml")
+        self.assertEqual(self.here("allow").errtext,
+                         f"error: cannot ask whether to allow '{path}': standard input or standard error is no "
+                         "terminal\n  → run this at a terminal, or answer in advance with --yes\n")
         self.refused(self.here("allow", stdin=b"y\n"), "--yes")
         self.refused(self.run_here("true", stdin=b"y\n"), NOT_YET)
 

@@ -74,7 +74,8 @@ class Pruning(CordonTest):
         before = self.state()
         got = self.cordon("prune")
         self.assertEqual((got.code, self.state()), (1, before), got)
-        self.assertIn("--yes", got.errtext)
+        self.assertEqual(got.errtext, "error: cannot ask whether to remove anything: standard input is no terminal\n"
+                                      "  → answer in advance with --yes\n")
 
     def test_yes_and_json(self):
         got = self.cordon("prune", "--yes", "--format", "json")
