@@ -71,8 +71,8 @@ static bool set_name(SSL *ssl, const char *name)
 	       SSL_set_tlsext_host_name(ssl, name) == 1;
 }
 
-/* OpenSSL calls this function before and after each use of the socket. The function makes a read
- * beyond READS_PER_CALL end as if no bytes had come. */
+/* OpenSSL calls this function before and after each use of the socket. After
+ * READS_PER_CALL reads, the function lets each further read fail as if no bytes had come. */
 static long count_read(BIO *b, int operation, const char *p, size_t n, int argi, long argl, int r,
 		       size_t *done)
 {

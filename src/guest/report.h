@@ -63,7 +63,7 @@ struct report {
 /* Adds N bytes that came. Ignores bytes after the end of the report. Returns the new state of the
  * report. */
 enum report_state report_add(struct report *r, struct pool *pool, const char *p, size_t n);
-/* Returns the bytes of a complete report, or NULL if it is not complete. The caller frees the bytes
- * later and gives them back to the pool. */
+/* Returns the bytes of a complete report, or NULL if it is not complete. Later the caller calls
+ * free() for the bytes, and tells the pool, which only counts bytes, that they are free again. */
 char *report_take(struct report *r, size_t *ret_n);
 void report_done(struct report *r, struct pool *pool);

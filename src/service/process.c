@@ -35,7 +35,7 @@ struct process {
 	struct ceiling *ceiling;
 	struct holding kept; /* memory of the spec and the preview, counted in `ceiling` */
 	struct loop *loop;
-	struct job *job;                /* NULL if the process has ended */
+	struct job *job; /* NULL if the process has ended and its pipe has no more output */
 	uint64_t started_ns, exited_ns; /* real time */
 	uint64_t ended_ns;
 	int exit_code;

@@ -1,5 +1,5 @@
-/* The network settings of configuration files. Ports are put into the spec. cli/network.c makes the
- * policy from the other settings. */
+/* The network settings of configuration files. The ports and max_connections are put into the spec.
+ * The other settings are put into struct conf_extra, from which cli/network.c makes the policy. */
 #include "spec/conf_apply.h"
 
 #include "base/cleanup.h"

@@ -1,7 +1,11 @@
 /*
- * A part of the home moves in three steps: we check the new directory, mark this directory as ours,
- * and put the link in place by one rename. After a crash between two steps, the next command does
- * all steps again.
+ * The user can choose another directory for a part of the home, such as `volumes`. Then
+ * HOME/volumes becomes a link to this directory, the place of the part. We move no files: the
+ * directory that the link replaces must be empty.
+ *
+ * A part gets a new place in three steps: we check the new directory, write a file into it that
+ * marks it as ours, and put the link at HOME/NAME by one rename. After a crash between two steps,
+ * the next command does all steps again.
  */
 #include "state/places.h"
 
@@ -183,8 +187,8 @@ int path_make(const char *path, struct err *e)
 	}
 }
 
-/* Refuses a directory that overlaps the home, because the home and the part would delete each
- * other's files. */
+/* Refuses a directory that is inside a part of the home, or that holds the whole home. Otherwise a
+ * command that erases the files of one part would erase files of another part. */
 static int check_apart(const struct home *h, const char *real, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -293,7 +297,8 @@ static int put_link(const struct home *h, const char *name, const char *real)
 	return r;
 }
 
-/* Notes the identity of DIR in the home's marker, unless the marker has it already. */
+/* Writes the identity of DIR into the marker file of the home, which is not the file that marks
+ * DIR. Does nothing if the identity is there already. */
 static int keep(const struct home *h, const char *name, const char *real, int dir, struct err *e)
 {
 	struct identity now;

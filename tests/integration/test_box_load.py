@@ -561,7 +561,9 @@ class NothingWaits(LoadTest):
                  for i in range(len(server.hands()))]  # as many pulls as there are hands
         stuck.append(peer.post("box_delete_session", {"session_id": "locked"}))
         stuck.append(peer.post("box_create_session", {"session_id": "locked"}))
-        if len(server.hands()) > 2:  # with fewer hands no hand would be left for other requests
+        # Pulls get at most half of the hands. The create below waits for a lock and holds one more hand. With two
+        # hands, no hand would be left for other requests.
+        if len(server.hands()) > 2:
             held = peer.call("box_create_session", {"session_id": "held"})["backend_session_id"]
             peer.call("box_delete_session", {"session_id": "held"})
             self.hold_lock(held)

@@ -17,7 +17,7 @@ class ConfTest(CordonTest):
 
     def config(self, **members):
         os.makedirs(self.home, mode=0o700, exist_ok=True)
-        self.cordon("list")  # this command makes the home
+        self.cordon("list")  # this command makes the directory a home
         return self.write("home/config.json", json.dumps(members))
 
     def refused(self, *opts, said, env=None, image=("host",)):
