@@ -552,7 +552,7 @@ class Bounds(BackgroundTest):
         self.assertEqual(client.start("true"), idents[-1] + 1)
 
     def grown(self, box, client, ask, times):
-        """Asks many times without reading an answer; the socket has room for all questions. Then reads all answers.
+        """Asks many times without reading an answer; the socket has room for 70 questions. Then reads all answers.
         Returns by how many KiB pid 1 has grown before the first answer was read."""
         before = box.pid1().rss_kib
         asked = [ask() for _ in range(times)]
@@ -581,8 +581,8 @@ class Bounds(BackgroundTest):
             client.send(STATE_GET, b"", stream)
             return stream
 
-        asked = {"look": (lambda: client.ask_look(ident), 80), "state": (ask_state, 10),
-                 "wait": (lambda: client.ask_look(ident, UNTIL_END), 80)}
+        asked = {"look": (lambda: client.ask_look(ident), 60), "state": (ask_state, 10),
+                 "wait": (lambda: client.ask_look(ident, UNTIL_END), 60)}
         for what, (ask, times) in asked.items():
             with self.subTest(what):
                 # pid 1 answers these questions when the command ends, so the last question must end it
