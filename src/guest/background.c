@@ -61,7 +61,7 @@ void background_free(struct backgrounds *t, struct background *b)
 	if (*at)
 		*at = b->next;
 	t->n--;
-	background_let_go(t, b);
+	background_let_go(t, b, 0);
 	drop_report(t, b);
 	pool_give(&t->pool, b->cost);
 	ring_done(&b->out);
@@ -85,18 +85,22 @@ void background_add(struct background *b, const char *p, size_t n, bool is_error
 		screen_feed(&b->screen, p, n);
 }
 
-bool background_hold(struct backgrounds *t, struct background *b)
+bool background_hold(struct backgrounds *t, struct background *b, size_t n)
 {
-	if (!b->holds_input)
-		b->holds_input = pool_take(&t->pool, BACKGROUND_INPUT_BYTES);
-	return b->holds_input;
+	if (n <= b->input_cost)
+		return true;
+	if (!pool_take(&t->pool, n - b->input_cost))
+		return false;
+	b->input_cost = n;
+	return true;
 }
 
-void background_let_go(struct backgrounds *t, struct background *b)
+void background_let_go(struct backgrounds *t, struct background *b, size_t n)
 {
-	if (b->holds_input)
-		pool_give(&t->pool, BACKGROUND_INPUT_BYTES);
-	b->holds_input = false;
+	if (n >= b->input_cost)
+		return;
+	pool_give(&t->pool, b->input_cost - n);
+	b->input_cost = n;
 }
 
 void background_report(struct backgrounds *t, struct background *b, char *p, size_t n)

@@ -30,9 +30,8 @@ struct background {
 	 * output only because the client may detach later. Until then no other client sees the
 	 * entry. If the client never detaches, pid 1 drops the entry when the command ends. */
 	bool hidden;
-	uint64_t sent; /* all output before this offset was sent to an attached client */
-	/* true if BACKGROUND_INPUT_BYTES of the pool are reserved for the command's input */
-	bool holds_input;
+	uint64_t sent;     /* all output before this offset was sent to an attached client */
+	size_t input_cost; /* bytes of the pool that are reserved for the command's input */
 	struct str report; /* owned */
 	uint64_t began_ns, ended_ns, keep_ns;
 	bool ended;
@@ -77,10 +76,11 @@ struct background *background_find(const struct backgrounds *t, uint64_t id);
 /* Adds N bytes of output. IS_ERROR says that they are from standard error. */
 void background_add(struct background *b, const char *p, size_t n, bool is_error);
 
-/* Reserves BACKGROUND_INPUT_BYTES of the pool for the input of B, until background_let_go().
- * Returns false if the pool has too few bytes left. */
-MUST_USE bool background_hold(struct backgrounds *t, struct background *b);
-void background_let_go(struct backgrounds *t, struct background *b);
+/* Reserves bytes of the pool for the input of B, until background_let_go(), so that N bytes are
+ * reserved in all. Returns false if the pool has too few bytes left. */
+MUST_USE bool background_hold(struct backgrounds *t, struct background *b, size_t n);
+/* Gives back what is reserved for the input of B, except for N bytes. */
+void background_let_go(struct backgrounds *t, struct background *b, size_t n);
 /* Keeps the N bytes at P as the report of B. The caller has already taken N bytes from the pool. B
  * owns the memory after this call. */
 void background_report(struct backgrounds *t, struct background *b, char *p, size_t n);

@@ -164,7 +164,7 @@ static void keep_end(struct session *s)
 	if (!s->background)
 		return;
 	buf_done(&s->input);
-	background_let_go(&s->guest->backgrounds, b);
+	background_let_go(&s->guest->backgrounds, b, 0);
 	background_end(b, &s->end, clock_mono_ns());
 	b->taker = s->connection;
 	s->background = NULL;
@@ -395,7 +395,7 @@ struct session *session_new(struct connection *c, uint32_t stream, unsigned flag
 	s->began_ns = clock_mono_ns();
 	s->refused_before = s->guest->refusals ? refusals_count(s->guest->refusals) : 0;
 	start_init(&s->start, s->guest->loop, &s->guest->scopes, &s->scope, &calls, s);
-	buf_init(&s->input, FRAME_CREDIT_BYTES + TERMINAL_EOFS_MAX);
+	buf_init(&s->input, SESSION_INPUT_MAX_BYTES + TERMINAL_EOFS_MAX);
 	s->next = c->guest->sessions;
 	c->guest->sessions = s;
 	return s;

@@ -12,6 +12,9 @@
 /* how many EOF characters end a terminal's input: the first passes an unfinished line to the
  * program, the second ends the input */
 #define TERMINAL_EOFS_MAX 2
+/* An attached client may send as much input as its credit, also while the command has not read what
+ * others have sent before. These others have sent at most BACKGROUND_INPUT_BYTES. */
+#define SESSION_INPUT_MAX_BYTES (BACKGROUND_INPUT_BYTES + FRAME_CREDIT_BYTES)
 
 /* A descriptor whose bytes pid 1 passes on. */
 struct outlet {
@@ -61,6 +64,9 @@ struct session {
 	loop_id in_watch;
 	uint32_t credit;  /* bytes of output that pid 1 may still send to the client */
 	struct buf input; /* input that the command has not taken yet */
+	/* while a client is attached: how many bytes at the beginning of `input` are not from this
+	 * client */
+	size_t earlier_input;
 	bool input_closed;
 	bool within_line; /* the last input for a terminal was not the end of a line */
 	struct redraw {
@@ -173,6 +179,13 @@ ssize_t session_hold(struct session *s, const char *p, size_t n, struct err *e);
 void session_input_end(struct session *s);
 /* Returns how many bytes session_hold() would take; 0 if the input is closed. */
 size_t session_room(const struct session *s);
+/* Call it before a client attaches, to reserve memory for the input that the client may send.
+ * Returns 0, or -1 (ERR_LIMIT) if the pool has too few bytes left, or if the command has not read
+ * more than BACKGROUND_INPUT_BYTES. */
+MUST_USE int session_expect_input(struct session *s, struct err *e);
+/* Frees the memory for input if none is held. If a client is attached, keeps the memory that is
+ * reserved for its credit. */
+void session_spare_input(struct session *s);
 
 /* Kills the command and everything that it started. */
 void session_kill(struct session *s);

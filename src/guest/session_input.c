@@ -3,12 +3,18 @@
  * keeps the bytes that the command does not take at once. An attached client sends no more than its
  * credit allows. Any client can also send input with a FEED request while no client is attached.
  * For such input session_hold() takes as many bytes as there is room for, and returns their number.
+ *
+ * Every client that attaches begins with the whole credit, whatever FEED or an earlier client has
+ * left in the buffer. So the buffer has room for both, and pid 1 counts the bytes that are not from
+ * the attached client (s->earlier_input). The client gets no credit for these bytes.
+ *
  * If pid 1 keeps the command without a client (s->background is set), the memory for its input
- * counts against the pool. pid 1 gives this memory back when the command has taken all input and no
- * client is attached.
+ * counts against the pool. The memory for a whole credit is reserved as long as a client is
+ * attached. pid 1 gives the rest back when the command has taken all input.
  */
 #include "guest/session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,6 +23,8 @@
 #include "guest/inquiry.h"
 
 #define TERMINAL_EOF "\x04"
+static_assert(BACKGROUND_INPUT_BYTES == FRAME_CREDIT_BYTES,
+	      "what a client may leave behind does not keep the next client from attaching");
 
 /* Returns the descriptor to which pid 1 writes input, or -1 if this descriptor is closed. */
 static int inlet(const struct session *s)
@@ -55,10 +63,15 @@ static size_t push(const struct session *s, const char *p, size_t n, bool *ret_g
 	return done;
 }
 
-static void grant(const struct session *s, size_t n)
+/* Call it when the first N bytes of the held input are gone. Grants the client as much credit as it
+ * has sent of them. */
+static void grant(struct session *s, size_t n)
 {
+	size_t earlier = n < s->earlier_input ? n : s->earlier_input;
 	AUTO_BUF b = BUF_INIT(64);
 
+	s->earlier_input -= earlier;
+	n -= earlier;
 	if (!s->connection || n == 0)
 		return;
 	number_encode(&b, n);
@@ -79,10 +92,7 @@ void session_feed(struct session *s)
 	if (s->input.n == 0) {
 		if (s->input_closed && s->relay != RELAY_TERMINAL)
 			close_inlet(s);
-		if (s->background && !s->connection) {
-			buf_done(&s->input);
-			background_let_go(&s->guest->backgrounds, s->background);
-		}
+		session_spare_input(s);
 	}
 	session_watch(s);
 	if (s->background)
@@ -129,9 +139,9 @@ void session_input(struct session *s, struct str data)
 		return;
 	}
 	/* If a client sends more than its credit, it has broken the protocol. We must check this
-	 * here: buf_add() would accept some bytes too many, because the buffer also has room for
-	 * the EOF characters of a terminal. */
-	if (s->input.n + data.n > FRAME_CREDIT_BYTES)
+	 * here: buf_add() would accept too many bytes, because the buffer also has room for earlier
+	 * input and for the EOF characters of a terminal. */
+	if (s->input.n - s->earlier_input + data.n > FRAME_CREDIT_BYTES)
 		s->input.failed = true;
 	buf_add(&s->input, data.p, data.n);
 	if (buf_failed(&s->input)) {
@@ -144,8 +154,34 @@ void session_input(struct session *s, struct str data)
 
 size_t session_room(const struct session *s)
 {
-	return s->ended || s->input_closed || inlet(s) < 0 ? 0
-							   : BACKGROUND_INPUT_BYTES - s->input.n;
+	if (s->ended || s->input_closed || inlet(s) < 0 || s->input.n > BACKGROUND_INPUT_BYTES)
+		return 0;
+	return BACKGROUND_INPUT_BYTES - s->input.n;
+}
+
+int session_expect_input(struct session *s, struct err *e)
+{
+	/* if the input is closed, pid 1 ignores what the client sends */
+	bool adds = s->input.n && !s->input_closed;
+
+	if (adds && s->input.n > BACKGROUND_INPUT_BYTES)
+		return err_set(e, ERR_LIMIT, "session %llu has more than %u KiB of unread input",
+			       (unsigned long long)s->id, BACKGROUND_INPUT_BYTES >> 10);
+	if (s->background &&
+	    !background_hold(&s->guest->backgrounds, s->background,
+			     adds ? SESSION_INPUT_MAX_BYTES : BACKGROUND_INPUT_BYTES))
+		return err_set(e, ERR_LIMIT, POOL_REFUSAL);
+	return 0;
+}
+
+void session_spare_input(struct session *s)
+{
+	size_t kept = s->connection ? BACKGROUND_INPUT_BYTES : 0;
+
+	if (!s->background || s->input.n || (s->connection && s->background->input_cost <= kept))
+		return;
+	buf_done(&s->input);
+	background_let_go(&s->guest->backgrounds, s->background, kept);
 }
 
 /* Holds as many of the N bytes as there is room for, until the command takes them. Returns the
@@ -158,7 +194,7 @@ static ssize_t hold(struct session *s, const char *p, size_t n, struct err *e)
 		n = room;
 	if (n == 0)
 		return 0;
-	if (!background_hold(&s->guest->backgrounds, s->background))
+	if (!background_hold(&s->guest->backgrounds, s->background, BACKGROUND_INPUT_BYTES))
 		return err_set(e, ERR_LIMIT, POOL_REFUSAL);
 	buf_add(&s->input, p, n);
 	if (buf_failed(&s->input)) {

@@ -245,7 +245,10 @@ void session_keep(struct session *s)
 	    background_new(&s->guest->backgrounds, &spec, &s->background, &ignored) < 0)
 		return;
 	s->background->hidden = spec.hidden;
-	if (s->input.n && !background_hold(&s->guest->backgrounds, s->background)) {
+	if (s->input.n &&
+	    !background_hold(&s->guest->backgrounds, s->background,
+			     s->input.n > BACKGROUND_INPUT_BYTES ? SESSION_INPUT_MAX_BYTES
+								 : BACKGROUND_INPUT_BYTES)) {
 		background_free(&s->guest->backgrounds, s->background);
 		s->background = NULL;
 	}
@@ -254,10 +257,7 @@ void session_keep(struct session *s)
 void session_part(struct session *s)
 {
 	s->connection = NULL;
-	if (s->background && s->input.n == 0) {
-		buf_done(&s->input);
-		background_let_go(&s->guest->backgrounds, s->background);
-	}
+	session_spare_input(s);
 	if (s->background)
 		looks_answer(s->guest, s->id); /* answers LOOKs that wait until input is possible */
 	if (s->ended && !s->emptying)
@@ -311,6 +311,7 @@ static void attach(struct session *s, struct connection *c, uint32_t stream,
 	s->connection = c;
 	s->stream = stream;
 	s->credit = FRAME_CREDIT_BYTES;
+	s->earlier_input = s->input.n;
 	session_add_attached(c, stream, s->id, b, m);
 	if (b) {
 		uint64_t first = ring_first(&b->out), at = first_wanted(b, m);
@@ -352,7 +353,7 @@ static struct session *latest_terminal(struct guest *g)
 
 /* Finds the command that a client wants to attach to. A running command goes into *RET; for a
  * command that has ended, *RET is NULL and *RET_ENDED is its entry. Returns -1 if there is no such
- * command, if another client has it, or if the pool has no room for its input. */
+ * command, if another client has it, or if there is no room for the client's input. */
 static int find_attachable(struct guest *g, uint64_t id, struct session **ret,
 			   struct background **ret_ended, struct err *e)
 {
@@ -366,8 +367,8 @@ static int find_attachable(struct guest *g, uint64_t id, struct session **ret,
 	if (s ? s->connection != NULL : b->taker != NULL)
 		return err_set(e, ERR_BUSY, "session %llu is attached elsewhere",
 			       (unsigned long long)id);
-	if (s && s->background && !background_hold(&g->backgrounds, s->background))
-		return err_set(e, ERR_LIMIT, POOL_REFUSAL);
+	if (s && session_expect_input(s, e) < 0)
+		return -1;
 	*ret = s;
 	*ret_ended = b;
 	return 0;

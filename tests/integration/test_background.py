@@ -442,6 +442,109 @@ class Input(BackgroundTest):
         got = client.output(ident, b"-")
         self.assertIn(digest.hexdigest().encode(), got.data)
 
+    READER = "trap go=1 USR1; echo ready; until [ $go ]; do sleep 0.05; done; exec sha256sum"
+    RAW_READER = "stty raw -echo; " + READER.replace("sha256sum", "head -c {} | sha256sum")
+
+    def send_input(self, client, stream, data):
+        for at in range(0, len(data), 1 << 16):
+            client.send(STDIN, data[at:at + (1 << 16)], stream)
+
+    def credit(self, client, stream, least):
+        """Waits until pid 1 has granted at least LEAST bytes. Returns how many it granted until a later answer."""
+        granted = 0
+        while granted < least:
+            granted += number(fields(client.take(stream, CREDIT)[2]), NUMBER)
+        client.ping()
+        for kind, _, of, body in client.seen:
+            granted += number(fields(body), NUMBER) if (kind, of) == (CREDIT, stream) else 0
+        return granted
+
+    def check_digest(self, out, data):
+        self.assertIn(hashlib.sha256(data).hexdigest().encode(), out)
+
+    def test_an_attached_client_has_its_whole_credit_whatever_others_have_sent(self):
+        client = self.client(self.create())
+        ident = client.sh(self.READER)
+        client.output(ident, b"ready")
+        fed, sent = os.urandom(INPUT + (1 << 16)), os.urandom(INPUT)
+        for at in range(0, len(fed), 1 << 16):
+            self.assertEqual(client.feed(ident, fed[at:at + (1 << 16)]).taken, 1 << 16)
+        stream = client.attach(ident)
+        self.send_input(client, stream, sent)
+        client.ping()
+        self.assertEqual(client.look(ident).flags, IS_BACKGROUND | IS_ATTACHED)
+        client.signal(ident, signal.SIGUSR1)
+        # only the client's own bytes give it new credit
+        self.assertEqual(self.credit(client, stream, INPUT), INPUT)
+        self.send_input(client, stream, sent)
+        self.assertEqual(self.credit(client, stream, INPUT), INPUT)
+        client.send(STDIN, b"", stream)
+        self.check_digest(client.read(stream, to_the_end)[0], fed + 2 * sent)
+
+    def test_the_next_client_at_a_terminal_has_its_whole_credit(self):
+        client = self.client(self.create())
+        data = [os.urandom(INPUT), os.urandom(INPUT)]
+        ident = client.start("sh", "-c", self.RAW_READER.format(2 * INPUT), flags=BACKGROUND | TTY)
+        client.output(ident, b"ready")
+        for part in data:
+            stream = client.attach(ident)
+            self.send_input(client, stream, part)
+            client.send(DETACH, b"", stream)
+        client.ping()
+        self.assertEqual(client.look(ident).room, 0)
+        client.signal(ident, signal.SIGUSR1)
+        self.check_digest(client.ended(ident).data, b"".join(data))
+
+    def test_partial_reads_do_not_change_the_credit(self):
+        """Bytes that others have sent are taken a few at a time, while the client always uses all of its credit."""
+        client = self.client(self.create())
+        ident = client.sh(self.READER.replace("exec sha256sum", "while [ $(head -c 8192 | wc -c) -gt 0 ]; do :; done"))
+        client.output(ident, b"ready")
+        piece = bytes(1 << 16)
+        while client.feed(ident, piece).taken == len(piece):
+            pass
+        stream = client.attach(ident)
+        self.send_input(client, stream, bytes(INPUT))
+        client.signal(ident, signal.SIGUSR1)
+        left = 3 * INPUT
+        while left > 0:
+            got = number(fields(client.take(stream, CREDIT)[2]), NUMBER)
+            self.send_input(client, stream, bytes(got))
+            left -= got
+        client.send(STDIN, b"", stream)
+        self.assertEqual(client.read(stream, to_the_end)[2], (0, 0))
+
+    def test_a_client_that_exceeds_its_credit_ends_the_command(self):
+        client = self.client(self.create())
+        ident = client.sh("echo ready; sleep 99")
+        client.output(ident, b"ready")
+        client.feed(ident, bytes(1 << 16))
+        client.feed(ident, bytes(1000))
+        stream = client.attach(ident)
+        self.send_input(client, stream, bytes(INPUT))
+        client.ping()
+        self.assertEqual(client.look(ident).flags, IS_BACKGROUND | IS_ATTACHED)
+        client.send(STDIN, b"x", stream)
+        self.assertEqual(client.read(stream, to_the_end)[2], (0, signal.SIGKILL))
+
+    def test_no_client_can_attach_if_too_much_input_is_unread(self):
+        client = self.client(self.create())
+        data = [os.urandom(INPUT), os.urandom(INPUT)]
+        ident = client.sh(self.READER)
+        client.output(ident, b"ready")
+        for part in data:
+            stream = client.attach(ident)
+            self.send_input(client, stream, part)
+            client.send(DETACH, b"", stream)
+        refusal = f"session {ident} has more than 256 KiB of unread input"
+        self.refused(LIMIT, refusal, client.attach, ident)
+        self.assertEqual((client.look(ident).room, client.feed(ident, b"x").taken), (0, 0))
+        client.signal(ident, signal.SIGUSR1)
+        client.look(ident, UNTIL_ROOM)
+        stream = client.attach(ident)
+        client.send(STDIN, b"", stream)
+        self.check_digest(client.read(stream, to_the_end)[0], b"".join(data))
+
     def test_only_one_client_can_be_attached(self):
         box = self.create()
         one, other = self.client(box), self.client(box)
@@ -631,6 +734,7 @@ class Bounds(BackgroundTest):
         self.assertLess(box.pid1().rss_kib, before + (POOL >> 10) + 4096)
         # No input, no attachment and no larger state fits. A state of the same size replaces the old state.
         self.refused(LIMIT, POOL_REFUSAL, client.attach, idents[-1])
+        self.refused(LIMIT, POOL_REFUSAL, client.attach, full[0])
         self.assertEqual(client.put_state(1, bytes(4 << 20)), 2)
         self.assertEqual(client.put_state(2, b"small"), 3)
         other = self.client(box)

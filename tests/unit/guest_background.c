@@ -183,10 +183,13 @@ static void all_commands_share_one_pool(void)
 		n += add(i + 1, false, 0) != NULL;
 	T_INT(n, BACKGROUND_MAX);
 	for (struct background *b = table.first; b; b = b->next)
-		held += background_hold(&table, b);
+		held += background_hold(&table, b, BACKGROUND_INPUT_BYTES);
 	T_TRUE(held > 30 && held < BACKGROUND_MAX);
-	/* a second hold of the same command takes no further bytes of the pool */
-	T_TRUE(background_hold(&table, table.first));
+	/* a hold of bytes that are held already takes no further bytes of the pool */
+	T_TRUE(background_hold(&table, table.first, BACKGROUND_INPUT_BYTES));
+	/* a hold that does not fit changes nothing */
+	T_TRUE(!background_hold(&table, table.first, 2 * BACKGROUND_INPUT_BYTES));
+	T_INT(table.first->input_cost, BACKGROUND_INPUT_BYTES);
 	left = POOL_BYTES - table.pool.used;
 	T_TRUE(left < BACKGROUND_INPUT_BYTES);
 	T_TRUE(!pool_take(&table.pool, left + 1));
@@ -202,10 +205,29 @@ static void all_commands_share_one_pool(void)
 	T_INT(table.pool.used, left);
 	table.pool.used = STATE_MAX_BYTES;
 	for (struct background *b = table.first; b; b = b->next)
-		table.pool.used += b->cost + (b->holds_input ? BACKGROUND_INPUT_BYTES : 0);
+		table.pool.used += b->cost + b->input_cost;
 	clear();
 	T_INT(table.pool.used, STATE_MAX_BYTES);
 	pool_give(&table.pool, STATE_MAX_BYTES);
+}
+
+static void a_part_of_the_reserved_input_can_be_given_back(void)
+{
+	struct background *b = add(1, true, 0);
+	size_t before = table.pool.used;
+
+	T_TRUE(background_hold(&table, b, 300));
+	T_TRUE(background_hold(&table, b, 1000));
+	T_TRUE(background_hold(&table, b, 200));
+	T_INT(table.pool.used - before, 1000);
+	background_let_go(&table, b, 1000);
+	T_INT(table.pool.used - before, 1000);
+	background_let_go(&table, b, 300);
+	T_INT(table.pool.used - before, 300);
+	background_let_go(&table, b, 301);
+	T_INT(table.pool.used - before, 300);
+	clear();
+	T_INT(table.pool.used, 0);
 }
 
 static void a_report_is_given_back_with_its_command(void)
@@ -306,6 +328,7 @@ int main(void)
 	T_RUN(commands_are_bounded);
 	T_RUN(hidden_entries_leave_room);
 	T_RUN(all_commands_share_one_pool);
+	T_RUN(a_part_of_the_reserved_input_can_be_given_back);
 	T_RUN(a_report_is_given_back_with_its_command);
 	T_RUN(a_status_is_kept_for_its_time);
 	T_RUN(a_look_reports_the_command);
