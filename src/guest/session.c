@@ -550,18 +550,12 @@ struct session *session_find(struct guest *g, struct connection *c, uint32_t str
 	return NULL;
 }
 
-/* Returns true if the command has a process. A process that a launcher has cloned counts even
- * before pid 1 has noticed it. */
-static bool is_there(const struct session *s)
-{
-	return start_has_begun(&s->start) || (s->start.launcher && start_pid(&s->start) > 0);
-}
-
 struct session *session_by_number(struct guest *g, uint64_t id)
 {
 	struct session *s = g->sessions;
 
-	while (s && (s->id != id || s->finished || s->relay == RELAY_FILES || !is_there(s)))
+	while (s && (s->id != id || s->finished || s->relay == RELAY_FILES ||
+		     !start_may_have_begun(&s->start)))
 		s = s->next;
 	return s;
 }

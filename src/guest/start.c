@@ -320,3 +320,8 @@ bool start_has_begun(const struct start *s)
 {
 	return s->state == START_RUNNING || s->state == START_ENDED;
 }
+
+bool start_may_have_begun(const struct start *s)
+{
+	return start_has_begun(s) || (s->launcher && start_pid(s) > 0);
+}

@@ -122,3 +122,6 @@ void start_signal(struct start *s, int sig);
 void start_cancel(struct start *s);
 /* Returns true while the command runs and after its end, and false if it has not begun. */
 bool start_has_begun(const struct start *s);
+/* Also returns true if a launcher has cloned the command's process and pid 1 has not noticed this
+ * yet. The program of such a process may run already. */
+bool start_may_have_begun(const struct start *s);
