@@ -125,11 +125,15 @@ static void take_close(struct peer *p, const struct websocket_event *event)
 {
 	AUTO_BUF b = BUF_INIT(256);
 
-	if (p->state == PEER_OPEN) {
+	bool open = p->state == PEER_OPEN;
+
+	if (open) {
 		websocket_put_close(&b, NULL, event->code, "");
 		stream_send(p->stream, &b);
 	}
 	leave(p);
+	if (open && p->protocol.closing)
+		p->protocol.closing(p->protocol.arg);
 }
 
 static void take_event(struct peer *p, const struct websocket_event *event)

@@ -18,7 +18,9 @@ struct peer_protocol {
 	bool (*message)(void *arg, enum websocket_opcode type, struct str payload);
 	void (*drained)(void *arg); /* the output queue is empty; may be NULL */
 	void (*pong)(void *arg);    /* may be NULL */
-	void (*closing)(void *arg); /* our close frame was sent; may be NULL */
+	/* Called when our close frame was queued. From now on the peer gets no more messages. May
+	 * be NULL. */
+	void (*closing)(void *arg);
 	void (*gone)(void *arg);    /* called exactly once, before the peer is freed */
 	void *arg;
 };

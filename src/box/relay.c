@@ -114,9 +114,9 @@ static bool on_message(void *arg, enum websocket_opcode type, struct str payload
 	return !r->full;
 }
 
-/* Called when our close frame has been sent. Detaches from the process without waiting for the
- * peer's close frame. The next relay of the same process gets no output until this relay has
- * detached, so a peer that never sends its close frame must not delay the next relay. */
+/* Called when our close frame was queued. Detaches from the process at once, because lines that the
+ * process prints from now on could not be sent any more. They are for the next relay, which must
+ * not wait until this peer has read its queue or sent its own close frame. */
 static void on_closing(void *arg)
 {
 	struct relay *r = arg;

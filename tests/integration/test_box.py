@@ -2,6 +2,7 @@
 pipes."""
 
 import base64
+import fcntl
 import hashlib
 import json
 import os
@@ -11,6 +12,7 @@ import socket
 import struct
 import subprocess
 import sys
+import termios
 import threading
 
 from boxpeer import (BINARY, CLOSE, PING, PONG, SECONDS, TEXT, BoxFault, Peer, Refused, Socket, StdioTransport,
@@ -972,6 +974,46 @@ class Processes(BoxTest):
             return False
         finally:
             relay.sock.settimeout(SECONDS)
+
+    def unread_bytes(self, relay):
+        """Returns how many bytes for RELAY wait in the kernel, on both sides of the connection. For a moment, bytes
+        that have arrived but are not acknowledged are counted twice."""
+        ours = relay.sock.getsockname()[1]
+        waiting = fcntl.ioctl(relay.sock, termios.FIONREAD, b"\0" * 4)
+        with open("/proc/net/tcp") as table:
+            rows = [line.split() for line in table][1:]
+        sending = [int(row[4].split(":")[0], 16) for row in rows
+                   if int(row[1].split(":")[1], 16) == self.box.port and int(row[2].split(":")[1], 16) == ours]
+        return int.from_bytes(waiting, sys.byteorder) + sum(sending)
+
+    def order(self, word):
+        """Tells the process what to print. This does not need a relay."""
+        self.peer.call("box_exec", {"session_id": "s", "cmd": f"echo {word} > /workspace/orders"})
+
+    def fill(self, relay):
+        """Makes the process print lines of half a MiB, which RELAY does not read, until the server queues a part of a
+        line."""
+        for lines in range(1, 40):
+            self.order("fill")
+            try:
+                self.eventually(lambda: self.unread_bytes(relay) > lines << 19, within=1)
+            except AssertionError:
+                return
+        self.fail("the kernel takes every line")
+
+    def test_a_relay_that_closes_loses_no_line_of_the_next(self):
+        self.peer.call("box_exec", {"session_id": "s", "cmd": "mkfifo /workspace/orders"})
+        self.start("while read word; do case $word in "
+                   "fill) head -c 524288 /dev/zero | tr '\\0' x; echo;; "
+                   "go) sleep 0.2; for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.05; done;; esac; done <>orders")
+        first, second = self.box.relay("s", "p"), self.box.relay("s", "p")
+        self.fill(first)
+        self.order("go")
+        first.send_frame(CLOSE, (1000).to_bytes(2, "big"))
+        lines = []
+        while lines[-1:] != ["9"]:
+            lines.append(second.read_message())
+        self.assertEqual(lines, list("123456789"))
 
     def test_a_line_that_is_too_long_ends_one_relay(self):
         self.start(f"head -c {MESSAGE_MAX + 1000} /dev/zero | tr '\\0' x; echo; echo next; cat")
