@@ -133,25 +133,33 @@ static void put_ping(struct link *l, uint64_t now)
 	l->pong_by_ns = now + l->ping_ns;
 }
 
-/* Sends a ping if it is time for one. Fails if the server did not answer a ping in time. If the
- * next check comes before *UNTIL, lowers *UNTIL to the time of the check. */
-static int keep_alive(struct link *l, uint64_t *until, struct fault *f)
+/* Sends a ping if it is time for one. If the next ping or the time limit for a pong comes before
+ * *UNTIL, lowers *UNTIL to that time. Returns true if the time limit has passed. */
+static bool keep_alive(struct link *l, uint64_t *until)
 {
-	uint64_t now = clock_mono_ns();
+	uint64_t now = clock_mono_ns(), next;
 
 	if (!l->ping_ns)
-		return 0;
-	if (l->pong_by_ns && now >= l->pong_by_ns) {
-		fault_set(f, FAULT_BOX, "the Box runtime has stopped to answer pings");
-		return fault_set_again(f);
-	}
+		return false;
 	if (!l->pong_by_ns && now >= l->next_ping_ns)
 		put_ping(l, now);
-	if (l->pong_by_ns && l->pong_by_ns < *until)
-		*until = l->pong_by_ns;
-	if (!l->pong_by_ns && l->next_ping_ns < *until)
-		*until = l->next_ping_ns;
-	return 0;
+	next = l->pong_by_ns ? l->pong_by_ns : l->next_ping_ns;
+	if (next < *until)
+		*until = next;
+	return l->pong_by_ns && now >= l->pong_by_ns;
+}
+
+/* Handles a pong that is late. If this process was stopped for a while, the pong may have come in
+ * time, but nobody has read it. So the time limit must have passed before the last read. READ says
+ * that this read gave bytes. The pong may be one of them, so the decoder gets time to find it. */
+static int miss_pong(struct link *l, bool read, struct fault *f)
+{
+	if (read) {
+		l->pong_by_ns = clock_mono_ns() + l->ping_ns;
+		return 0;
+	}
+	fault_set(f, FAULT_BOX, "the Box runtime has stopped to answer pings");
+	return fault_set_again(f);
 }
 
 /* Waits for the descriptors once, then reads and writes what is possible. */
@@ -159,11 +167,12 @@ static int turn(struct link *l, uint64_t deadline_ns, struct fault *f)
 {
 	struct pollfd p[3] = { { .fd = l->interrupt->fd, .events = POLLIN } };
 	uint64_t until = deadline_ns;
+	size_t had;
+	bool late;
 
 	if (clock_mono_ns() >= deadline_ns)
 		return fault_set(f, FAULT_BOX, "the Box runtime did not answer in time");
-	if (keep_alive(l, &until, f) < 0)
-		return -1;
+	late = keep_alive(l, &until);
 	p[1] = (struct pollfd){ .fd = l->in, .events = l->tls ? tls_events(l->tls) : POLLIN };
 	p[2] = (struct pollfd){ .fd = has_pending(l) ? l->out : -1, .events = POLLOUT };
 	if (poll(p, ARRAY_SIZE(p), clock_poll_ms(until)) < 0)
@@ -172,7 +181,10 @@ static int turn(struct link *l, uint64_t deadline_ns, struct fault *f)
 		l->signal = interrupt_signal(l->interrupt);
 		return fault_set(f, FAULT_BOX, "the call was interrupted by a signal");
 	}
+	had = l->received.n - l->decoded;
 	if (p[1].revents && read_some(l, f) < 0)
+		return -1;
+	if (late && !l->ended && miss_pong(l, l->received.n - l->decoded > had, f) < 0)
 		return -1;
 	/* a server that has closed its side reads nothing */
 	return p[2].revents && !l->ended ? write_some(l, f) : 0;

@@ -114,11 +114,55 @@ static void bytes_that_left_are_counted(void)
 	close_pair(&p);
 }
 
+/* The program may have been stopped, so that it looks at the socket long after the pong came. */
+static void a_pong_that_waits_in_the_socket_counts(void)
+{
+	AUTO_FAULT f = { 0 };
+	struct str message;
+	struct pair p;
+
+	open_pair(&p, true);
+	p.link.ping_ns = 3600 * NS_PER_SEC;
+	p.link.pong_by_ns = 1;
+	say(&p, "\x8a\x00\x81\x02{}", 6); /* a pong and a text */
+	T_INT(link_receive(&p.link, soon(), &message, &f), 0);
+	T_TRUE(str_eq(message, "{}"));
+	T_INT(p.link.pong_by_ns, 0);
+	close_pair(&p);
+
+	/* a write reads too, but does not decode what it has read */
+	open_pair(&p, true);
+	p.link.ping_ns = 3600 * NS_PER_SEC;
+	p.link.pong_by_ns = 1;
+	say(&p, "\x8a\x00\x81\x02{}", 6);
+	T_INT(link_send(&p.link, STR("{}"), soon(), &f), 0);
+	T_INT(link_receive(&p.link, soon(), &message, &f), 0);
+	T_TRUE(str_eq(message, "{}"));
+	close_pair(&p);
+}
+
+static void a_server_that_does_not_answer_a_ping_is_gone(void)
+{
+	AUTO_FAULT f = { 0 };
+	struct str message;
+	struct pair p;
+
+	open_pair(&p, true);
+	p.link.ping_ns = 50 * NS_PER_MS;
+	p.link.next_ping_ns = 1;
+	T_INT(link_receive(&p.link, soon(), &message, &f), -1);
+	T_TRUE(f.again);
+	T_STR(f.text, "the Box runtime has stopped to answer pings");
+	close_pair(&p);
+}
+
 int main(void)
 {
 	T_RUN(a_quiet_link_is_well);
 	T_RUN(a_closed_link_is_noticed);
 	T_RUN(a_close_behind_a_message_is_noticed);
 	T_RUN(bytes_that_left_are_counted);
+	T_RUN(a_pong_that_waits_in_the_socket_counts);
+	T_RUN(a_server_that_does_not_answer_a_ping_is_gone);
 	return t_end();
 }
