@@ -15,12 +15,19 @@ void buf_init(struct buf *b, size_t max)
 	*b = (struct buf)BUF_INIT(max);
 }
 
+static void forget(struct buf *b)
+{
+	if (b->secret && b->p)
+		explicit_bzero(b->p, b->cap + 1);
+	if (!b->lent)
+		free(b->p);
+}
+
 void buf_done(struct buf *b)
 {
 	if (!b)
 		return;
-	if (!b->lent)
-		free(b->p);
+	forget(b);
 	b->p = NULL;
 	b->n = b->cap = 0;
 	b->lent = false;
@@ -52,6 +59,7 @@ char *buf_take(struct buf *b)
 void *buf_room(struct buf *b, size_t n)
 {
 	size_t cap = b->cap ? b->cap : BUF_FIRST_BYTES;
+	bool copy;
 	char *p;
 
 	if (b->failed)
@@ -64,13 +72,16 @@ void *buf_room(struct buf *b, size_t n)
 		return b->p + b->n;
 	while (cap - b->n < n)
 		cap = cap > b->max / 2 ? b->max : cap * 2;
-	p = realloc(b->lent ? NULL : b->p, cap + 1);
+	copy = b->lent || b->secret; /* realloc() would not overwrite the old memory */
+	p = realloc(copy ? NULL : b->p, cap + 1);
 	if (!p) {
 		b->failed = true;
 		return NULL;
 	}
-	if (b->lent)
+	if (copy && b->p) {
 		memcpy(p, b->p, b->n + 1);
+		forget(b);
+	}
 	b->lent = false;
 	b->p = p;
 	b->cap = cap;

@@ -20,11 +20,14 @@ struct buf {
 	size_t cap; /* bytes allocated, without the terminator */
 	size_t max; /* ceiling for n */
 	bool failed;
-	bool lent; /* the caller owns p; do not free it */
+	bool lent;   /* the caller owns p; do not free it */
+	bool secret; /* overwrite memory before it is freed */
 };
 
 // clang-format off
 #define BUF_INIT(ceiling) { .max = (ceiling) }
+/* For passwords. The buffer leaves nothing in memory that it gives back, also when it grows. */
+#define BUF_SECRET(ceiling) { .max = (ceiling), .secret = true }
 /* The buffer keeps its contents in ARRAY until they no longer fit, and only then allocates memory.
  * ARRAY must outlive the buffer. */
 #define BUF_IN(array, ceiling) \

@@ -538,6 +538,7 @@ static int parse(const char *p, size_t n, bool lenient, struct json_doc **ret, s
 	AUTO_JSON doc = NULL;
 	struct parser state = { .text = p, .at = p, .end = p + n, .lenient = lenient, .e = e };
 	size_t bytes;
+	char *chars;
 
 	if (n > JSON_TEXT_MAX)
 		return err_set(e, ERR_LIMIT, "JSON text of %zu bytes; the limit is %u", n,
@@ -555,14 +556,17 @@ static int parse(const char *p, size_t n, bool lenient, struct json_doc **ret, s
 	doc->bytes = bytes;
 	state.doc = doc;
 	state.done = (void *)doc->slot;
-	state.chars = (void *)&doc->slot[state.top];
-	if (parse_value(&state, &doc->root) < 0)
-		return -1;
-	skip_space(&state);
-	if (state.at != state.end)
-		return fail(&state, "expected nothing more");
-	*ret = TAKE(doc);
-	return 0;
+	state.chars = chars = (void *)&doc->slot[state.top];
+	if (parse_value(&state, &doc->root) == 0) {
+		skip_space(&state);
+		if (state.at == state.end) {
+			*ret = TAKE(doc);
+			return 0;
+		}
+		IGNORE(fail(&state, "expected nothing more"));
+	}
+	explicit_bzero(chars, n + 1); /* the text may hold a password */
+	return -1;
 }
 
 int json_parse(const char *p, size_t n, struct json_doc **ret, struct err *e)
@@ -583,6 +587,13 @@ size_t json_held_bytes(const struct json_doc *d)
 void json_free(struct json_doc *d)
 {
 	free(d);
+}
+
+void json_wipep(struct json_doc **d)
+{
+	if (*d)
+		explicit_bzero(*d, (*d)->bytes);
+	json_freep(d);
 }
 
 const struct json_value *json_root(const struct json_doc *d)

@@ -63,7 +63,7 @@ struct json_doc;
 
 /* Parses exactly one value with optional white space around it. Fails with ERR_INVALID if the
  * text is not valid; the message says the line and the column. Fails with ERR_LIMIT for a text
- * longer than JSON_TEXT_MAX. */
+ * longer than JSON_TEXT_MAX. After a failure no part of the text stays in memory that was freed. */
 MUST_USE int json_parse(const char *p, size_t n, struct json_doc **ret, struct err *e);
 /* Does the same as json_parse(), for texts that Python's json module wrote. Half a surrogate pair
  * becomes U+FFFD. If several members have the same key, the first of them gets the value of the
@@ -80,6 +80,9 @@ static inline void json_freep(struct json_doc **d)
 	*d = NULL;
 }
 #define AUTO_JSON __attribute__((cleanup(json_freep))) struct json_doc *
+/* For documents with passwords: overwrites the memory before it is freed. */
+void json_wipep(struct json_doc **d);
+#define AUTO_SECRET_JSON __attribute__((cleanup(json_wipep))) struct json_doc *
 
 /* Returns the member's value, or NULL if V is not an object or has no such member. */
 const struct json_value *json_get(const struct json_value *v, const char *key);

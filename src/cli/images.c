@@ -149,15 +149,13 @@ int cmd_image_prune(const struct args *a)
  * password is in a memfd, so no directory shows it. */
 static int ask_password(struct err *e)
 {
-	AUTO_BUF password = BUF_INIT(PASSWORD_MAX_BYTES);
+	AUTO_BUF password = BUF_SECRET(PASSWORD_MAX_BYTES);
 	AUTO_FD fd = memfd_create("password", MFD_CLOEXEC);
 	int r;
 
 	if (console_ask_secret("Password: ", &password, e) < 0)
 		return err_hint(e, "give it with --password-stdin");
 	r = buf_failed(&password) ? -EFBIG : io_write_all(fd, buf_str(&password), password.n);
-	if (password.n)
-		explicit_bzero(password.p, password.n);
 	if (r < 0)
 		return err_sys(e, -r, "keep the password");
 	if (lseek(fd, 0, SEEK_SET) < 0 || dup2(fd, STDIN_FILENO) < 0)

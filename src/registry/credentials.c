@@ -86,7 +86,7 @@ static int open_secrets(int home_fd, bool create, int *ret_fd, struct err *e)
 /* Reads the stored logins. Sets *RET to NULL if no login is stored. */
 static int read_store(int secrets_fd, struct json_doc **ret, struct err *e)
 {
-	AUTO_BUF text = BUF_INIT(CREDENTIALS_MAX_BYTES);
+	AUTO_BUF text = BUF_SECRET(CREDENTIALS_MAX_BYTES);
 	int r = secrets_fd < 0 ? -ENOENT : io_read_file(secrets_fd, STORE_NAME, &text);
 
 	*ret = NULL;
@@ -95,7 +95,6 @@ static int read_store(int secrets_fd, struct json_doc **ret, struct err *e)
 	if (r < 0)
 		return err_sys(e, -r, "read the registry logins");
 	r = json_parse(buf_str(&text), text.n, ret, e);
-	explicit_bzero(text.p, text.n);
 	return r < 0 ? err_wrap(e, "secrets/" STORE_NAME) : 0;
 }
 
@@ -109,7 +108,7 @@ static const struct json_value *stored_hosts(const struct json_doc *doc)
 static int find_stored(int home_fd, const char *host, struct credentials *ret, struct err *e)
 {
 	AUTO_FD fd = -1;
-	AUTO_JSON doc = NULL;
+	AUTO_SECRET_JSON doc = NULL;
 	const struct json_value *v;
 	const char *username, *password;
 
@@ -140,7 +139,7 @@ static void write_hosts(struct json_writer *w, const struct json_value *hosts, c
 static int rewrite_store(int secrets_fd, const struct json_doc *old, const char *host,
 			 const char *username, const char *password, struct err *e)
 {
-	AUTO_BUF text = BUF_INIT(CREDENTIALS_MAX_BYTES);
+	AUTO_BUF text = BUF_SECRET(CREDENTIALS_MAX_BYTES);
 	struct json_writer w;
 	int r;
 
@@ -161,8 +160,6 @@ static int rewrite_store(int secrets_fd, const struct json_doc *old, const char 
 	json_end_object(&w);
 	r = buf_failed(&text) ? -EFBIG
 			      : io_replace_file(secrets_fd, STORE_NAME, text.p, text.n, 0600);
-	if (text.p)
-		explicit_bzero(text.p, text.n);
 	return r < 0 ? err_sys(e, -r, "write the registry logins") : 0;
 }
 
@@ -186,7 +183,7 @@ int credentials_store(int home_fd, const char *host, const char *username, const
 		      struct err *e)
 {
 	AUTO_FD fd = -1;
-	AUTO_JSON old = NULL;
+	AUTO_SECRET_JSON old = NULL;
 
 	if (open_locked(home_fd, &fd, &old, e) < 0)
 		return -1;
@@ -196,7 +193,7 @@ int credentials_store(int home_fd, const char *host, const char *username, const
 int credentials_remove(int home_fd, const char *host, bool *ret_known, struct err *e)
 {
 	AUTO_FD fd = -1;
-	AUTO_JSON old = NULL;
+	AUTO_SECRET_JSON old = NULL;
 
 	if (open_locked(home_fd, &fd, &old, e) < 0)
 		return -1;
@@ -208,7 +205,7 @@ int credentials_remove(int home_fd, const char *host, bool *ret_known, struct er
 
 static int find_secret_file(int home_fd, const char *name, char **ret, struct err *e)
 {
-	AUTO_BUF text = BUF_INIT(CREDENTIAL_SECRET_MAX_BYTES);
+	AUTO_BUF text = BUF_SECRET(CREDENTIAL_SECRET_MAX_BYTES);
 	AUTO_FD fd = -1;
 	int r;
 
@@ -257,7 +254,7 @@ static int read_docker_config(struct json_doc **ret, struct err *e)
 	char place[PATH_MAX];
 	const char *home = account_home(place);
 	AUTO_FREE char *path = NULL;
-	AUTO_BUF text = BUF_INIT(CREDENTIALS_MAX_BYTES);
+	AUTO_BUF text = BUF_SECRET(CREDENTIALS_MAX_BYTES);
 	int r;
 
 	*ret = NULL;
@@ -278,7 +275,7 @@ static int read_docker_config(struct json_doc **ret, struct err *e)
 /* The value of "auth" is USER:PASSWORD in base64. */
 static int decode_auth(const char *host, const char *auth, struct credentials *ret, struct err *e)
 {
-	AUTO_BUF plain = BUF_INIT(CREDENTIAL_SECRET_MAX_BYTES);
+	AUTO_BUF plain = BUF_SECRET(CREDENTIAL_SECRET_MAX_BYTES);
 	char *colon;
 
 	if (base64_decode(&plain, auth, strlen(auth)) < 0 || !plain.p ||
@@ -286,7 +283,6 @@ static int decode_auth(const char *host, const char *auth, struct credentials *r
 		return err_set(e, ERR_INVALID, "Docker's config.json: bad auth of '%s'", host);
 	*colon = '\0';
 	set(ret, plain.p, colon + 1, "docker");
-	explicit_bzero(plain.p, plain.n);
 	return 0;
 }
 
@@ -360,8 +356,8 @@ static int ask_helper(const char *path, const char *host, struct buf *answer, st
 static int find_by_helper(const char *helper, const char *key, struct credentials *ret,
 			  struct err *e)
 {
-	AUTO_BUF answer = BUF_INIT(CREDENTIAL_SECRET_MAX_BYTES);
-	AUTO_JSON doc = NULL;
+	AUTO_BUF answer = BUF_SECRET(CREDENTIAL_SECRET_MAX_BYTES);
+	AUTO_SECRET_JSON doc = NULL;
 	AUTO_FREE char *name = NULL;
 	AUTO_FREE char *path = NULL;
 	const char *username, *secret;
@@ -379,7 +375,6 @@ static int find_by_helper(const char *helper, const char *key, struct credential
 		return 0;
 	if (json_parse(answer.p, answer.n, &doc, e) < 0)
 		return err_wrap(e, "answer of '%s'", name);
-	explicit_bzero(answer.p, answer.n);
 	username = json_get_str(json_root(doc), "Username", NULL);
 	secret = json_get_str(json_root(doc), "Secret", NULL);
 	if (username && secret)
@@ -397,7 +392,7 @@ static const struct json_member *find_member(const struct json_value *object, co
 
 static int find_docker(const char *host, struct credentials *ret, struct err *e)
 {
-	AUTO_JSON doc = NULL;
+	AUTO_SECRET_JSON doc = NULL;
 	const struct json_member *helper, *entry;
 	const char *store, *auth, *token;
 	/* credential helpers know the default registry by this key, as Docker's own files do */
@@ -509,8 +504,8 @@ int credentials_list(int home_fd, const struct settings *s, struct credential_li
 {
 	struct lines l = { 0 };
 	AUTO_FD fd = -1;
-	AUTO_JSON stored = NULL;
-	AUTO_JSON docker = NULL;
+	AUTO_SECRET_JSON stored = NULL;
+	AUTO_SECRET_JSON docker = NULL;
 
 	if (open_secrets(home_fd, false, &fd, e) < 0 || read_store(fd, &stored, e) < 0 ||
 	    read_docker_config(&docker, e) < 0)

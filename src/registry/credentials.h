@@ -5,9 +5,9 @@
  * a login, requests are anonymous.
  *
  * `registry login` stores logins in HOME/secrets/registries.json. The file has mode 0600 and its
- * directory has mode 0700. No function of this file prints or logs a secret. credentials_done()
- * wipes the password. Copies of a secret in parsed JSON documents and in the text of Docker's file
- * are not wiped.
+ * directory has mode 0700. No function of this file prints or logs a secret. They overwrite the
+ * memory in which they kept a secret before they free it, also after a failure. Copies that curl
+ * makes, and variables of the environment, stay.
  */
 #pragma once
 

@@ -85,7 +85,7 @@ static int try_login(const struct options *o, int home, const char *host, const 
 
 int run_login(const struct options *o, struct err *e)
 {
-	AUTO_BUF password = BUF_INIT(CREDENTIAL_SECRET_MAX_BYTES);
+	AUTO_BUF password = BUF_SECRET(CREDENTIAL_SECRET_MAX_BYTES);
 	AUTO_FREE char *host = NULL;
 	AUTO_FD home = -1;
 	int r;
@@ -98,7 +98,6 @@ int run_login(const struct options *o, struct err *e)
 	r = o->no_check ? 0 : try_login(o, home, host, password.p, e);
 	if (r == 0)
 		r = credentials_store(home, host, o->username, password.p, e);
-	explicit_bzero(password.p, password.n);
 	if (r == 0)
 		say_done("Logged in", host, 0);
 	return r;

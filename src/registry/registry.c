@@ -232,7 +232,7 @@ static void add_query(CURL *c, struct buf *url, const char *name, const char *va
 
 static int read_token(struct endpoint *p, const struct buf *body, struct err *e)
 {
-	AUTO_JSON doc = NULL;
+	AUTO_SECRET_JSON doc = NULL;
 	const char *token;
 
 	if (json_parse(buf_str(body), body->n, &doc, e) < 0)
@@ -293,7 +293,7 @@ static CURL *token_request(struct registry *r, const struct endpoint *p, const s
 static int ask_for_token(struct registry *r, struct endpoint *p, const struct challenge *ch,
 			 struct err *e)
 {
-	AUTO_BUF body = BUF_INIT(REGISTRY_TOKEN_MAX_BYTES);
+	AUTO_BUF body = BUF_SECRET(REGISTRY_TOKEN_MAX_BYTES);
 	CURL *c = token_request(r, p, ch);
 	CURLcode result;
 	long status = 0;
