@@ -21,7 +21,7 @@ struct peer_protocol {
 	/* Called when our close frame was queued. From now on the peer gets no more messages. May
 	 * be NULL. */
 	void (*closing)(void *arg);
-	void (*gone)(void *arg);    /* called exactly once, before the peer is freed */
+	void (*gone)(void *arg); /* called exactly once, before the peer is freed */
 	void *arg;
 };
 

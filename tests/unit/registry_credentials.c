@@ -1,6 +1,6 @@
 /*
- * Secrets in memory. The tests look for a password in the whole heap of this process, also in memory
- * that was freed. The password is put together on the stack, which they do not search.
+ * Secrets in memory. The tests look for a password in the whole heap of this process, also in
+ * memory that was freed. The password is put together on the stack, which they do not search.
  */
 #include "registry/credentials.h"
 
