@@ -144,12 +144,6 @@ static inline int sys_pivot_root(const char *new_root, const char *put_old)
 	return (int)syscall(SYS_pivot_root, new_root, put_old);
 }
 
-static inline int sys_execveat(int fd, const char *path, char *const argv[], char *const envp[],
-			       int flags)
-{
-	return (int)syscall(SYS_execveat, fd, path, argv, envp, flags);
-}
-
 static inline int sys_renameat2(int from_fd, const char *from, int to_fd, const char *to,
 				unsigned flags)
 {

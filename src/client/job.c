@@ -330,16 +330,6 @@ void job_resume(struct job *j)
 	do_soon(j);
 }
 
-void job_resize(struct job *j, uint32_t rows, uint32_t cols)
-{
-	AUTO_BUF b = BUF_INIT(64);
-
-	if (!is_framed(j) || j->state != JOB_RUNNING)
-		return;
-	call_resize(&j->call, rows, cols, &b);
-	job_follow_up(j, &b, NULL, 0);
-}
-
 int job_signal(struct job *j, int sig, bool scope, struct err *e)
 {
 	AUTO_BUF b = BUF_INIT(64);

@@ -81,8 +81,6 @@ uint64_t job_number(const struct job *j);
  * room again. */
 MUST_USE ssize_t job_input(struct job *j, const void *p, size_t n);
 void job_input_end(struct job *j);
-/* Sets the size of the command's terminal, if it has one. */
-void job_resize(struct job *j, uint32_t rows, uint32_t cols);
 /* Lets the callback `output` be called again. Call this when the owner accepts output again. */
 void job_resume(struct job *j);
 /* Sends a signal to the command itself, or, if SCOPE is true, to everything that the command

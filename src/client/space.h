@@ -18,7 +18,6 @@ struct space {
 	size_t n_layers;       /* layers that belong to no image */
 };
 void space_done(struct space *s);
-#define AUTO_SPACE __attribute__((cleanup(space_done))) struct space
 
 /*
  * Each function fills *RET for one kind of object: sandboxes, volumes, or images. ALL is the list

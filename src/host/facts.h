@@ -51,10 +51,6 @@ struct facts {
 	struct fact fact[FACT_COUNT];
 };
 
-/* The name for people: "user namespaces". */
-const char *fact_name(enum fact_id id);
-/* The name for scripts, and for the reasons why a test was skipped: "user-namespace". */
-const char *fact_key(enum fact_id id);
 /* Probes all facts. DIR is the directory in which sandboxes keep their files; it must exist. */
 void facts_probe(const char *dir, struct facts *ret);
 void fact_probe(enum fact_id id, const char *dir, struct fact *ret);

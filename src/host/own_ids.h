@@ -14,7 +14,7 @@
 
 #define OWN_IDS_COUNT 65536u /* how many ids a range or sub-range must have */
 
-enum own_ids_kind { OWN_IDS_RANGE, OWN_IDS_SUB, OWN_IDS_SINGLE };
+enum own_ids_kind { OWN_IDS_SINGLE, OWN_IDS_SUB };
 
 struct own_ids {
 	enum own_ids_kind kind;

@@ -7,48 +7,31 @@
 
 #include "base/cleanup.h"
 
-struct probe {
-	const char *key, *name;
-	void (*fn)(const char *dir, struct fact *f);
+static void (*const probes[])(const char *dir, struct fact *f) = {
+	[FACT_USER_NAMESPACE] = probe_user_namespace,
+	[FACT_SUBIDS] = probe_subids,
+	[FACT_OVERLAY] = probe_overlay,
+	[FACT_OVERLAY_ON_DISK] = probe_overlay_on_disk,
+	[FACT_FUSE_OVERLAYFS] = probe_fuse_overlayfs,
+	[FACT_MOUNT_API] = probe_mount_api,
+	[FACT_IDMAPPED_MOUNT] = probe_idmapped_mount,
+	[FACT_CGROUP_MEMORY] = probe_cgroup_memory,
+	[FACT_CGROUP_CPU] = probe_cgroup_cpu,
+	[FACT_CGROUP_PIDS] = probe_cgroup_pids,
+	[FACT_CGROUP_KILL] = probe_cgroup_kill,
+	[FACT_SETUID_PROGRAMS] = probe_setuid_programs,
+	[FACT_LANDLOCK] = probe_landlock,
+	[FACT_TUN] = probe_tun,
+	[FACT_KVM] = probe_kvm,
+	[FACT_LOOP] = probe_loop,
+	[FACT_PROJECT_QUOTA] = probe_project_quota,
 };
-
-/* clang-format off */
-static const struct probe probes[] = {
-	[FACT_USER_NAMESPACE]  = { "user-namespace", "user namespaces", probe_user_namespace },
-	[FACT_SUBIDS]          = { "subids", "own id range", probe_subids },
-	[FACT_OVERLAY]         = { "overlay", "overlay in user namespace", probe_overlay },
-	[FACT_OVERLAY_ON_DISK] = { "overlay-on-disk", "overlay on the state's disk", probe_overlay_on_disk },
-	[FACT_FUSE_OVERLAYFS]  = { "fuse-overlayfs", "fuse-overlayfs", probe_fuse_overlayfs },
-	[FACT_MOUNT_API]       = { "mount-api", "new mount calls", probe_mount_api },
-	[FACT_IDMAPPED_MOUNT]  = { "idmapped-mount", "idmapped mounts", probe_idmapped_mount },
-	[FACT_CGROUP_MEMORY]   = { "cgroup-memory", "memory limits", probe_cgroup_memory },
-	[FACT_CGROUP_CPU]      = { "cgroup-cpu", "cpu limits", probe_cgroup_cpu },
-	[FACT_CGROUP_PIDS]     = { "cgroup-pids", "process limits", probe_cgroup_pids },
-	[FACT_CGROUP_KILL]     = { "cgroup-kill", "cgroup.kill", probe_cgroup_kill },
-	[FACT_SETUID_PROGRAMS] = { "setuid-programs", "setuid programs", probe_setuid_programs },
-	[FACT_LANDLOCK]        = { "landlock", "Landlock", probe_landlock },
-	[FACT_TUN]             = { "tun", "/dev/net/tun", probe_tun },
-	[FACT_KVM]             = { "kvm", "/dev/kvm", probe_kvm },
-	[FACT_LOOP]            = { "loop", "loop devices", probe_loop },
-	[FACT_PROJECT_QUOTA]   = { "project-quota", "project quota", probe_project_quota },
-};
-/* clang-format on */
 static_assert(ARRAY_SIZE(probes) == FACT_COUNT, "a fact has no probe");
-
-const char *fact_name(enum fact_id id)
-{
-	return probes[id].name;
-}
-
-const char *fact_key(enum fact_id id)
-{
-	return probes[id].key;
-}
 
 void fact_probe(enum fact_id id, const char *dir, struct fact *ret)
 {
 	memset(ret, 0, sizeof(*ret));
-	probes[id].fn(dir, ret);
+	probes[id](dir, ret);
 }
 
 void facts_probe(const char *dir, struct facts *ret)

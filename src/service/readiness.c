@@ -22,11 +22,6 @@ static const char *const names[] = {
 };
 static_assert(ARRAY_SIZE(names) == READY_CHECK_COUNT, "a check has no name");
 
-const char *readiness_check_name(enum readiness_check c)
-{
-	return names[c];
-}
-
 /* Returns true for the checks that the operator may switch off. */
 static bool is_storage(enum readiness_check c)
 {

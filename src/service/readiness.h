@@ -39,7 +39,6 @@ struct readiness {
 	void *arg;
 };
 
-const char *readiness_check_name(enum readiness_check c);
 bool readiness_met(const struct readiness *r, enum readiness_check c);
 bool readiness_is_ready(const struct readiness *r);
 /* Writes the members of the answer. The calling code begins and ends the JSON object, and may add

@@ -10,8 +10,6 @@
 #include "service/skills.h"
 
 #define RUNTIME_INSTANCE_BYTES 13 /* 12 hex digits with the terminator */
-/* a probe must have made a sandbox and run a command in it within this time */
-#define RUNTIME_PROBE_MS 5000
 
 struct runtime;
 

@@ -390,11 +390,3 @@ void config_apply(const struct config *c, struct spec *s)
 		s->metrics_interval_ms = (uint32_t)c->metrics_interval_ms;
 	s->metrics_disabled = c->metrics_disabled || c->metrics_interval_ms == 0;
 }
-
-const struct config_registry *config_find_registry(const struct config *c, const char *host)
-{
-	for (size_t i = 0; i < c->n_registries; i++)
-		if (strcmp(c->registry[i].host, host) == 0)
-			return &c->registry[i];
-	return NULL;
-}

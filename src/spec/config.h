@@ -62,5 +62,3 @@ void config_done(struct config *c);
  * limit is not a limit that the user set: if the host cannot enforce a default limit, the start
  * does not fail, but `inspect` shows that the limit is not enforced. */
 void config_apply(const struct config *c, struct spec *s);
-/* Returns the entry for a registry's HOST[:PORT], or NULL. */
-const struct config_registry *config_find_registry(const struct config *c, const char *host);

@@ -147,7 +147,6 @@ static void on_grace_over(void *arg)
 {
 	struct supervisor *s = arg;
 
-	s->stop_timer = 0;
 	s->engine->kill(s);
 }
 
@@ -157,8 +156,8 @@ static void ask_to_end(struct supervisor *s, int signal, unsigned grace_ms, loop
 	if (!s->engine->stop(s, signal))
 		s->engine->kill(s);
 	else
-		s->stop_timer =
-			loop_add_timer(s->loop, clock_mono_ns() + grace_ms * NS_PER_MS, then, s);
+		/* nothing cancels this timer: the supervisor ends with the sandbox */
+		loop_add_timer(s->loop, clock_mono_ns() + grace_ms * NS_PER_MS, then, s);
 }
 
 /* Sends SIGTERM after the image's own stop signal: that signal is for the main program, and other

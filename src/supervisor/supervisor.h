@@ -39,7 +39,7 @@ struct supervisor {
 	struct loop *loop;
 	enum life life;
 	loop_id pidfd_watch, channel_watch, leash_watch, control_watch;
-	loop_id ready_timer, stop_timer, duration_timer, idle_timer, late_timer;
+	loop_id ready_timer, duration_timer, idle_timer, late_timer;
 	/* if the image has its own stop signal: the time between SIGTERM and SIGKILL */
 	unsigned last_grace_ms;
 	struct buf channel_in, leash_in;

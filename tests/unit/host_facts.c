@@ -39,10 +39,9 @@ static void every_fact(void)
 	for (unsigned i = 0; i < FACT_COUNT; i++) {
 		const struct fact *f = &facts.fact[i];
 
-		printf("# %-26s %-3s %s%s%s\n", fact_name(i), f->yes ? "yes" : "no", f->text,
+		printf("# %2u %-3s %s%s%s\n", i, f->yes ? "yes" : "no", f->text,
 		       f->fix[0] ? " -> " : "", f->fix);
 		T_TRUE(f->text[0] != '\0');
-		T_TRUE(fact_key(i)[0] != '\0');
 		T_TRUE(!f->yes || (f->sys == 0 && f->fix[0] == '\0'));
 	}
 	T_INT(readlink("/proc/self/ns/user", user_ns_after, sizeof(user_ns_after) - 1),

@@ -46,9 +46,9 @@ static void whole_file(void)
 	T_TRUE(c.logs == NULL);
 	T_STR(c.ca_certs, "/ca.pem");
 	T_INT(c.n_registries, 1);
-	T_TRUE(config_find_registry(&c, "other") == NULL);
-	T_TRUE(config_find_registry(&c, "r.example:5000")->insecure);
-	T_STR(config_find_registry(&c, "r.example:5000")->password_env, "P");
+	T_STR(c.registry[0].host, "r.example:5000");
+	T_TRUE(c.registry[0].insecure);
+	T_STR(c.registry[0].password_env, "P");
 	spec_init(&s);
 	config_apply(&c, &s);
 	T_INT(s.cpu_milli, 2000);
