@@ -26,13 +26,12 @@ static int check_version(const struct question *q, struct str body)
 {
 	struct hello h;
 
-	if (hello_decode(body, &h) < 0 || hello_agree(&h) < PROTOCOL)
-		return err_set(
-			q->e, ERR_UNSUPPORTED,
-			"sandbox '%s' was started by an older cordon that keeps no commands; "
-			"restart it",
-			q->c->name);
-	return 0;
+	if (hello_decode(body, &h) == 0 && hello_agree(&h) >= PROTOCOL)
+		return 0;
+	err_set(q->e, ERR_UNSUPPORTED,
+		"sandbox '%s' was started by an older cordon, which has no list of commands",
+		q->c->name);
+	return err_hint(q->e, "'attach' works; a restart ends the commands, and then all works");
 }
 
 static int take_frame(void *arg, const struct frame *f)
