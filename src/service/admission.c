@@ -323,13 +323,11 @@ static enum admission_effect install(struct admission_record *r, const struct ad
 	return all ? ADMISSION_DROP_SESSIONS : ADMISSION_KEEP_ONE;
 }
 
-int admission_install(struct admission *a, const struct admission_grant *g, struct str trusted,
-		      uint64_t fenced, uint64_t now_ns, enum admission_effect *ret_effect,
-		      const struct admission_record **ret_record, struct fault *f)
+int admission_check_install(const struct admission *a, const struct admission_grant *g,
+			    struct str trusted, uint64_t fenced, uint64_t now_ns, struct fault *f)
 {
 	static const struct admission_record unknown;
 	const struct admission_record *known;
-	struct admission_record *r;
 	struct tenant t;
 
 	if (admission_check_enabled(a, f) < 0 || admission_check_config(a, f) < 0)
@@ -343,9 +341,20 @@ int admission_install(struct admission *a, const struct admission_grant *g, stru
 		return -1;
 	if (!known && a->workspaces.n >= a->max)
 		return refuse(f, CAPACITY_TEXT);
-	/* we check the order before a record is added, so that a refused grant makes no record */
-	if (check_order(known ? known : &unknown, g, fenced, f) < 0)
+	return check_order(known ? known : &unknown, g, fenced, f);
+}
+
+int admission_install(struct admission *a, const struct admission_grant *g, struct str trusted,
+		      uint64_t fenced, uint64_t now_ns, enum admission_effect *ret_effect,
+		      const struct admission_record **ret_record, struct fault *f)
+{
+	struct admission_record *r;
+	struct tenant t;
+
+	/* before a record is added, so that a refused grant makes no record */
+	if (admission_check_install(a, g, trusted, fenced, now_ns, f) < 0)
 		return -1;
+	tenant_init(&t, str_of(g->instance), str_of(g->workspace), g->generation);
 	r = find_or_add(a, &t, f);
 	if (!r)
 		return -1;

@@ -87,6 +87,10 @@ enum admission_effect {
 	ADMISSION_DROP_SESSIONS, /* end all sessions of the Workspace */
 };
 
+/* Fails as admission_install() would fail, and changes nothing. */
+MUST_USE int admission_check_install(const struct admission *a, const struct admission_grant *g,
+				     struct str trusted, uint64_t fenced, uint64_t now_ns,
+				     struct fault *f);
 /* Installs a grant. FENCED is the highest generation of the Workspace that the fence
  * (service/fence.h) has seen, or 0. After a success the calling code passes the grant's generation
  * to fence_observe(). *RET_RECORD is the record with the grant that is valid now. The calling code

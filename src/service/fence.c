@@ -21,6 +21,11 @@ uint64_t fence_generation(const struct fence *f, const struct tenant *t)
 	return at == WORKSPACE_UNKNOWN ? 0 : f->generation[at];
 }
 
+bool fence_is_full(const struct fence *f, const struct tenant *t)
+{
+	return !fence_generation(f, t) && f->workspaces.n >= f->max;
+}
+
 enum fence_verdict fence_observe(struct fence *f, const struct tenant *t)
 {
 	uint64_t highest = fence_generation(f, t);
@@ -28,7 +33,7 @@ enum fence_verdict fence_observe(struct fence *f, const struct tenant *t)
 
 	if (highest >= t->generation)
 		return highest == t->generation ? FENCE_CURRENT : FENCE_STALE;
-	if (!highest && f->workspaces.n >= f->max)
+	if (fence_is_full(f, t))
 		return FENCE_FULL;
 	at = highest ? workspace_list_find(&f->workspaces, t->key)
 		     : workspace_list_add(&f->workspaces, t->key);

@@ -35,6 +35,8 @@ void fence_done(struct fence *f);
 /* Call this when a request of the tenant *T begins. Returns FENCE_ADVANCED also for a Workspace
  * that was never seen. */
 MUST_USE enum fence_verdict fence_observe(struct fence *f, const struct tenant *t);
+/* Returns true if fence_observe() would return FENCE_FULL. */
+bool fence_is_full(const struct fence *f, const struct tenant *t);
 /* Returns the highest generation of T's Workspace, or 0 if the Workspace was never seen. */
 uint64_t fence_generation(const struct fence *f, const struct tenant *t);
 /* Returns true while the generation of *T is the highest that was seen. If this function returns

@@ -145,13 +145,19 @@ static void apply(struct grant_gate *g, struct tenant *t, enum admission_effect 
 		      effect == ADMISSION_KEEP_ONE ? is_not_canonical : is_of_workspace, t, &r);
 }
 
+/* Fails if the fence has no room for the Workspace of T. */
+static int check_room(const struct fence *fence, const struct tenant *t, struct fault *f)
+{
+	return fence_is_full(fence, t) ? fence_fault(FENCE_FULL, f) : 0;
+}
+
 void grant_gate_install(struct grant_gate *g, const struct json_value *data, struct str trusted,
 			const struct reply *reply)
 {
 	const struct admission_record *record;
 	struct admission_grant grant;
 	enum admission_effect effect;
-	enum fence_verdict v;
+	uint64_t fenced, now = clock_real_ns();
 	AUTO_FAULT f = { 0 };
 	struct receipt *receipt;
 	struct json_writer w;
@@ -163,22 +169,18 @@ void grant_gate_install(struct grant_gate *g, const struct json_value *data, str
 		return;
 	}
 	tenant_init(&t, str_of(grant.instance), str_of(grant.workspace), grant.generation);
-	if (admission_install(g->admission, &grant, trusted, fence_generation(g->parts.fence, &t),
-			      clock_real_ns(), &effect, &record, &f) < 0) {
+	fenced = fence_generation(g->parts.fence, &t);
+	if (admission_check_install(g->admission, &grant, trusted, fenced, now, &f) < 0 ||
+	    check_room(g->parts.fence, &t, &f) < 0 ||
+	    admission_install(g->admission, &grant, trusted, fenced, now, &effect, &record, &f) <
+		    0) {
 		refuse(reply, &f);
 		admission_grant_done(&grant);
 		return;
 	}
 	loop_remove(g->parts.loop, &g->timer);
 	set_timer(g);
-	v = fence_observe(g->parts.fence, &t);
-	if (v == FENCE_FULL) {
-		fence_fault(v, &f);
-		refuse(reply, &f);
-		admission_grant_done(&grant);
-		return;
-	}
-	if (v == FENCE_ADVANCED)
+	if (fence_observe(g->parts.fence, &t) == FENCE_ADVANCED)
 		g->parts.advanced(g->parts.arg, &t);
 	receipt = receipt_new(reply, &w);
 	admission_encode_receipt(&grant, record, &w);

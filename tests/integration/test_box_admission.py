@@ -116,6 +116,14 @@ class Rules(Gated):
         self.fails("BoxAdmissionError: Sandbox admission grant revision was revoked", self.grant, peer, revision=3)
         self.assertEqual(self.grant(peer, revision=4)["entitlement_revision"], 4)
 
+    def test_a_grant_that_the_fence_refuses_is_not_kept(self):
+        peer = self.open_gated(more={"limits": {"max_admission_records": 1}})
+        peer.call("box_status")  # the fence now has its only Workspace
+        self.fails("PermissionError: Box generation fence capacity reached; refusing an unbounded Workspace allocation",
+                   self.grant, peer, "w-red")
+        # there is still room for the only record
+        self.assertEqual(self.grant(peer)["workspace_uuid"], "w-blue")
+
     def test_enforcement_cannot_be_switched_off(self):
         peer = self.open_gated()
         self.assertEqual(peer.call("box_init", {"admission": {"required": False}}), {"initialized": True})
