@@ -568,6 +568,20 @@ class Store(ImageMixin, CordonTest):
         self.assertEqual(self.references(), ["big:1"])
         self.assertEqual(os.listdir(os.path.join(self.home, "cache/tmp")), [])
 
+    def test_a_place_that_is_no_directory_is_named(self):
+        """Only a lock of another process makes a load wait."""
+        archive = self.archive_of(Layer(self.path("l.tar")).add("f", b"x").close(), "x")
+        self.ok("load", "--input", archive)
+        name = os.path.basename(os.path.dirname(self.layer_roots("x:1")[0])) + ".layer"
+        self.ok("remove", "x:1")
+        self.ok("prune", "--yes")
+        for make in (lambda place: open(place, "w").close(), lambda place: os.symlink("/", place)):
+            place = os.path.join(self.home, "cache/tmp", name)
+            make(place)
+            self.refused("load", "--input", archive, says=f"open tmp/{name}", timeout=30)
+            os.unlink(place)
+        self.ok("load", "--input", archive)
+
     def killed_load(self, stage, size):
         """Kills a load of SIZE bytes when a file with STAGE in its name appears. Returns False if the load ended before
         the kill."""
