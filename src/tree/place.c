@@ -15,10 +15,11 @@
  * the last component is empty. */
 static void split(const char *path, char **ret_parent, const char **ret_last)
 {
-	char *copy = xstrdup(path);
-	size_t n = strlen(copy);
+	size_t n = strlen(path);
+	char *copy = xcalloc(1, n + 2); /* room for "." or "/", also if PATH is empty */
 	char *slash;
 
+	memcpy(copy, path, n);
 	while (n > 0 && copy[n - 1] == '/')
 		copy[--n] = '\0';
 	slash = strrchr(copy, '/');
