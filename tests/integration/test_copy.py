@@ -426,13 +426,13 @@ class Hostile(CopyTest):
             b = self.cordon("copy", f"{box.name}:/root/in/{i}", self.path(f"back{i}")).code
             codes.append((a, b))
 
-        threads = [threading.Thread(target=one, args=(i,)) for i in range(6)]
+        threads = [threading.Thread(target=one, args=(i,)) for i in range(8)]
         for t in threads:
             t.start()
         for t in threads:
             t.join()
-        self.assertEqual(codes, [(0, 0)] * 6)
-        for i in range(6):
+        self.assertEqual(codes, [(0, 0)] * 8)
+        for i in range(8):
             self.assertEqual(self.tree(src), self.tree(self.path(f"back{i}")))
 
 
