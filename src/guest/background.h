@@ -40,6 +40,8 @@ struct background {
 	/* the client to which pid 1 sent the frame EXIT, as long as pid 1 does not know whether
 	 * the client has read it; or NULL */
 	const struct connection *taker;
+	/* where EXIT ends in the bytes to `taker`, as connection_end_of_queue() counts */
+	uint64_t exit_end;
 };
 
 struct backgrounds {

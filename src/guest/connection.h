@@ -15,6 +15,7 @@ struct connection {
 	int fd;
 	loop_id watch;
 	struct buf in, out;
+	uint64_t sent; /* bytes of frames that were written to the socket */
 	int fds[FRAME_FDS_MAX];
 	unsigned n_fds;
 	bool greeted;
@@ -33,6 +34,12 @@ bool connection_hold(struct connection *c);
 void connection_flush(struct connection *c);
 void connection_send(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
 		     const void *p, size_t n);
+/* Returns how many bytes will have been sent when the queue is empty. When the client has read this
+ * many bytes, it has read all frames that are in the queue now. */
+static inline uint64_t connection_end_of_queue(const struct connection *c)
+{
+	return c->sent + c->out.n;
+}
 /* Call this after the last command of a connection. If nothing is queued for the client, closes and
  * frees the connection. Otherwise the client reads the queue and then closes the connection itself.
  * The caller must not use the connection after this call. */

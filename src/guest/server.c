@@ -7,8 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -32,7 +35,29 @@ static void drop_fds(struct connection *c)
 		close(c->fds[--c->n_fds]);
 }
 
-static void connection_close(struct connection *c, bool unread)
+/* Returns how many bytes the client has read for certain. A frame from the client proves nothing,
+ * because the client may have sent it before pid 1 sent the last bytes. So pid 1 asks the kernel,
+ * but only if a command depends on the answer. AT_END says that pid 1 has read the end of what the
+ * client sends. */
+static uint64_t bytes_heard(const struct connection *c, bool at_end)
+{
+	struct pollfd p = { .fd = c->fd };
+	int unread = 0;
+
+	if (!sessions_must_be_heard(c))
+		return c->sent;
+	/* this is the memory of the unread bytes, which is never less than their number */
+	if (ioctl(c->fd, SIOCOUTQ, &unread) < 0 || (uint64_t)unread > c->sent)
+		return 0;
+	/* If the client has closed its socket, the kernel has dropped what was unread. At the end,
+	 * recvmsg() tells pid 1 whether there was any: it fails with ECONNRESET. */
+	if (!at_end && (poll(&p, 1, 0) < 0 || p.revents))
+		return 0;
+	return c->sent - (uint64_t)unread;
+}
+
+/* HEARD is how many bytes the client has read for certain. */
+static void connection_close(struct connection *c, uint64_t heard)
 {
 	struct guest *g = c->guest;
 	struct connection **at = &g->connections;
@@ -41,7 +66,7 @@ static void connection_close(struct connection *c, bool unread)
 		return;
 	c->dead = true;
 	looks_drop(c);
-	sessions_drop(c, unread || c->out.n > 0);
+	sessions_drop(c, heard);
 	while (*at && *at != c)
 		at = &(*at)->next;
 	if (*at)
@@ -69,6 +94,7 @@ void connection_flush(struct connection *c)
 		if (n < 0)
 			break;
 		buf_drop(&c->out, (size_t)n);
+		c->sent += (uint64_t)n;
 	}
 	/* c->held means that requests or answers wait. Then the loop reads nothing from the client,
 	 * and calls on_connection() when the socket is writable. on_connection() calls resume(). */
@@ -119,7 +145,7 @@ void connection_end(struct connection *c)
 {
 	/* if data is queued, the client reads it and then closes the connection itself */
 	if (c->out.n == 0)
-		connection_close(c, false);
+		connection_close(c, c->sent); /* the caller knows that no process is left */
 }
 
 static bool on_hello(struct connection *c, struct str body)
@@ -263,7 +289,7 @@ static int take_frame(void *arg, const struct frame *f)
 static void take_frames(struct connection *c, const char *p, size_t n)
 {
 	if (frame_feed(&c->in, p, n, take_frame, c) < 0 || buf_failed(&c->out))
-		connection_close(c, false);
+		connection_close(c, bytes_heard(c, false));
 	else if (c->held)
 		connection_flush(c); /* also stops the loop from reading requests */
 }
@@ -304,10 +330,10 @@ static void on_connection(void *arg, int fd, uint32_t events)
 	c->n_fds += got;
 	if (n <= 0) {
 		/* ECONNRESET means that the client did not read all that we sent */
-		connection_close(c, n < 0);
+		connection_close(c, n < 0 ? 0 : bytes_heard(c, true));
 		return;
 	}
-	sessions_release_known(c);
+	sessions_release_known(c, bytes_heard(c, false));
 	take_frames(c, chunk, (size_t)n);
 }
 

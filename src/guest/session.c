@@ -154,41 +154,48 @@ static void on_expiry(void *arg)
 	set_expiry(g);
 }
 
-/* If the command has a background entry for later clients, keeps the exit status there. */
-static void keep_end(struct session *s)
+/* Keeps the exit status for later clients. Returns the entry that has it, or NULL. */
+static struct background *keep_end(struct session *s)
 {
 	struct background *b = s->background;
 
 	if (b && b->hidden)
 		background_free(&s->guest->backgrounds, TAKE(s->background));
 	if (!s->background)
-		return;
+		return NULL;
 	buf_done(&s->input);
 	background_let_go(&s->guest->backgrounds, b, 0);
 	background_end(b, &s->end, clock_mono_ns());
 	b->taker = s->connection;
 	s->background = NULL;
 	set_expiry(s->guest);
+	return b;
 }
 
-static void tell_exit(struct session *s)
+/* Sends EXIT to the client. B is the entry that has the exit status, or NULL. */
+static void tell_exit(struct session *s, struct background *b)
 {
 	const struct refusals *r = s->guest->refusals;
 
 	if (r)
 		refusals_since(r, s->refused_before, &s->end.refused);
 	connection_send_exit(s->connection, s->stream, &s->end);
+	s->exit_end = connection_end_of_queue(s->connection);
+	if (b)
+		b->exit_end = s->exit_end;
 }
 
 void session_finish(struct session *s)
 {
+	struct background *kept;
+
 	s->finished = true;
 	session_send_report(s);
 	session_end_reporter(s);
-	keep_end(s);
+	kept = keep_end(s);
 	looks_answer(s->guest, s->id);
 	if (s->connection)
-		tell_exit(s);
+		tell_exit(s, kept); /* while KEPT has a taker, looks_answer() does not free it */
 	/* if data still waits for a slow client, the sandbox must not end yet; session_free()
 	 * then tells the supervisor later */
 	if (s->flags & EXEC_MAIN && !(s->connection && s->connection->out.n))
@@ -568,44 +575,63 @@ void session_leave(struct connection *c, const struct frame *f, const int *fds, 
 		pipes_adopt(c->guest, fds[i], f->stream, i ? FRAME_FLAG_STDERR : f->flags);
 }
 
-/* Decides what happens to the background commands whose EXIT was sent to C. If HEARD is true, C has
- * read EXIT, and pid 1 forgets these commands. If C left without reading EXIT, pid 1 keeps the
- * commands for other clients. */
-static void take_ends(struct connection *c, bool heard)
+/* Returns true if pid 1 must know whether the client of this finished command reads EXIT: pid 1 may
+ * have to kill processes that the command left behind, or to end the sandbox. */
+static bool must_be_heard(const struct session *s)
+{
+	return s->flags & (EXEC_QUITS | EXEC_MAIN) || !(s->outlives || s->end.alone);
+}
+
+bool sessions_must_be_heard(const struct connection *c)
+{
+	for (const struct background *b = c->guest->backgrounds.first; b; b = b->next)
+		if (b->taker == c)
+			return true;
+	for (const struct session *s = c->guest->sessions; s; s = s->next)
+		if (s->connection == c && s->finished && must_be_heard(s))
+			return true;
+	return false;
+}
+
+/* Forgets the background commands whose EXIT the client C has read. */
+static void forget_heard(struct connection *c, uint64_t heard)
 {
 	struct backgrounds *all = &c->guest->backgrounds;
 
 	for (struct background *b = all->first, *next; b; b = next) {
 		next = b->next;
-		if (b->taker != c)
-			continue;
-		b->taker = NULL;
-		if (heard)
+		if (b->taker == c && b->exit_end <= heard)
 			background_free(all, b);
 	}
 }
 
-void sessions_release_known(struct connection *c)
+/* Keeps the background commands whose EXIT was sent to C for other clients. */
+static void keep_unheard(struct connection *c)
 {
-	if (c->out.n) /* not all EXIT frames are sent, so the client cannot have read them */
-		return;
-	take_ends(c, true);
+	for (struct background *b = c->guest->backgrounds.first; b; b = b->next)
+		if (b->taker == c)
+			b->taker = NULL;
+}
+
+void sessions_release_known(struct connection *c, uint64_t heard)
+{
+	forget_heard(c, heard);
 	for (struct session *s = c->guest->sessions, *next; s; s = next) {
 		next = s->next;
-		if (s->connection != c || !s->finished)
+		if (s->connection != c || !s->finished ||
+		    s->exit_end > (must_be_heard(s) ? heard : c->sent))
 			continue;
 		s->connection = NULL;
 		session_release(s);
 	}
 }
 
-void sessions_drop(struct connection *c, bool unread)
+void sessions_drop(struct connection *c, uint64_t heard)
 {
 	struct guest *g = c->guest;
 	bool quits = false;
 
-	if (!unread)
-		sessions_release_known(c);
+	sessions_release_known(c, heard);
 	for (struct session *s = g->sessions, *next; s; s = next) {
 		next = s->next;
 		if (s->asker == c)
@@ -630,7 +656,7 @@ void sessions_drop(struct connection *c, bool unread)
 		if (waits)
 			session_finish(s);
 	}
-	take_ends(c, false);
+	keep_unheard(c);
 	g->quits |= quits;
 	quit_if_idle(g); /* if a session is left, session_free() calls quit_if_idle() later */
 }

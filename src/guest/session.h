@@ -44,6 +44,8 @@ struct session {
 	bool timed_out, swept, ended;
 	bool emptying; /* EXEC_WHOLE: the command has ended, and its scope is being killed */
 	bool finished; /* EXIT was sent */
+	/* where EXIT ends in the bytes to the client, as connection_end_of_queue() counts */
+	uint64_t exit_end;
 	/* The pipes that a piped command has as descriptors 0, 1 and 2, or -1. They must be open
 	 * until the command has begun. pid 1 keeps the last two open until EXIT is sent. So the
 	 * end of the command closes no pipe, and the client wakes up only once, for EXIT. */
@@ -102,14 +104,17 @@ void session_detach(struct session *s);
  * reading them. If there are two descriptors, they are stdout and stderr. If there is one, the
  * flags of the frame say which of the two it is. */
 void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n);
-/* Call this when the client has sent something. This shows that the client was alive after pid 1
- * sent the last EXIT. So all finished commands of the client ended normally, and their sessions
- * are released. */
-void sessions_release_known(struct connection *c);
-/* Call this when the connection is gone. Kills the client's commands that do not outlive their
- * client. UNREAD says that the client never read what pid 1 sent last. In this case pid 1 also
- * kills the background processes of commands whose EXIT the client did not read. */
-void sessions_drop(struct connection *c, bool unread);
+/* Returns true if an EXIT was sent to the client, and pid 1 must know whether the client has read
+ * it. */
+bool sessions_must_be_heard(const struct connection *c);
+/* Call this with the number of bytes that the client has read for certain. If the client has read
+ * the EXIT of a command, it was alive when the command ended. So the command ended normally, and
+ * its session is released. */
+void sessions_release_known(struct connection *c, uint64_t heard);
+/* Call it when the connection is gone. Kills the client's commands that do not outlive their
+ * client, and the background processes of commands whose EXIT the client has not read. HEARD is the
+ * number of bytes that the client has read for certain. */
+void sessions_drop(struct connection *c, uint64_t heard);
 /* Cancels every command that has not begun yet. */
 void sessions_cancel(struct guest *g);
 /* Kills every process of the payload. The frame EXIT tells clients the reason WHY. */
@@ -196,7 +201,7 @@ void session_kill_after(struct session *s, uint64_t ms);
  * command started has ended. Passes on the last output and sends EXIT. */
 void session_conclude(struct session *s);
 /* Called when the child is reaped and its output was passed on. Sends EXIT. pid 1 keeps the session
- * until the client shows that it was alive after EXIT. The reason: when a client dies, the
+ * until it knows that the client has read EXIT. The reason: when a client dies, the
  * command's pipes break, and this may end the command before pid 1 sees that the client is gone.
  * When pid 1 then sees that the client is gone, it needs the session to kill the processes that the
  * command left behind. If a kill of the scope has begun, pid 1 keeps the session until the kill is

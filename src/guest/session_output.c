@@ -336,6 +336,7 @@ static void attach_ended(struct background *b, struct connection *c, uint32_t st
 		connection_add(c, FRAME_REPORT, 0, stream, b->report.p, b->report.n);
 	b->taker = c;
 	connection_send_exit(c, stream, &b->end);
+	b->exit_end = connection_end_of_queue(c);
 }
 
 /* Of the commands that have a terminal and no client, returns the one that started last, or

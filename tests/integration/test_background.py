@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import itertools
 import os
+import select
 import signal
 import socket
 import struct
@@ -257,6 +258,33 @@ class Life(BackgroundTest):
         deaf.close()  # the client has taken no byte of the answer
         self.assertEqual(self.client(box).look(ident).end, (4, 0))
 
+    def test_a_status_stays_if_the_client_only_ends_its_own_frames(self):
+        box = self.create()
+        ident = self.client(box).sh("exit 4")
+        self.client(box).ended(ident)
+        deaf = self.client(box)
+        deaf.send(ATTACH, field(NUMBER, ident), 1)
+        self.arrived(deaf.sock, EXIT)
+        deaf.sock.shutdown(socket.SHUT_WR)
+        closed = select.poll()
+        closed.register(deaf.sock, 0)
+        self.eventually(lambda: closed.poll(0))  # POLLHUP
+        self.assertEqual(self.client(box).look(ident).end, (4, 0))
+
+    def test_a_status_is_forgotten_although_later_output_is_unread(self):
+        box = self.create()
+        client, other = self.client(box), self.client(box)
+        ident, flood = client.sh("exit 4"), client.sh("cat /dev/zero")
+        client.ended(ident)
+        client.look(flood, UNTIL_OUTPUT, RING)
+        self.assertEqual(client.read(client.attach(ident), to_the_end)[2], (4, 0))
+        stream = client.attach(flood)
+        # reads and grants less than pid 1 has sent, so that some output is unread all the time
+        for _ in range(200):
+            body = client.take(stream, OUTPUT)[2]
+            client.send(CREDIT, field(NUMBER, len(body)), stream)
+        self.gone(other, ident)
+
     def test_one_look_can_wait_for_the_end_and_take_the_command(self):
         box = self.create()
         client = self.client(box)
@@ -299,6 +327,42 @@ class Life(BackgroundTest):
         self.assertEqual(client.look(ident, UNTIL_END | TAKE).end, (0, 0))
         self.eventually(lambda: len(self.sleepers(count)) == 1)
         self.eventually(lambda: "late" in box.cordon("logs", box.name).text)
+
+
+class StoppedPid1(BackgroundTest):
+    modes = ("root",)
+
+    def test_a_status_stays_if_a_frame_of_the_client_was_on_its_way(self):
+        """A frame that the client sent before pid 1 sent EXIT does not show that the client has read EXIT."""
+        box, count = self.create(), unique_number()
+        client = self.client(box)
+        ident = client.sh(f"exec sleep {count}")
+        self.eventually(lambda: len(self.sleepers(count)) == 1)
+        client.attach(ident)
+        with self.stopped(box.pid1()):
+            os.kill(self.sleepers(count)[0].pid, signal.SIGTERM)
+            self.eventually(lambda: not self.sleepers(count))
+            client.send(PING)
+        self.arrived(client.sock, EXIT, PONG)
+        client.close()
+        later = self.client(box)
+        later.ping()
+        self.assertEqual(later.look(ident).end, (0, signal.SIGTERM))
+
+    def test_a_status_stays_if_the_client_sends_a_frame_and_closes(self):
+        """When pid 1 reads the frame, the client's socket is closed, and the kernel has thrown away what was unread."""
+        box = self.create()
+        ident = self.client(box).sh("exit 4")
+        self.client(box).ended(ident)
+        deaf = self.client(box)
+        deaf.send(ATTACH, field(NUMBER, ident), 1)
+        self.arrived(deaf.sock, EXIT)
+        with self.stopped(box.pid1()):
+            deaf.send(PING)
+            deaf.close()
+        later = self.client(box)
+        later.ping()
+        self.assertEqual(later.look(ident).end, (4, 0))
 
 
 class Output(BackgroundTest):

@@ -293,6 +293,25 @@ class WholeScope(WireTest):
         self.assertEqual(box.out("echo alive"), "alive")
 
 
+class StoppedPid1(WireTest):
+    modes = ("root",)
+
+    def test_processes_are_killed_if_the_client_dies_before_it_reads_the_exit(self):
+        """The client has sent a frame before pid 1 sent EXIT, so the frame does not show that the client read EXIT."""
+        left, number = unique_number(), unique_number()
+        box = self.create()
+        line = Line(self, box)
+        line.start(1, f"sleep {left} & echo ready; exec sleep {number}")
+        self.eventually(lambda: self.sleepers(left) and self.sleepers(number))
+        with self.stopped(box.pid1()):
+            os.kill(self.sleepers(number)[0].pid, signal.SIGTERM)
+            self.eventually(lambda: not self.sleepers(number))
+            line.sock.sendall(frame(PING, b"", 2))
+        self.arrived(line.sock, EXIT, PONG)
+        line.sock.close()
+        self.eventually(lambda: not self.sleepers(left))
+
+
 class AnyOrder(WireTest):
     """Sends commands of every kind, and every request about commands, in an order that no client of ours uses."""
 

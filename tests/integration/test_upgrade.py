@@ -1,17 +1,19 @@
 """A sandbox started by an older or newer build stays usable. Either the programs are replaced while the
 sandbox runs, or a client speaks another version of the protocol (cordon-protocol(7)) than pid 1 or the supervisor."""
 
+import contextlib
 import fcntl
 import hashlib
 import json
 import os
 import shutil
+import signal
 import socket
 import struct
 import subprocess
 import threading
 
-from harness import PREFIX, CordonTest
+from harness import PREFIX, CordonTest, Process
 
 HELLO, EXEC, STARTED, EXIT, PING, PONG, ERROR, STOP, STOPPED = 1, 2, 3, 4, 12, 13, 15, 48, 49
 LAST_TYPE_OF_PROTOCOL_1 = 17
@@ -75,6 +77,20 @@ class WireTest(CordonTest):
         sock.connect(f"/proc/self/fd/{place}/{os.path.basename(path)}")
         os.close(place)
         return sock
+
+    def arrived(self, sock, *kinds):
+        """Waits until frames of these types have arrived, and leaves all frames unread."""
+        self.eventually(lambda: {kind for kind, _, _ in take_frames(sock.recv(1 << 16, socket.MSG_PEEK))[0]} >= set(kinds))
+
+    @contextlib.contextmanager
+    def stopped(self, process):
+        """The process is stopped in the body of the WITH statement."""
+        os.kill(process.pid, signal.SIGSTOP)
+        try:
+            self.eventually(lambda: Process(process.pid).state == "T")
+            yield
+        finally:
+            os.kill(process.pid, signal.SIGCONT)
 
     def read_until(self, sock, kind):
         """Reads until a frame of type KIND comes. Returns (all frames that came, the frame of type KIND). If the
