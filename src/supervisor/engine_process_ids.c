@@ -9,6 +9,7 @@
 #include "supervisor/engine_process.h"
 
 static_assert(OWN_IDS_COUNT == IDS_PER_SANDBOX, "both are the ids of a sandbox");
+static_assert(RANGE_STRIDE == IDS_STRIDE, "the ranges of two sandboxes must not overlap");
 
 bool ids_have_range(const struct engine_process *p)
 {
