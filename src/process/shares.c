@@ -12,10 +12,10 @@
 #include "base/io.h"
 #include "base/str.h"
 
-/* The number of our own processes that the kernel counts towards the payload's limit: pid 1, its
- * deputy, the deputy's child, a launcher, a waiter and commands that are being started. We add this
- * number to the limit, so that the payload can still have as many processes as the user asked
- * for. */
+/* The kernel counts our own processes for the same limit: pid 1, the deputy and its tasks, the
+ * launchers and the file agents. So the limit is larger than that of the payload by this number.
+ * There are usually fewer of our processes. While there are more, such as many tasks of the deputy,
+ * the payload can have fewer processes. */
 #define OWN_PROCESSES 8
 #define ENVIRONMENT_MAX_BYTES 256
 #define SETTING_MAX_BYTES 64
