@@ -4,11 +4,12 @@
  * The supervisor calls begin(), prepare(), start(), boot() and ready(), in this order. It may call
  * done() at any time.
  *
- * The kernel's overlay unites the layers. If the kernel refuses, fuse-overlayfs unites them. Only
- * this file chooses between the two. start() may find that the ids of a layer cannot be mapped, and
- * boot() may find that the child cannot mount the overlay. In both cases the engine starts a second
- * child, with fuse-overlayfs. No request of a client is lost, because boot() has sent nothing to
- * the first child.
+ * The kernel's overlay unites the layers. If the kernel refuses, fuse-overlayfs unites them.
+ * prepare() chooses fuse-overlayfs if earlier starts or the layers themselves show that the overlay
+ * cannot be used (must_be_served() in engine_process_rootfs.c). Otherwise this file tries the
+ * overlay. start() may find that the ids of a layer cannot be mapped, and boot() may find that the
+ * child cannot mount the overlay. Each then starts a second child with fuse-overlayfs. No request
+ * of a client is lost, because boot() has sent nothing to the first child.
  */
 #include "supervisor/engine_process.h"
 

@@ -300,14 +300,18 @@ static int lend_files(struct supervisor *s, struct rootfs *r, struct err *e)
 	return 0;
 }
 
+/* Returns true if fuse-overlayfs must unite the layers, so that the kernel's overlay need not be
+ * tried. image_store_open_layers() has set R->served if a layer of the image has whiteouts that
+ * only fuse-overlayfs understands. */
 static bool must_be_served(const struct supervisor *s, const struct rootfs *r)
 {
 	if (!rootfs_is_overlay(r))
 		return r->served;
 	if (r->upper_fd < 0)
 		return s->home.served == HOME_SERVED_ALL;
-	/* the kernel and fuse-overlayfs mark deleted files differently: if one of them wrote a
-	 * layer, the other must not use it */
+	/* fuse-overlayfs may mark deleted files in a way that the kernel does not understand. So if
+	 * it once wrote to the layer, it serves this layer for ever. It understands the marks of
+	 * the kernel, so it may take over a layer to which the kernel wrote. */
 	return s->home.served != HOME_SERVED_NOTHING ||
 	       strcmp(s->record.state.root, ROOT_SERVED) == 0;
 }
