@@ -52,7 +52,9 @@ static void add_line(struct buf *b, const struct fetch_item *it, const struct la
 static void add_total(struct buf *b, const struct progress *p, uint64_t done, uint64_t total)
 {
 	double seconds = (double)(p->last_ns - p->start_ns) / (double)NS_PER_SEC;
-	double rate = seconds > 0 ? (double)(done - p->start_bytes) / seconds : 0;
+	/* if the server ignores a Range request, the fetch starts again at 0 */
+	uint64_t fetched = done > p->start_bytes ? done - p->start_bytes : 0;
+	double rate = seconds > 0 ? (double)fetched / seconds : 0;
 
 	buf_addf(b, "   %*s  ", DIGEST_SHOWN, "total");
 	add_bar(b, done, total);
