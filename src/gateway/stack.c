@@ -139,9 +139,9 @@ static void introduce_guest(struct stack *s)
 	stack_input(s, frame, packet_make_neighbour(frame, &ends));
 }
 
-/* Makes the heap keep free memory. Each connection of the stack has two buffers of 128 KiB. Giving
- * these buffers back to the kernel each time would take a fifth of the time of a short
- * connection. */
+/* Makes the heap keep free memory. Each connection of the stack has two buffers of 128 KiB. If
+ * glibc gave them back to the kernel at each close, a short connection would take up to a quarter
+ * longer. Whether glibc does this depends on what else lies at the end of the heap. */
 static void keep_heap(void)
 {
 	IGNORE(mallopt(M_TRIM_THRESHOLD, HEAP_KEPT_BYTES));
