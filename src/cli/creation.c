@@ -293,7 +293,7 @@ int creation_replace(const struct args *a, const struct home *h, const char *nam
 		return -1;
 	if (!args_has(a, "replace-with-timeout") && !args_has(a, "replace"))
 		return 0;
-	if (sandbox_stop(h, name, grace > UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)grace, e) == 0 &&
+	if (sandbox_stop(h, name, grace >= UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)grace, e) == 0 &&
 	    (sandbox_remove(h, name, true, e) == 0 || e->code == ERR_NOT_FOUND))
 		return 0;
 	if (e->code == ERR_BUSY) /* another command replaced the sandbox at the same time */
