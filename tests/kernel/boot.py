@@ -447,7 +447,7 @@ def wants_session(options):
     """Returns true if a chosen test needs the boot with systemd."""
     if options.shell:
         return options.systemd
-    return not (options.patterns or options.modes or options.all) or "session" in (options.modes or ()) or \
+    return not (options.patterns or options.modes) or "session" in (options.modes or ()) or \
         any(p.startswith(SESSION_TESTS) for p in options.patterns)
 
 
