@@ -1,5 +1,5 @@
 /*
- * Usage: hijack PID FILE [calls]. Shows what a payload could reach if the payload controlled our
+ * Usage: hijack PID FILE [calls|mode]. Shows what a payload could reach if the payload controlled our
  * process PID.
  *
  * The program stops the process and makes it do system calls, so that the confinement of the
@@ -18,6 +18,10 @@
  * With the argument `calls`, the program prints one line instead. The line has CALL=yes|errno for
  * system calls that a reader of files does not need. A call that no filter refuses either succeeds,
  * or fails because of its arguments. In the second case its errno differs from the filter's.
+ *
+ * With the argument `mode`, the process opens FILE for reading and sets the mode of the descriptor
+ * to the mode that FILE has, which changes nothing. The program prints open=yes|errno and
+ * fchmod=yes|errno.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -25,6 +29,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,6 +227,21 @@ static void try_calls(const struct victim *v)
 	printf("\n");
 }
 
+static void try_mode(const struct victim *v, const char *file)
+{
+	struct stat st;
+	long fd, r;
+
+	if (stat(file, &st) < 0)
+		fail(file);
+	fd = open_up(v, AT_FDCWD, file + 1, O_RDONLY);
+	printf("open=%s ", fd < 0 ? strerrorname_np((int)-fd) : "yes");
+	r = call(v, SYS_fchmod, fd, (long)(st.st_mode & 07777), 0, 0);
+	printf("fchmod=%s\n", r < 0 ? strerrorname_np((int)-r) : "yes");
+	if (fd >= 0)
+		(void)call(v, SYS_close, fd, 0, 0, 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct victim v = { .pid = argc > 1 ? atoi(argv[1]) : 0 };
@@ -230,7 +250,9 @@ int main(int argc, char **argv)
 	char path[64];
 	DIR *list;
 
-	if (argc != 3 && (argc != 4 || strcmp(argv[3], "calls") != 0))
+	bool calls = argc == 4 && strcmp(argv[3], "calls") == 0;
+
+	if (argc != 3 && !calls && (argc != 4 || strcmp(argv[3], "mode") != 0))
 		return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	enter_namespace(v.pid);
@@ -257,8 +279,10 @@ int main(int argc, char **argv)
 			fds[n_fds++] = atoi(d->d_name);
 	}
 	closedir(list);
-	if (argc == 4)
+	if (calls)
 		try_calls(&v);
+	else if (argc == 4)
+		try_mode(&v, argv[2]);
 	else
 		climb(&v, AT_FDCWD, "cwd", argv[2]);
 	for (int i = 0; argc == 3 && i < n_fds; i++) {

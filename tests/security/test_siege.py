@@ -2253,6 +2253,16 @@ class Hijacked(CordonTest):
 
     test_the_worker_of_skills_leads_to_no_file_but_skills.modes = ("root", "user", "container")
 
+    def test_a_supervisor_changes_no_mode_of_a_file_that_it_reads(self):
+        """With a network, the supervisor may read files of the host, in order to start the gateway. Landlock does not
+        limit fchmod(). Root's supervisor could make a library writable for all, or a program set-user-id."""
+        box = self.create()
+        got = subprocess.run([os.path.join(compiled("hijack.c"), "hijack"), str(box.supervisor().pid),
+                              "/etc/ld.so.cache", "mode"], capture_output=True, text=True, timeout=COMMAND_SECONDS)
+        self.assertEqual(got.stdout, "open=yes fchmod=ENOSYS\n", got)
+
+    test_a_supervisor_changes_no_mode_of_a_file_that_it_reads.modes = ("root",)
+
     def searcher(self, place):
         """Starts cordon-search in the directory self.work, as `cordon tool grep` does. Returns the process. If PLACE is
         a pipe, cordon-search blocks when it reads the stream of files. Otherwise it blocks when it writes its

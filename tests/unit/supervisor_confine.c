@@ -142,6 +142,8 @@ static int calls_without_network(void)
 	 * chmod. */
 	EXPECT(fchmodat(s.record_dir, "..", 0755, 0), geteuid() == 0 ? ENOSYS : EPERM);
 	EXPECT(fchmodat(s.record_dir, ".", 0700, 0), geteuid() == 0 ? ENOSYS : 0);
+	EXPECT(fchmod(s.record_dir, 0755), geteuid() == 0 ? ENOSYS : EPERM);
+	EXPECT(fchmod(s.record_dir, 0700), geteuid() == 0 ? ENOSYS : 0);
 	EXPECT(syscall(SYS_ioctl, 0, 0, 0), ENOSYS);
 	return 0;
 }
