@@ -61,7 +61,7 @@ int trial_run(trial_fn *fn, const void *arg, struct trial *ret)
 	}
 	r = io_read_exact(end, &t, sizeof(t));
 	if (wait_for(pid) < 0 || r < 0)
-		return r < 0 ? -ECHILD : r;
+		return -ECHILD;
 	*ret = t;
 	return 0;
 }

@@ -128,6 +128,14 @@ static int claim_in(const struct table *t, int fd, const char *record_path, int6
 	return err_set(e, ERR_LIMIT, "all %u uid ranges of this machine are in use", t->count);
 }
 
+/* Returns true if the range that begins at BASE has its slot in the table *T. */
+static bool holds(const struct table *t, int64_t base)
+{
+	int64_t slot = (base - RANGE_FIRST) / RANGE_STRIDE;
+
+	return slot >= t->first && slot < (int64_t)t->first + t->count;
+}
+
 int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct err *e)
 {
 	int r = -ENOENT;
@@ -135,6 +143,10 @@ int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		AUTO_FD fd = -1;
 
+		/* if the other table has the slot of this range, a claim here would not keep other
+		 * sandboxes from the range */
+		if (had >= RANGE_FIRST && !holds(&tables[i], had))
+			continue;
 		IGNORE(access(tables[i].dir, F_OK) < 0 && mkdir(tables[i].dir, 0755) < 0);
 		fd = r = open_table(&tables[i], O_CREAT);
 		if (fd >= 0)

@@ -216,15 +216,13 @@ static int build(const struct flat_build *w, struct err *e)
  * or has just removed the directory. */
 static int claim(struct flat_build *w, bool *ret_busy, struct err *e)
 {
-	struct stat ours, theirs;
 	AUTO_FD fd = -1;
 
 	if (mkdirat(w->store->tmp_fd, w->name, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "make a directory in the image store");
-	fd = openat(w->store->tmp_fd, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	*ret_busy = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &ours) < 0 ||
-		    fstatat(w->store->tmp_fd, w->name, &theirs, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    ours.st_ino != theirs.st_ino;
+	if (store_lock_tmp(w->store, w->name, &fd, e) < 0)
+		return -1;
+	*ret_busy = fd < 0;
 	if (*ret_busy)
 		return 0;
 	/* remove what a killed process left */

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,28 +74,6 @@ static int use_present(struct layers *l, struct layer_item *it, struct err *e)
 	return allowance_take_layer(&l->left, &it->info, e);
 }
 
-/* Opens and locks the directory NAME. *RET_FD stays -1 if another process holds the lock, or has
- * just renamed or removed the directory. */
-static int open_locked(const struct layers *l, const char *name, int *ret_fd, struct err *e)
-{
-	struct stat ours, theirs;
-	AUTO_FD fd =
-		openat(l->store->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0)
-		return errno == ENOENT ? 0 : err_sys(e, errno, "open tmp/%s of the store", name);
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? 0
-					    : err_sys(e, errno, "lock tmp/%s of the store", name);
-	if (fstat(fd, &ours) < 0)
-		return err_sys(e, errno, "look at tmp/%s of the store", name);
-	if (fstatat(l->store->tmp_fd, name, &theirs, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : err_sys(e, errno, "look at tmp/%s of the store", name);
-	if (ours.st_ino == theirs.st_ino)
-		*ret_fd = fd_take(&fd);
-	return 0;
-}
-
 /* Makes and locks the directory in which the layer is unpacked. Sets it->wait if another process
  * holds the lock. */
 static int claim(const struct layers *l, struct layer_item *it, struct err *e)
@@ -108,7 +85,7 @@ static int claim(const struct layers *l, struct layer_item *it, struct err *e)
 	tmp_name(l, it, name);
 	if (mkdirat(l->store->tmp_fd, name, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "make a directory for layer %s", it->digest);
-	if (open_locked(l, name, &fd, e) < 0)
+	if (store_lock_tmp(l->store, name, &fd, e) < 0)
 		return -1;
 	it->wait = fd < 0;
 	if (it->wait)

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,7 +59,6 @@ struct load {
 static int make_staging(struct load *l, struct err *e)
 {
 	for (;;) {
-		struct stat ours, theirs;
 		uint64_t tag;
 
 		if (getrandom(&tag, sizeof(tag), 0) != sizeof(tag))
@@ -68,16 +66,12 @@ static int make_staging(struct load *l, struct err *e)
 		snprintf(l->dir_name, sizeof(l->dir_name), "load-%llx", (unsigned long long)tag);
 		if (mkdirat(l->store->tmp_fd, l->dir_name, 0700) < 0)
 			return err_sys(e, errno, "make a directory in the image store");
-		l->dir_fd = openat(l->store->tmp_fd, l->dir_name,
-				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (l->dir_fd >= 0 && flock(l->dir_fd, LOCK_EX) == 0 &&
-		    fstat(l->dir_fd, &ours) == 0 &&
-		    fstatat(l->store->tmp_fd, l->dir_name, &theirs, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    ours.st_ino == theirs.st_ino)
+		if (store_lock_tmp(l->store, l->dir_name, &l->dir_fd, e) < 0)
+			return -1;
+		if (l->dir_fd >= 0)
 			return 0;
 		/* before we had the lock, another writer took the directory for a leftover and
-		 * removed it */
-		fd_closep(&l->dir_fd);
+		 * locked or removed it */
 	}
 }
 

@@ -45,12 +45,27 @@ int store_erase_tmp(const struct store *store, const char *name, struct err *e)
 	return worker_run(&order, NULL, e);
 }
 
-static void sweep_one(const struct store *store, const char *name)
+int store_lock_tmp(const struct store *store, const char *name, int *ret_fd, struct err *e)
 {
 	AUTO_FD fd = openat(store->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct err ignored; /* if erasing fails, the next writer tries again */
 
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && still_there(store->tmp_fd, name, fd))
+	*ret_fd = -1;
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_sys(e, errno, "open tmp/%s of the store", name);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? 0
+					    : err_sys(e, errno, "lock tmp/%s of the store", name);
+	if (still_there(store->tmp_fd, name, fd))
+		*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+static void sweep_one(const struct store *store, const char *name)
+{
+	struct err ignored; /* if erasing fails, the next writer tries again */
+	AUTO_FD fd = -1;
+
+	if (store_lock_tmp(store, name, &fd, &ignored) == 0 && fd >= 0)
 		IGNORE(store_erase_tmp(store, name, &ignored));
 }
 

@@ -52,6 +52,11 @@ MUST_USE int store_adopt_blob(const struct store *store, int dir_fd, const char 
 			      struct err *e);
 MUST_USE int store_put_record(const struct store *store, const struct image_record *r,
 			      struct err *e);
+/* Opens the directory cache/tmp/NAME and locks it. *RET_FD becomes the descriptor, which holds the
+ * lock. If another process holds the lock, or has removed or renamed the directory meanwhile,
+ * *RET_FD becomes -1. */
+MUST_USE int store_lock_tmp(const struct store *store, const char *name, int *ret_fd,
+			    struct err *e);
 /* Removes cache/tmp/NAME. A worker does this, because the files may belong to any id. */
 MUST_USE int store_erase_tmp(const struct store *store, const char *name, struct err *e);
 

@@ -1664,7 +1664,7 @@ static void attack_hoard_processes(void)
 	do {                                                    \
 		errno = 0;                                      \
 		if ((long)(call) >= 0 || errno != (error)) {    \
-			printf("%s: ", strerrorname_np(errno)); \
+			printf("%s\n", strerrorname_np(errno)); \
 			opened(#call);                          \
 		}                                               \
 	} while (0)

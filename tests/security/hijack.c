@@ -1,6 +1,6 @@
 /*
- * Usage: hijack PID FILE [calls|mode]. Shows what a payload could reach if the payload controlled our
- * process PID.
+ * Usage: hijack PID FILE [calls|mode]. Shows what a payload could reach if the payload controlled
+ * our process PID.
  *
  * The program stops the process and makes it do system calls, so that the confinement of the
  * process applies. The program begins at the working directory of the process and at each directory
