@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that ./dev gives a reason, and does nothing else, if its arguments are wrong or a build cannot work."""
+"""Checks that ./dev gives a reason, and does nothing else, if its arguments are wrong or a build cannot work. Also
+checks that `./dev uninstall` removes the files of cordon and no others."""
 import os
 import pathlib
 import shutil
@@ -13,7 +14,8 @@ bad = []
 
 
 def check(status, text, *words, **popen):
-    """Runs a copy of ./dev. Even if the copy goes on by mistake, it finds nothing to build, install or remove."""
+    """Runs a copy of ./dev, and checks its status and its first error line. Even if the copy goes on by mistake, it
+    finds nothing to build or install, and removes only files below `copy`."""
     got = subprocess.run([str(copy / "dev"), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True, cwd=copy, **popen,
                          env={**os.environ, "DEV_NO_INSTALL": "1", "DESTDIR": str(copy / "dest")})

@@ -41,7 +41,8 @@ for what, section, source, pattern, form in (
     if missing or not found:
         print(f"man/cordon-protocol.7: {section} lacks a {what} of {source}: {' '.join(missing) or 'none found'}")
         bad = True
-# `modify --net-rule` replaces all rules, so with --net-default deny it opens the public internet
+# `modify --net-rule` alone replaces all rules and default actions by this rule and the profile "public". So for a
+# sandbox that was made with --net-default deny, it opens the public internet.
 places = [root / "README.md", root / "src/cli/topics.c", *(root / "docs").glob("*.md"), *(root / "man").glob("*.*")]
 for place in places:
     for number, line in enumerate(place.read_text().splitlines(), 1):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the closing lines of `./dev test` in README.md come from a run.
+"""Compares the closing lines of `./dev test` in README.md with those of the last run.
 
     tools/readme-counts.py [--write]
 

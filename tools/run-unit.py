@@ -4,7 +4,8 @@
     tools/run-unit.py BUILD_DIR [PATTERN…]
 
 Meson counts programs, this script counts cases. A program that crashes, hangs or prints fewer cases than planned
-counts as one more failure. If patterns are given, only programs whose names contain one of the patterns run."""
+counts as one failure, unless one of its cases failed anyway. If patterns are given, only programs whose names contain
+one of the patterns run."""
 import json
 import os
 import pathlib
@@ -51,7 +52,7 @@ def main(build, *patterns):
     env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "").replace("detect_leaks=0", "detect_leaks=1")
     run = subprocess.run(["meson", "test", "-C", build, *names], text=True, env=env,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if not log.exists():  # the program was not built
+    if not log.exists():  # the programs could not be built
         print(run.stdout)
         return 1
     totals = [0, 0, 0]

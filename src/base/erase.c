@@ -1,10 +1,11 @@
 /*
- * Hostile code may have made the tree very deep or very wide. So the walk does not recurse, and
- * does not keep a descriptor for each level. It goes down by name and up by "..". For each
- * directory above the current one, the walk remembers the inode and an offset. On the way up, the
- * walk compares the inode to be sure that ".." is the same directory as on the way down. It then
- * goes on reading at the offset. If the walk read each directory from the start again, the time
- * would grow with the square of the entries.
+ * Hostile code may have made a tree very deep or very wide. So the walk of erase_tree() does not
+ * recurse, and does not keep a descriptor for each level. It goes down by name and up by "..". For
+ * each directory above the current one, the walk remembers the inode and an offset. On the way up,
+ * the walk compares the inode to be sure that ".." is the same directory as on the way down. It
+ * then goes on reading at the offset. If the walk read each directory from the start again, the
+ * time would grow with the square of the entries. erase_part() needs no walk: it looks at one
+ * directory only.
  *
  * Two commands may delete the same tree, so an entry that is already gone is no error. A dying
  * process may still write into the tree, so a directory that is not empty at the end is read again.

@@ -16,7 +16,8 @@
 struct holder {
 	pid_t pid;
 	int keep; /* our end of the pipe; when it closes, the task ends */
-	/* the ends of the pipe that the task uses; do not change them while the task runs */
+	/* both ends of the pipe; do not change these numbers while the task runs, because the task
+	 * reads them */
 	int theirs[2];
 	_Alignas(16) char stack[HOLDER_STACK_BYTES];
 };

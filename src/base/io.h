@@ -1,7 +1,7 @@
 /*
- * These functions read or write until all bytes are done, and go on after EINTR. io_replace_file()
- * also makes sure that other processes never see a file that is only partly written. Every
- * descriptor that these functions open is close-on-exec.
+ * The functions that read or write go on after EINTR until all bytes are done; only io_write_file()
+ * makes a single write. io_replace_file() also makes sure that other processes never see a file
+ * that is only partly written. Every descriptor that these functions open is close-on-exec.
  */
 #pragma once
 

@@ -89,7 +89,8 @@ int say_name(const char *name)
 
 /* --- messages -------------------------------------------------------------------------------- */
 
-/* Adds the first line of S to OUT, and every further line as a detail. */
+/* Adds the first line of S to OUT, and every further line as a detail. After say_set_plain(), adds
+ * S as one line. */
 static void add_lines(struct buf *out, const char *s)
 {
 	struct str rest = str_of(s);

@@ -87,7 +87,7 @@ void sha256_end(struct sha256 *h, unsigned char out[SHA256_BYTES])
 
 	for (unsigned i = 0; i < 8; i++)
 		length[i] = (unsigned char)(bits >> (56 - 8 * i));
-	/* one bit, then zeros up to the last eight bytes of a block */
+	/* a bit that is 1, then zeros up to the last eight bytes of a block */
 	sha256_add(h, pad, (119 - h->n % 64) % 64 + 1);
 	sha256_add(h, length, sizeof(length));
 	for (unsigned i = 0; i < SHA256_BYTES; i++)

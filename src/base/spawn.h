@@ -1,6 +1,6 @@
 /*
- * Starts other programs. The child gets exactly the listed descriptors, default signal actions and
- * an empty signal mask.
+ * Starts other programs. From descriptor 3 on, the child gets only the listed descriptors. The
+ * child gets default signal actions and an empty signal mask.
  */
 #pragma once
 

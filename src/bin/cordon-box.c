@@ -1,4 +1,5 @@
-/* The Box server of LangBot. It runs the sandboxes with cordon's engine. */
+/* The Box server for LangBot. The first process is the parent (box/parent.h). The parent starts
+ * this program once more, as the server process that reads what peers send (box/serve.h). */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>

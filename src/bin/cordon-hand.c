@@ -80,8 +80,8 @@ static void on_server(void *arg, int fd, uint32_t events)
 }
 
 /* The program that starts hands has raised its soft limit of open files, and we inherit the raised
- * limit. SOFT is the soft limit that this program had at its start. We lower our limit to SOFT, so
- * that the supervisors that we start inherit SOFT. */
+ * limit. SOFT is the soft limit from before it was raised. We lower our limit to SOFT, so that the
+ * supervisors that we start inherit SOFT. */
 static void set_open_files(uint64_t soft)
 {
 	struct rlimit l;

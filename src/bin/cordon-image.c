@@ -1,7 +1,7 @@
 /*
- * cordon-image pulls, loads, saves and manages images. Only our own programs start this program,
- * for example `cordon` after it has checked the user's command line. So the command line of this
- * program is small and strict.
+ * cordon-image pulls, loads, saves and manages images, and stores the logins of registries. Only
+ * our own programs start this program, for example `cordon` after it has checked the user's command
+ * line. So the command line of this program is small and strict.
  */
 #include <limits.h>
 #include <linux/capability.h>

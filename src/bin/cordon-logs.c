@@ -163,8 +163,8 @@ int main(int argc, char **argv)
 		r = take(&s, id, &e);
 	if (r == 0 && optind < argc)
 		r = err_set(&e, ERR_USAGE, "unexpected '%s'", argv[optind]);
-	/* A sandbox that has just started has no logs yet. With `--follow` we need the
-	 * directory, because we watch it for the first line. It is fine if mkdirat() fails
+	/* A sandbox that has just started has no directory `logs` yet. With `--follow` we make
+	 * this directory, because we watch it for the first line. It is fine if mkdirat() fails
 	 * because the directory exists. After any other failure, show_logs() finds no directory. */
 	if (r == 0 && s.follow) {
 		IGNORE(mkdirat(RECORD_FD, "logs", 0700));

@@ -3,9 +3,9 @@
  * started it.
  *
  * Standard input is a socket to that process (wire/skills.h). ROOT is the directory of all skills.
- * SOURCE is a directory from which skills are imported. A worker with a SOURCE does only one
- * request. An empty SOURCE counts as no SOURCE. ROOT and SOURCE must not be in a REFUSED directory,
- * nor contain one.
+ * SOURCE is a directory from which skills are imported. If there is a SOURCE, the process at the
+ * other end sends only one request and then closes the socket. An empty SOURCE counts as no SOURCE.
+ * ROOT and SOURCE must not be in a REFUSED directory, nor contain one.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* The supervisor of one running sandbox; see supervisor/supervisor.h. client/launch.c starts it. */
+/* The supervisor of one running sandbox; see supervisor/supervisor.h. client/launch.c starts it.
+ * With an option, this program only cleans up and then ends: it sweeps, erases the home, or
+ * releases what one sandbox has claimed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

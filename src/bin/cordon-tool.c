@@ -1,5 +1,5 @@
-/* Makes one call of the Box service for `cordon tool`. A call runs a tool for a model, or asks
- * the service something. */
+/* Makes one call of the Box service, for `cordon tool` or `cordon service`. `tool` runs a tool for
+ * a model. `service` asks the service something, runs a command, or ends sessions. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -45,8 +45,9 @@ static void fail(struct action *a, struct fault *f)
 	fault_done(f);
 }
 
-/* Gets the text of the member KEY. If the member is missing, fails the action with a message like
- * "KeyError: 'session_id'", as LangBot's own server does, and returns false. */
+/* Gets the text of the member KEY. If the member is missing or is no string, fails the action and
+ * returns false. For a missing member the message is like "KeyError: 'session_id'", as from
+ * LangBot's own server. */
 static bool get_text(struct action *a, const char *key, struct str *ret)
 {
 	const struct json_value *v = json_get(a->request.data, key);

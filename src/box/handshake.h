@@ -5,10 +5,11 @@
  * id and the shared secret, if there is one. The server is pinned to one instance: the configured
  * instance, or the instance of the first such peer on /rpc/ws. A legacy peer (HANDSHAKE_LEGACY)
  * sends neither an id nor a secret, so any process on the machine could pretend to be a legacy
- * peer. The policy (enum handshake_legacy) says whether legacy peers are accepted. A request with
- * the header `Origin` comes from a web page and is refused. The header `Host` of a legacy peer must
- * be an address or a name of this server. This stops DNS rebinding, where `Host` is the name of a
- * web site.
+ * peer. A server that has a secret or a configured instance, or that enforces grants, refuses
+ * legacy peers. For other servers the policy (enum handshake_legacy) says whether legacy peers are
+ * accepted. A request with the header `Origin` comes from a web page and is refused. The header
+ * `Host` of a legacy peer must be an address or a name of this server. This stops DNS rebinding,
+ * where `Host` is the name of a web site.
  */
 #pragma once
 

@@ -68,8 +68,8 @@ static void set_timer(struct peer *p, unsigned ms)
 		out_of_memory();
 }
 
-/* Sends the bytes that are still queued, for at most PEER_CLOSE_MS, and then closes the
- * connection. */
+/* Sends the bytes that are still queued, and then closes the connection. If the bytes are not sent
+ * in time, drops the peer: after PEER_CLOSE_MS, or when a timer that was already set fires. */
 static void leave(struct peer *p)
 {
 	if (p->state == PEER_HEAD)

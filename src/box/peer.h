@@ -1,6 +1,7 @@
 /*
- * One TCP connection: an HTTP request, and perhaps a WebSocket after it. If a peer has not
- * identified itself within ten seconds, the server closes the connection.
+ * One TCP connection: an HTTP request, and perhaps a WebSocket after it. A peer is unidentified
+ * until its request is complete and answered. If this takes more than ten seconds, the server
+ * closes the connection.
  */
 #pragma once
 
@@ -8,7 +9,7 @@
 
 struct peer;
 
-/* how long a peer may take to identify itself */
+/* how long a peer may be unidentified */
 #define PEER_HANDSHAKE_MS 10000
 #define PEER_CLOSE_MS 2000 /* how long a close may take: the last bytes and the close frame */
 

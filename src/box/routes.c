@@ -134,13 +134,15 @@ static bool split_path(struct str path, struct buf *session, struct buf *process
 	       !memchr(buf_str(process), '\0', process->n);
 }
 
-/* Returns true if the peer's generation is the current generation of its Workspace. */
+/* Returns true if T is the legacy tenant, or if its generation is the current generation of its
+ * Workspace. */
 static bool is_current(struct peer *p, const struct tenant *t)
 {
 	return t->legacy || fence_is_current(runtime_fence(peer_server(p)->runtime), t);
 }
 
-/* Returns true if grants are not enforced, or if the tenant's grant allows relays. */
+/* Returns true if T is the legacy tenant, if grants are not enforced, or if the tenant's grant
+ * allows relays. */
 static bool may_relay(struct server *s, const struct tenant *t, struct fault *f)
 {
 	struct grant_gate *g = runtime_gate(s->runtime);

@@ -1,5 +1,5 @@
-/* Runs in the parent process: starts cordon-skills when the server asks for it on a channel
- * (service/skills.h). */
+/* This code runs in the parent process of the Box server (box/parent.h). It starts the program
+ * cordon-skills when the server process asks for it on a channel (service/skills.h). */
 #pragma once
 
 #include "base/err.h"

@@ -129,8 +129,8 @@ static void end(struct stream *s)
 /* --- output ---------------------------------------------------------------------------------- */
 
 /* Removes the sent bytes from the queue when they are more than the rest: each byte is then moved
- * once at most on average. Without this the queue would grow by every byte that the peer ever took,
- * if the peer never took all of them. */
+ * once at most on average. If the sent bytes stayed in the queue until the queue is empty, a peer
+ * that never takes all bytes would make the queue grow for ever. */
 static void drop_sent(struct stream *s)
 {
 	if (s->sent <= s->queue.n / 2)

@@ -26,7 +26,7 @@ struct stream_user {
 	/* Called when the queue is empty again. May be NULL. */
 	void (*drained)(void *arg);
 	/* Called when the stream has ended: the peer closed its side, the connection broke, or
-	 * stream_finish() is done. The owner frees the stream. */
+	 * stream_finish() or stream_abandon() has closed it. The owner frees the stream. */
 	void (*gone)(void *arg);
 	void *arg;
 };
@@ -37,11 +37,13 @@ MUST_USE int stream_new(struct loop *loop, int in, int out, struct ceiling *ceil
 			const struct stream_user *u, struct stream **ret);
 void stream_free(struct stream *s);
 
-/* Queues the bytes of B, which is empty afterwards, and sends as much as possible now. If there is
- * no memory for the queue, closes the connection. */
+/* Queues the bytes of B, which is empty afterwards, and sends as much as possible now. Calls
+ * stream_abandon() if B failed, if the queue would become too long, or if the ceiling has too few
+ * bytes left. */
 void stream_send(struct stream *s, struct buf *b);
 /* Queues two pieces, one after the other. The loop sends the queue after the current handler, so
- * that many small pieces are sent together. */
+ * that many small pieces are sent together. Calls stream_abandon() if there is no room, as
+ * stream_send() does. */
 void stream_add(struct stream *s, const void *head, size_t n_head, const void *p, size_t n);
 size_t stream_queued(const struct stream *s);
 /* Tells the stream whether the owner wants input. */

@@ -4,7 +4,8 @@
 #include "cli/grants.h"
 #include "cli/project.h"
 
-/* Takes the permission back. Does not parse the file, because the file may be broken by now. */
+/* Takes back the permission of the project file. Does not parse the project file, because it may be
+ * broken by now. */
 static int forget(const struct home *h, struct project *p, struct err *e)
 {
 	bool was;

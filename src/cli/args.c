@@ -50,7 +50,7 @@ struct value {
 	const struct opt *opt;
 	struct strv v; /* borrowed strings; empty for a flag */
 	uint64_t number;
-	bool bare; /* the option was also given without a value */
+	bool bare; /* the option was given without a value, as a flag always is */
 };
 
 struct args_values {
@@ -347,7 +347,7 @@ static struct value *value_add(struct args_values *values, const struct opt *o)
 	return &values->given[values->n++];
 }
 
-/* Records that the option O was given with the text S. S is NULL if O is a flag. */
+/* Records that the option O was given with the text S, or without a value if S is NULL. */
 static int take(struct parser *p, const struct opt *o, const char *s)
 {
 	struct value *v = value_of(&p->values, o);
@@ -663,8 +663,8 @@ static int check_supported(struct parser *p)
 	return 0;
 }
 
-/* Prints the help of a group. `cordon` without a word succeeds. For any other group a subcommand
- * is missing, and the status is 2. */
+/* Prints the help of a group. `cordon` alone succeeds. Any other command line that comes here lacks
+ * a subcommand, and the status is 2. */
 static int answer_group(struct parser *p)
 {
 	AUTO_BUF out = BUF_INIT(HELP_MAX_BYTES);

@@ -48,7 +48,7 @@ static int choose(struct client *c, uint64_t wanted, struct command_message *ret
 }
 
 /* Connects to pid 1 again. The first connection cannot be used any more, because choose() failed
- * while it read from it. */
+ * while reading an answer from it. */
 static int reopen(struct client *c, struct err *e)
 {
 	const struct home *h = c->home;

@@ -1,5 +1,5 @@
-/* Writes properties of a sandbox as text, in the same form for all commands. Most of these texts
- * are cells of tables. */
+/* Writes properties of a sandbox as text or JSON, in the same form for all commands. Most of the
+ * texts are cells of tables. */
 #pragma once
 
 #include "base/buf.h"

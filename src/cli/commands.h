@@ -1,6 +1,7 @@
 /*
  * The tree of all commands for args_main(), and the handlers of the commands. Each handler returns
- * the exit status. A handler is in the file that has the name of its command.
+ * the exit status. Most handlers are in the file that has the name of their command. Some files,
+ * such as images.c and tool.c, hold the handlers of several commands.
  */
 #pragma once
 

@@ -153,8 +153,8 @@ static void read_line(int tty, struct buf *out)
 		buf_add_char(out, c);
 }
 
-/* Reads a line. If a signal interrupts the read, restores the terminal and then dies by that
- * signal. */
+/* Reads a line while the terminal does not show what is typed. If a signal interrupts the read,
+ * restores the terminal and then dies by that signal. */
 static void read_hidden(int tty, const struct termios *before, struct buf *out)
 {
 	static const int ends_us[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };

@@ -12,13 +12,13 @@ struct execution {
 	/* an array that we own, of strings that we do not own; NULL if the user's own words are
 	 * used */
 	const char **argv;
-	bool interactive;
+	bool interactive;   /* stdin is a terminal, and the command gets a terminal too */
 	bool scripted;      /* if there is no command, the shell may run a script from stdin */
 	bool tells_refused; /* report refused connections at the end */
 	/* `run` without a name: the sandbox ends with the command. So a message about refused
 	 * connections suggests an option for the next run, not `modify` */
 	bool unnamed;
-	/* if no command was given and stdin is a terminal, run a shell instead of the image's
+	/* if no command was given and `interactive` is set, run a shell instead of the image's
 	 * command */
 	bool shell;
 	/* attach to the command with the number request.attach_id; if the number is 0, pid 1
@@ -30,10 +30,10 @@ struct execution {
 MUST_USE int execution_options(struct execution *x, const struct args *a, struct err *e);
 void execution_done(struct execution *x);
 /* Chooses the words to run: COMMAND, or the command of the spec if COMMAND is empty. If
- * WITH_ENTRYPOINT is true, the entrypoint of the spec comes first. If stdin is a terminal, chooses
- * a shell if there is no command, or if COMMAND is empty and X->shell is set. If stdin is no
- * terminal, there is no command and X->scripted is set, waits for the first byte of stdin. If this
- * byte comes, chooses a shell. Returns false if there are no words. */
+ * WITH_ENTRYPOINT is true, the entrypoint of the spec comes first. With X->interactive, chooses a
+ * shell if there is no command, or if COMMAND is empty and X->shell is set. Without X->interactive
+ * but with X->scripted, waits for the first byte of stdin if there is no command. If this byte
+ * comes, chooses a shell. Returns false if there are no words. */
 bool execution_command(struct execution *x, const struct spec *s, const struct strv *command,
 		       bool with_entrypoint);
 /* Prints that there is nothing to run. Returns the exit status: 1 for cordon, 0 for msb. */

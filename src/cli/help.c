@@ -1,7 +1,8 @@
 /*
  * Writes the help texts. `-h` prints one line for each option. `--help` also prints the description
- * of the command and further text for each option. Both are plain text with lines of at most
- * TEXT_WIDTH columns, so that they look the same on a terminal and in a pipe.
+ * of the command and further text for each option; these texts are wrapped at TEXT_WIDTH columns.
+ * The width of the terminal does not matter, so both forms look the same on a terminal and in a
+ * pipe.
  */
 #include "cli/help.h"
 

@@ -19,7 +19,7 @@ static inline const struct command *command_path_end(const struct command_path *
 
 /* Writes "cordon image prune": each command by its name, not by an alias. */
 void help_add_path(struct buf *out, const char *program, const struct command_path *path);
-/* Writes "cordon exec [OPTIONS] NAME [-- COMMAND…]". */
+/* Writes "cordon exec [OPTIONS] NAME [[--] COMMAND…]". */
 void help_add_usage(struct buf *out, const char *program, const struct command_path *path);
 /* Writes the text of `--help` if LONG_FORM is true, otherwise the shorter text of `-h`. */
 void help_render(struct buf *out, const char *program, const struct command_path *path,

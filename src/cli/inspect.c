@@ -1,6 +1,6 @@
 /*
- * `inspect` shows everything about one sandbox. The text and the JSON have the same content. They
- * also show the limits that the user asked for, and whether and how this host enforces each limit.
+ * `inspect` shows one sandbox, as text for people or as JSON with the whole configuration. Both
+ * show the limits that the user asked for, and whether and how this host enforces each limit.
  */
 #include <stdarg.h>
 #include <stdio.h>

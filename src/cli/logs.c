@@ -66,8 +66,8 @@ static void add_sources(struct strv *argv, const struct args *a)
 /* Adds the options that say what cordon-logs does with the control characters that commands
  * printed. On a terminal, cordon-logs removes escape sequences and shows other control characters
  * as \xNN (`--terminal`), because such characters could hide lines, change the title of the window
- * or make the terminal send input. With `--raw`, cordon-logs keeps everything. In a pipe or a file,
- * cordon-logs keeps the colours of commands only with `--color=always`. */
+ * or make the terminal send input. With `--raw`, cordon-logs keeps everything. If the output is a
+ * pipe or a file, cordon-logs removes only escape sequences, and with `--color=always` nothing. */
 static void add_bytes(struct strv *argv, const struct args *a)
 {
 	const char *when = args_str(a, "color");

@@ -1,7 +1,7 @@
 /*
  * `metrics` shows how much memory, CPU time and so on sandboxes use. The supervisors report these
  * figures. Percentages and rates need two samples. So the rows of each sample are kept until the
- * next sample. The first sample is taken half a second before the first output.
+ * next sample. The first sample is taken at most half a second before the first output.
  */
 #include <errno.h>
 #include <poll.h>

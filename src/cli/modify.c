@@ -3,8 +3,9 @@
  *
  * It builds the wanted configuration as a second spec. Every difference between the two specs is a
  * change. The disposition of a change says when it takes effect. The supervisor of a running
- * sandbox applies live changes at once. The record keeps the other changes for the next start. With
- * `--restart`, `modify` restarts the sandbox at once.
+ * sandbox applies live changes at once. If a change needs a restart, `modify` refuses the plan,
+ * unless one of two options is given: `--restart` restarts the sandbox at once, and `--next-start`
+ * only writes the changes to the record for the next start.
  */
 #include <stdio.h>
 #include <string.h>
@@ -37,9 +38,11 @@ static const char *const disposition_words[] = {
 
 struct plan {
 	const struct record *record;
-	struct spec next;   /* configuration from the next start on */
-	struct spec active; /* configuration until the next start, if has_active is set */
-	bool has_active;
+	struct spec next; /* configuration from the next start on */
+	/* configuration until the next start; set only if the record has an active configuration
+	 * and the plan changes it */
+	struct spec active;
+	bool has_active; /* without a restart, the record keeps an active configuration, too */
 	struct changes changes;
 	bool up, next_start;
 };

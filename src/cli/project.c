@@ -29,7 +29,7 @@ bool project_is_wanted(const struct args *a)
 /* --- reading --------------------------------------------------------------------------------- */
 
 /* Parses TEXT, the content of the file PATH. The parser gets TEXT in a memfd and never opens PATH,
- * so the parser sees exactly the bytes from which the digest was computed. */
+ * so the parser sees exactly the bytes that are in the digest of the project (client/project.h). */
 static int convert(const struct buf *text, const char *path, struct json_doc **ret, struct err *e)
 {
 	AUTO_FD fd = memfd_create("project", MFD_CLOEXEC);

@@ -2,9 +2,10 @@
  * `run` runs one command in a new sandbox or in an existing sandbox. A new sandbox without a name
  * is ephemeral.
  *
- * If the sandbox is new, `run` makes a connection first and sends the command on it before the
- * supervisor has answered. Pid 1 reads the command from the socket as soon as pid 1 runs. So `run`
- * needs no more round trips than `start`.
+ * If the sandbox is new, `run` usually makes a connection first and sends the command on it before
+ * the supervisor has answered. Pid 1 reads the command from the socket as soon as pid 1 runs. So
+ * `run` then needs no more round trips than `start`. run_new() shows when `run` waits for the
+ * supervisor instead.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ struct invocation {
 	struct spec spec;     /* for a new sandbox */
 	struct record record; /* for an existing sandbox */
 	struct execution x;
-	const char *shell[2]; /* the shell of the project file, as argv; x.request points to it */
+	const char *shell[2]; /* --open-shell: the spec's shell as argv; x.request points to it */
 	struct launch launch;
 	bool started; /* `run` started the sandbox and has to stop it */
 	bool ran;
@@ -156,9 +157,9 @@ static int run_existing(struct invocation *v, struct err *e)
 	return execute(v, name, e);
 }
 
-/* Chooses the words to run. With `--open-shell`, chooses the shell that the project file names. If
- * the file names none, chooses bash, or /bin/sh if the sandbox has no bash. Returns false if there
- * is nothing to run. */
+/* Chooses the words to run. With `--open-shell`, chooses the shell that S names, for example
+ * because the project file names it. If S names only the default shell, chooses bash, or /bin/sh if
+ * the sandbox has no bash. Returns false if there is nothing to run. */
 static bool choose_command(struct invocation *v, const struct spec *s)
 {
 	static const char *best[] = { "/bin/sh", "-c",

@@ -39,7 +39,8 @@ static bool has_bash(const struct execution *x, struct client *c)
 	return client_exec(c, &probe, &result, &ignored) == 0 && !result.end.failure;
 }
 
-/* Returns the shell that was chosen when the sandbox was made, or NULL if none was chosen. */
+/* Returns the shell that was chosen when the sandbox was made. Returns NULL if this is the default
+ * shell, which the record also names if the user chose none. */
 static const char *chosen_shell(const struct record *r)
 {
 	const char *shell = record_in_force(r)->shell;

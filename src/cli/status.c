@@ -100,8 +100,8 @@ static void add_row(struct table *t, const struct record *r, bool whole)
 			buf_add_str(&cell, ", ");
 		cell_port(&cell, &port);
 	}
-	/* a program that reads the table needs every port, so the cell is not cut; msb always cuts
-	 * it */
+	/* WHOLE says that a program reads the table: it needs every port, so the cell is not cut.
+	 * For a person, and always as msb, the cell is cut. */
 	if (whole)
 		table_add(t, s->n_ports ? buf_str(&cell) : "-");
 	else

@@ -65,7 +65,7 @@ static void take_frame(struct ask *a, const struct frame *f)
 		take_command(a);
 		break;
 	case CALL_STARTED:
-	case CALL_ENDED: /* if CALL_STARTED did not come first, the command could not start */
+	case CALL_ENDED: /* comes instead of CALL_STARTED if the command could not start */
 	case CALL_TOLD:
 		finish(a, NULL);
 		break;

@@ -1,6 +1,6 @@
 /*
- * Asks pid 1 about the commands of a sandbox and waits for the answer. The command line uses these
- * functions. A server must not wait, so it asks with client/ask.h.
+ * Asks pid 1 to list, signal or forget commands of a sandbox, and waits for the answer. The command
+ * line uses these functions. A server must not wait, so it asks with client/ask.h.
  *
  * The connection of the caller must have no other request under way. Pid 1 is not trusted, so
  * client/call.h limits the size of every answer.

@@ -1,6 +1,7 @@
 /*
  * Asks a live sandbox and waits for the answer until a deadline. Questions to the supervisor go
- * over the socket "ctl", questions to pid 1 over the socket "sock".
+ * over the socket "ctl", questions to pid 1 over the socket "sock". control_lock() takes the lock
+ * of a sandbox that is down.
  */
 #pragma once
 

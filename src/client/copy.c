@@ -89,8 +89,8 @@ static int send_done(struct transfer *t, struct err *e)
 	return transfer_write(t, b.p, b.n, e);
 }
 
-/* The source of a copy into the sandbox: `path`, as the user wrote it. If `path` is NULL, the
- * source is the object that `fd` has open, and the copy gets the name `as`. */
+/* The source of a copy into the sandbox is what `path` names. If `path` is NULL, the source is the
+ * object that `fd` has open, and the copy gets the name `as`. */
 struct source {
 	const char *path;
 	int fd;

@@ -34,6 +34,7 @@ void drain_begin(struct drain *d, bool alone, uint64_t now_ns, uint64_t out_held
 void drain_read(struct drain *d, unsigned stream, uint64_t n, uint64_t now_ns);
 /* Returns true while the client must still read the pipes. */
 bool drain_hears(const struct drain *d, uint64_t now_ns);
-/* Returns true if no output came for DRAIN_SILENCE_NS. In this case the client leaves the pipes
- * to pid 1. */
+/* Returns true if no output came for DRAIN_SILENCE_NS, or if the command left no background
+ * process. The client then stops reading. If a background process still holds a pipe, the client
+ * leaves the pipe to pid 1. */
 bool drain_is_silent(const struct drain *d, uint64_t now_ns);

@@ -1,9 +1,11 @@
 /*
- * Runs a command in a live sandbox and waits for its end, for the command line.
+ * Runs a command in a live sandbox, or attaches to a command there, for the command line.
  *
- * client_exec() moves bytes until the command ends. It does not trust pid 1: it takes no descriptor
- * from pid 1, limits the size of every frame (client/call.h), and has its own deadline, which comes
- * after the time-out that pid 1 enforces. The caller must ignore SIGPIPE.
+ * Both functions move bytes until the command ends or the user types the detach keys. If the
+ * message has EXEC_DETACHED, client_exec() only waits until the command has started. The functions
+ * do not trust pid 1: they take no descriptor from pid 1 and limit the size of every frame
+ * (client/call.h). client_exec() also has its own deadline, which comes after the time-out that
+ * pid 1 enforces. The caller must ignore SIGPIPE.
  */
 #pragma once
 

@@ -19,8 +19,8 @@
 struct foreman;
 
 /* The greatest number of hands. foreman_usual_hands() returns how many hands are useful on this
- * machine. The result is two hands for each CPU, because a hand needs a CPU for about half of its
- * time. */
+ * machine, up to this number: two hands for each CPU, because a hand needs a CPU for about half of
+ * its time. */
 #define FOREMAN_HANDS_MAX 8u
 unsigned foreman_usual_hands(void);
 

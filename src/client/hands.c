@@ -218,7 +218,7 @@ static struct hand *idle_hand(struct hands *h)
 }
 
 /* Returns true if a hand may begin one more slow request. At most half of the hands may work on
- * slow requests. */
+ * slow requests, but one hand always may. */
 static bool slow_fits(const struct hands *h)
 {
 	unsigned all = 0, slow = 0;

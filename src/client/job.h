@@ -1,7 +1,8 @@
 /*
  * A job is one command over a line (client/line.h). The loop moves the command's input and output
  * and reports the command's end. Usually input and output go through pipes. If the command has a
- * terminal (EXEC_TTY), they go through frames on the line instead; the owner sees no difference.
+ * terminal (EXEC_TTY), or if the job attached to a running command, they go through frames on the
+ * line instead; the owner sees no difference.
  *
  * The owner is told of the end exactly once. If the owner frees the job first, the owner is not
  * told. Callbacks come only from the loop, from line_hear() and from line_free(), never from a

@@ -1,7 +1,7 @@
 /*
- * The pipes of a job. While the owner wants no output, the loop does not watch the pipes at all. To
- * watch a pipe for no event would not be enough: the loop would still report, again and again, that
- * the other end is closed.
+ * The pipes of a job. While the owner wants no output, the loop does not watch the output pipes at
+ * all. To watch a pipe for no event would not be enough: the loop would still report, again and
+ * again, that the other end is closed.
  */
 #include <errno.h>
 #include <unistd.h>

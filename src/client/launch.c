@@ -215,7 +215,8 @@ static bool has_messages(const struct spec *s)
 	return s->log_level || getenv("ASAN_OPTIONS");
 }
 
-/* Sends the supervisor the directory of the record, the lock and the file for messages. */
+/* Sends the supervisor the directory of the record, the lock and, if KEEP_LOG is true, the file for
+ * the supervisor's messages. */
 static int hand_over(const struct launch *l, int dir, int lock, bool keep_log, struct err *e)
 {
 	AUTO_FD log = keep_log ? open_runtime_log(dir) : -1;
@@ -328,7 +329,8 @@ int launch_start(const struct home *h, const char *name, struct launch *ret, str
 	return end_start(ret, &start, r, e) < 0 ? failed(ret, STAGE_OTHER, e) : 0;
 }
 
-/* Waits until the leash can be read. Meanwhile calls l->tick, so that a person sees progress. */
+/* If L has a tick, calls it until the leash can be read, so that a person sees progress. Otherwise
+ * returns at once: the caller's read() waits. */
 static void wait_readable(const struct launch *l)
 {
 	struct pollfd p = { .fd = l->leash, .events = POLLIN };

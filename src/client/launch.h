@@ -22,8 +22,8 @@ struct launch {
 	void (*tick)(void *arg); /* called every LAUNCH_TICK_MS while waiting, or NULL */
 	void *tick_arg;
 	bool answered;
-	const struct home *home; /* borrowed from launch_create() */
-	const char *name;        /* borrowed from launch_create() */
+	const struct home *home; /* borrowed from the caller */
+	const char *name;        /* borrowed from the caller */
 	bool stays; /* the sandbox existed before, so its record stays even after a failure */
 	/* the volumes that were made for the sandbox; they are removed if the sandbox does not
 	 * start */

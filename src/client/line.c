@@ -86,8 +86,9 @@ bool line_takes_input(struct line *n)
 	return room;
 }
 
-/* Tells the users of the streams that there is room for input again. Only callbacks of the loop
- * lead here, because a user may call the line again at once. */
+/* Tells the users of the streams that there is room for input again. A user may call the line again
+ * at once. So only callbacks of the loop and line_hear() call this, not the functions with which
+ * users send. */
 static void tell_room(struct line *n)
 {
 	if (n->fd < 0 || !n->wants_room || !has_room(n))
@@ -336,8 +337,8 @@ static int too_old(struct line *n)
 	return 1;
 }
 
-/* Drops the messages for which pid 1 is too old, and sends the users of the streams of these
- * messages an ERROR frame. */
+/* Drops each message for which pid 1 is too old, and gives an ERROR frame to the user of the
+ * message's stream. */
 static void refuse_misfits(struct line *n)
 {
 	uint32_t stream;

@@ -28,15 +28,15 @@ struct line;
 /* the most bytes of all requests that wait for the socket: enough for two of the largest
  * requests */
 #define LINE_QUEUE_BYTES_MAX (16u << 20)
-/* While more bytes wait for the socket, jobs take no input. A pid 1 that grants credit and does not
- * read cannot make the queue longer. */
+/* While more bytes than this wait for the socket, jobs take no input. So a pid 1 that grants credit
+ * for input and does not read cannot make the queue longer. */
 #define LINE_INPUT_QUEUE_BYTES_MAX (1u << 20)
-/* The most messages that wait for the socket before the line gives up. This is more than a pid 1
- * that has stopped reading can cause: it can send 4 times the output for which one CREDIT is due on
- * each of the 256 streams, and each command has a few other follow-ups. */
+/* The most messages that wait for the socket before the line gives up. A pid 1 that keeps to its
+ * credit but has stopped reading causes fewer: its output makes at most 4 frames CREDIT due on each
+ * of the 256 streams, and each command has a few other follow-ups. */
 #define LINE_QUEUE_FOLLOW_UPS_MAX 4096u
 
-/* The callbacks of the code that uses a stream. After line_close() neither of them is called. */
+/* The callbacks of the code that uses a stream. After line_close() none of them is called. */
 struct line_user {
 	void (*frame)(void *arg, const struct frame *f);
 	/* Called when the line is down. The stream is already closed. WHY is valid only during

@@ -12,8 +12,9 @@
 #include "base/compat.h"
 #include "base/io.h"
 
-/* outlet_pass() enlarges its pipes to this size, so that much output needs fewer turns of the loop.
- * By default, the kernel allows an ordinary user no larger pipe */
+/* outlet_pass() enlarges the pipe that it reads and the pipe that it writes to this size. Then a
+ * flood of output takes fewer turns of the loop. By default, the kernel allows an ordinary user no
+ * larger pipe. */
 #define FLOOD_PIPE_BYTES (1 << 20)
 
 void outlet_done(struct outlet *o)

@@ -16,7 +16,7 @@ struct outlet {
 	int fd; /* borrowed; -1: output is dropped */
 	enum { OUTLET_UNSEEN, OUTLET_PLAIN, OUTLET_PIPE, OUTLET_SOCKET } kind;
 	int own;      /* a second, non-blocking descriptor of a pipe, or -1 */
-	bool widened; /* outlet_pass() has made its two pipes larger */
+	bool widened; /* outlet_pass() has made FROM and `fd` larger */
 	bool full;
 	char *rest; /* what the descriptor did not take */
 	size_t rest_at, rest_n;

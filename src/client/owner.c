@@ -95,8 +95,8 @@ static int read_users(const struct home *h, const struct spec *s, struct buf *pa
 	return 0;
 }
 
-/* Sets *RET to the ids of the user of S. Does not change *RET if the user is root, or if the image
- * does not know the user. */
+/* Sets *RET to the ids of the user of S. Does not change *RET if the user is root, if the image
+ * does not know the user, or if an id of the user is above SPEC_OWNER_MAX. */
 static int find_user(const struct home *h, const struct spec *s, struct spec_owner *ret,
 		     struct err *e)
 {

@@ -147,8 +147,8 @@ static int drain(struct piped *p)
 	struct run *r = p->run;
 	struct stream *out = &p->out, *err = &p->err;
 	struct drain *d = &p->drain;
-	/* if the command left no background processes, the drain needs no time. Then do not read
-	 * the clock, because the first reading is expensive */
+	/* if the command left no background process, the drain does not use the time. Then do not
+	 * read the clock, because the first reading is expensive */
 	bool alone = r->call.end.alone;
 
 	drain_begin(d, alone, alone ? 0 : clock_mono_ns(), pipe_held(out->pipe),

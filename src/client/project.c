@@ -63,8 +63,8 @@ static void digest_of(const struct project *p, char out[SHA256_HEX_BYTES])
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* Checks the file of the O_PATH descriptor FD. It must belong to our user, and no other user may
- * write to it. */
+/* Checks the file of the O_PATH descriptor FD. It must be a regular file that belongs to our user,
+ * and no other user may write to it. */
 static int check_owner(int fd, const char *path, struct err *e)
 {
 	struct stat st;

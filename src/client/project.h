@@ -69,8 +69,9 @@ MUST_USE int project_allow(const struct project *p, const struct home *h, struct
 MUST_USE int project_forget(const struct project *p, const struct home *h, bool *ret_was,
 			    struct err *e);
 
-/* Wherever a volume or the root directory of S shows a file of P, puts a read-only mount over the
- * file. Then no process in the sandbox can write, rename or replace the file, because the kernel
- * refuses to rename or remove a mount point. S must already have all its mounts, also the mounts
- * that the command line asks for. This function calls spec_hold_sources() for S. */
+/* Wherever a command could write to a file of P through a volume or through the root directory of
+ * S, puts a read-only mount over the file. Then no process in the sandbox can write, rename or
+ * replace the file, because the kernel refuses to rename or remove a mount point. S must already
+ * have all its mounts, also the mounts that the command line asks for. This function calls
+ * spec_hold_sources() for S. */
 MUST_USE int project_cover(const struct project *p, struct spec *s, struct err *e);

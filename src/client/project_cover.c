@@ -1,5 +1,6 @@
-/* Protects the files in struct project: the project file and the files that it includes. Wherever
- * the sandbox would show one of these files, a read-only mount of the file is put over it. */
+/* Protects the files in struct project: the project file and the files that it includes. Wherever a
+ * command in the sandbox could write to one of these files, a read-only mount of the file is put
+ * over it. */
 #include <stdlib.h>
 #include <string.h>
 

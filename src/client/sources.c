@@ -112,8 +112,8 @@ static int find_state(const struct view *v, const char *path, const struct ident
 	return r;
 }
 
-/* Refuses PATH, to which the sandbox will write, if it lies in our state. The start of the sandbox
- * checks this again. */
+/* Refuses PATH, a source or a root disk, if it lies in our state, even if the sandbox would only
+ * read it. The start of the sandbox checks this again. */
 static int check_not_ours(const struct view *v, const char *path, const struct identity *id,
 			  const char *what, struct err *e)
 {
@@ -126,8 +126,9 @@ static int check_not_ours(const struct view *v, const char *path, const struct i
 	return 0;
 }
 
-/* A root directory must not be the host's root, nor contain our own state. Both rules hold for a
- * copy-on-write directory, too: commands inside could read the records of other sandboxes. */
+/* A root directory must not be the host's root, must not lie in our own state and must not contain
+ * it. These rules hold for a copy-on-write directory, too: commands inside could read the records
+ * of other sandboxes. */
 static int check_root_dir(const struct spec_image *i, const struct view *v, const char *word,
 			  struct err *e)
 {

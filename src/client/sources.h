@@ -1,8 +1,8 @@
 /*
- * Looks up the paths of the host that a spec names: mounts, the root directory, the root disk. Each
- * path is looked up once; the spec then has its canonical path and its identity (base/identity.h).
- * A path that leads into our own state is refused. A mount whose options the engine cannot fulfil
- * is refused too.
+ * Looks up the paths of the host that a spec names: mounts, the root directory, the root disk, and
+ * what is copied in. Each path is looked up once; the spec then has its canonical path and its
+ * identity (base/identity.h). A path that leads into our own state is refused. A mount whose
+ * options the engine cannot fulfil is refused too.
  */
 #pragma once
 

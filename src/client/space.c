@@ -57,8 +57,8 @@ int space_sandboxes(const struct home *h, const struct sandbox_list *all, struct
 	return 0;
 }
 
-/* Returns true if a sandbox uses the volume, or may use it. volume_remove() would refuse to remove
- * a volume that a record which cannot be read may name. */
+/* Returns true if a sandbox uses the volume, or may use it. A record that cannot be read may name
+ * any volume; as long as there is such a record, volume_remove() removes no volume. */
 static bool needs_volume(const struct sandbox_list *all, const char *name)
 {
 	if (all->n_unread)
@@ -132,7 +132,7 @@ static bool is_needed(const struct home *h, const struct sandbox_list *all,
 		      const struct image_record *records, size_t n, const char *hex)
 {
 	if (sandbox_list_has_newer(all))
-		return true; /* the sandbox may use any layer */
+		return true; /* a sandbox of a newer cordon may use any layer */
 	for (size_t i = 0; i < n; i++)
 		if (has_layer(&records[i], hex))
 			return true;

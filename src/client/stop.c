@@ -133,7 +133,7 @@ int sandbox_stop_this(const struct home *h, const char *name, int dir, uint32_t 
 	bool usual = grace_ms == STOP_GRACE_DEFAULT;
 	uint64_t grace = usual ? DEFAULT_GRACE_MS : grace_ms;
 	bool unsaid = usual && !grace_of_caller(&grace);
-	bool unseen = false; /* the previous try found no socket */
+	bool unseen = false; /* an earlier try found no socket */
 	pid_t peer = 0;
 	int r = 0;
 

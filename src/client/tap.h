@@ -1,8 +1,8 @@
 /*
  * Writes a command's output into the sandbox's log. The client that reads the output writes the log
  * itself. The tap opens the log at the first output and spends a bounded share of the command's
- * time on logging. When the share is used up, the tap drops records and leaves a marker, so that
- * the command never waits for the log.
+ * time on logging. When the share is used up, the tap drops output and leaves a marker in the log,
+ * so that the command never waits for the log.
  */
 #pragma once
 

@@ -1,8 +1,7 @@
 /*
  * Runs a command with a terminal. Input and output are frames, and each side sends only as many
- * bytes as the other side has granted. cli/console.h has already made the user's terminal raw.
- * cli/console.h also gives us a descriptor that becomes readable when the size of the user's
- * terminal changes.
+ * bytes as the other side has granted. If our input is a terminal, cli/console.h has already made
+ * it raw, and gives us a descriptor that becomes readable when the size of this terminal changes.
  */
 #include <errno.h>
 #include <poll.h>

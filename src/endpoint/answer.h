@@ -3,8 +3,8 @@
  * tests it.
  *
  * An answer repeats the number of its request. Everything else on the connection is ignored: texts
- * that are no JSON, requests, answers with another number, and answers that lack a message or whose
- * data is no object.
+ * that are no JSON, requests, answers with another number, and answers that lack the member `code`
+ * or `message`, or whose member `data` is no object.
  */
 #pragma once
 

@@ -4,9 +4,9 @@
  * come, the call fails, although the server may still do the work.
  *
  * A fault has `again` set if the connection was refused or lost, and the server has got only
- * actions that change nothing. In this case the caller may open a new endpoint and send the same
- * actions again. As soon as one byte of an action that changes something was sent, no later fault
- * of the endpoint has `again` set.
+ * actions that run nothing and end nothing. In this case the caller may open a new endpoint and
+ * send the same actions again. As soon as one byte of an action that runs or ends something was
+ * sent, no later fault of the endpoint has `again` set.
  */
 #pragma once
 

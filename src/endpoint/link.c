@@ -150,8 +150,9 @@ static bool keep_alive(struct link *l, uint64_t *until)
 }
 
 /* Handles a pong that is late. If this process was stopped for a while, the pong may have come in
- * time, but nobody has read it. So the time limit must have passed before the last read. READ says
- * that this read gave bytes. The pong may be one of them, so the decoder gets time to find it. */
+ * time, but nobody has read it. So turn() reads once more after the time limit, and then calls this
+ * function. READ says that this read gave bytes. The pong may be in them, so the decoder gets time
+ * to find it. */
 static int miss_pong(struct link *l, bool read, struct fault *f)
 {
 	if (read) {

@@ -1,7 +1,7 @@
 /*
  * A connection to a Box server that carries whole messages. It is a WebSocket (socket.c), or a pair
- * of pipes to a child process on which each line is a message (child.c). The functions block, at
- * most until a deadline on the monotonic clock.
+ * of pipes to a child process on which each line is a message (child.c). A function with the
+ * parameter DEADLINE_NS blocks at most until this time of the monotonic clock.
  *
  * A WebSocket may run through TLS (tls.h). A link reads while it writes. Otherwise, if both sides
  * wrote at the same time, each could wait for the other for ever. On a WebSocket the link sends

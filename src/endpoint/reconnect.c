@@ -7,8 +7,8 @@ void reconnect_init(struct reconnect *r, uint64_t first_ns, uint64_t until_ns)
 				 .until_ns = until_ns };
 }
 
-/* Sets the time of the next attempt. If this time would be after until_ns, ends the loop and
- * returns false. */
+/* Sets the time of the next attempt. If this time would be after until_ns, makes no more attempts
+ * and returns false. */
 static bool plan(struct reconnect *r, uint64_t now_ns)
 {
 	if (now_ns >= r->until_ns || r->delay_ns > r->until_ns - now_ns) {

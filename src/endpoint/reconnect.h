@@ -16,7 +16,7 @@
 #define RECONNECT_FOR_EVER UINT64_MAX /* for UNTIL_NS: never give up */
 
 enum reconnect_state {
-	RECONNECT_UP,      /* connected, or no attempt has failed yet */
+	RECONNECT_UP,      /* connected, or reconnect_lost() was not called yet */
 	RECONNECT_WAITING, /* unavailable; the next attempt begins at at_ns */
 	RECONNECT_TRYING,  /* unavailable; an attempt runs */
 	RECONNECT_OVER,    /* nothing begins any more */
@@ -31,9 +31,9 @@ struct reconnect {
 };
 
 void reconnect_init(struct reconnect *r, uint64_t first_ns, uint64_t until_ns);
-/* Call this when the connection is lost, or when the first attempt has failed. Returns true if a
- * loop begins; the state is then RECONNECT_WAITING. Returns false if a loop runs already, or if no
- * attempt can begin in time. */
+/* Call this when the connection is lost, or when the very first connection, which no loop makes,
+ * has failed. Returns true if a loop begins; the state is then RECONNECT_WAITING. Returns false if
+ * a loop runs already, or if no attempt can begin in time. */
 bool reconnect_lost(struct reconnect *r, uint64_t now_ns);
 /* Begins the attempt that the loop waits for. Returns false if its time has not come. */
 bool reconnect_try(struct reconnect *r, uint64_t now_ns);

@@ -7,7 +7,8 @@
 #include "endpoint/endpoint.h"
 
 #define REQUEST_MAX_BYTES (16u << 20)
-#define ANSWER_MAX_BYTES (64u << 20) /* enough for 16 MiB in which every byte is escaped */
+/* four times the largest message, because the copy may write characters as escapes */
+#define ANSWER_MAX_BYTES (64u << 20)
 
 struct way_endpoint {
 	struct way way;

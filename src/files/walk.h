@@ -25,7 +25,7 @@ struct walk {
 	void *arg;
 	size_t entries; /* how many entries were seen so far */
 	bool cut;       /* a limit ended the walk, or hid a part of the tree */
-	bool stopped;
+	bool stopped;   /* the walk ends: file() returned false, or too many entries were seen */
 	struct buf path;
 };
 

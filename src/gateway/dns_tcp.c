@@ -215,7 +215,8 @@ static bool take_ack(struct conn *c, const struct packet *p, uint64_t now_ns)
 static bool take_data(struct dns_tcp *d, struct conn *c, const struct packet *p)
 {
 	if (p->seq != c->rcv || c->state != CONN_OPEN)
-		/* bytes were repeated or are missing; our ACK says which byte we expect */
+		/* bytes were repeated or are missing, or the connection is not open; our ACK says
+		 * which byte we expect */
 		return true;
 	buf_add(&c->rx, p->frame + p->data, p->data_n);
 	if (buf_failed(&c->rx)) {

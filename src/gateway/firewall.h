@@ -1,6 +1,7 @@
 /*
- * The firewall sees each frame that comes from the guest or goes to the guest. It lets a frame
- * through only if the frame belongs to a flow that policy allowed.
+ * The firewall sees each frame that comes from the guest or goes to the guest. It lets a TCP
+ * segment or a UDP datagram through only if the frame belongs to a flow that the policy allowed. It
+ * answers ARP, neighbour messages and port 53 itself, and judges each ping.
  */
 #pragma once
 

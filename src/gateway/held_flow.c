@@ -3,11 +3,11 @@
  * server had received them. A name in the bytes is judged as soon as it is complete. From the bytes
  * that were judged and may pass, we make new segments for the stack.
  *
- * When the stack's window opens again, the stack does not tell us. libslirp sends a window update
- * only if the window has room for two more segments. On a link with large segments this never
- * happens, because two segments of TRAIN_MSS bytes (firewall.c) are more than the largest window.
- * So while a hold has bytes that may pass, probe() asks the stack for its window after each turn of
- * the loop in which the stack had something to do.
+ * We cannot rely on the stack (libslirp) to tell us when its window opens again: libslirp sends a
+ * window update only if the window has room for two more segments. On a link with large segments
+ * this never happens, because two segments of TRAIN_MSS bytes (firewall.c) are more than the
+ * largest window. So while a hold has bytes that may pass, and the window is closed, probe() asks
+ * the stack for its window once in each turn of the loop.
  */
 #include "gateway/held_flow.h"
 
@@ -131,8 +131,8 @@ void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet
 	give(g, f, 0, 0); /* passes the guest's acknowledgement on */
 }
 
-/* Asks the stack how large its window is, because the stack does not tell us when the window grows.
- * After this call F may have been freed. */
+/* Asks the stack how large its window is (see the top of this file). After this call F may have
+ * been freed. */
 static void probe(struct gateway *g, struct flow *f)
 {
 	struct packet_ends ends = firewall_ends(g, &f->key, true);

@@ -31,6 +31,5 @@ MUST_USE int link_init(struct link *l, int fd, struct err *e);
  * arrived, or -errno if the link is gone. */
 MUST_USE int link_read(struct link *l, uint8_t **ret_frame, size_t *ret_n);
 /* Sends a frame. If the guest's queue is full, the frame is lost, as can happen in any network. MSS
- * is the most TCP data that one frame to the guest may hold, or 0 if the frame is known to be
- * small. */
+ * is the guest's MSS (see above), or 0 if the virtio header shall not name one. */
 void link_write(struct link *l, uint8_t *frame, size_t n, unsigned mss);

@@ -4,7 +4,7 @@
  * packet_parse() reads the headers that the guest wrote, and checks every length against the size
  * of the frame before it reads further. packet_parse() accepts only what the gateway carries: ARP,
  * IPv4 without options or fragments, and IPv6 without extension headers. An IP packet must hold
- * TCP, UDP or ICMP. All other files in src/gateway work on struct packet.
+ * TCP, UDP or ICMP. The other files in src/gateway take the fields of headers from struct packet.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /*
- * Asks the kernel where it would send a packet: to another machine, to the host itself, or nowhere.
+ * Asks the kernel where it would send a packet: to another machine, to many machines, to the host
+ * itself, or nowhere.
  *
  * Only the kernel knows whether an address belongs to the host. For example, the address may be a
  * secondary address, an anycast address of a subnet's routers, or an address in a network that is

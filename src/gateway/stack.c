@@ -304,7 +304,8 @@ static int on_find_listener(int fd, int events, void *opaque)
 }
 
 /* Finds the descriptor on which libslirp listens, because libslirp does not return this descriptor.
- * Before the first frame, all sockets of libslirp are listeners. */
+ * Ports are published before the guest's first frame. Until then all sockets of libslirp are
+ * listeners. */
 static int find_listener(struct stack *s)
 {
 	uint32_t timeout_ms = UINT32_MAX;

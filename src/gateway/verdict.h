@@ -10,7 +10,8 @@
 #define VERDICT_BY_NAME "connection allowed by name"
 #define VERDICT_NO_NAME "it shows no name, and --net-strict asks for one"
 
-/* Returns where the flow would lead, or ROUTE_OUT for the gateway's own addresses. */
+/* Returns where the flow would lead, or ROUTE_OUT for the gateway's own addresses. If the peer's
+ * IPv6 address contains an IPv4 address, the route of the IPv4 address counts, too. */
 enum route_kind verdict_route(struct gateway *g, const struct policy_flow *f);
 /* Returns the verdict of policy. ROUTE is the result of verdict_route(). */
 struct verdict verdict_on_flow(struct gateway *g, const struct policy_flow *f,

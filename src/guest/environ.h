@@ -16,8 +16,8 @@ struct environ_list {
 };
 
 /* Makes the environment: the sandbox's variables, then the message's variables. Puts SCRIPTS_DIR
- * first in PATH. Adds HOME if it is missing. If the command has a terminal and TERM is missing,
- * adds TERM. */
+ * first in PATH and, if the sandbox has a fallback shell, FALLBACK_BIN_DIR last. Adds
+ * HOME if it is missing. If the command has a terminal and TERM is missing, adds TERM. */
 void environ_compose(struct environ_list *l, const struct boot_message *boot,
 		     const struct exec_message *m, const struct user *u);
 /* Lists the paths at which PROGRAM may be. If PROGRAM has a slash, the list has only PROGRAM

@@ -1,5 +1,5 @@
 /*
- * Rules that keep an errand safe:
+ * Rules for the task that runs an errand (guest/errand.h). They keep the errand safe:
  * - The task reads each argument of the call only once from the caller's memory. It opens the
  *   target with the caller's root, working directory, ids, groups and capabilities, so the path
  *   leads to the same file as in a call by the caller itself.
@@ -316,8 +316,8 @@ static int act(const struct errand_means *m, const struct request *w, int target
 
 	if (syscall(SYS_statx, target, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MNT_ID, &st) < 0)
 		return -errno;
-	/* a directory may keep these bits, because they only decide which group its new files
-	 * get */
+	/* A directory may keep the PRIVILEGE_BITS, because they only decide which group its new
+	 * files get. Any other target may keep them only in a mount of the sandbox's own. */
 	keeps = S_ISDIR(st.stx_mode) || (st.stx_mask & STATX_MNT_ID && is_own(m, st.stx_mnt_id));
 	snprintf(link, sizeof(link), "self/fd/%d", target);
 	if (fchdir(m->proc) < 0)

@@ -48,7 +48,8 @@ struct launcher {
 
 /* --- the launcher ---------------------------------------------------------------------------- */
 
-/* One stack is enough, because the next order comes after this command has ended. */
+/* The stack of a command until its exec. One stack is enough, because the next order comes after
+ * the command of the last order has ended. */
 static _Alignas(16) char command_stack[STACK_BYTES];
 
 static void run_order(void *arg)

@@ -4,12 +4,13 @@
  * the control groups once, so that its commands need not do so. With a launcher, a short command
  * needs a quarter less time.
  *
- * A launcher belongs to one scope. A scope is a control group or a UTS namespace (guest/scope.h).
- * The commands of the launcher inherit this group or namespace, but they are children of pid 1. The
- * launcher has a copy of pid 1's memory and shares pid 1's descriptors. The payload cannot read the
- * launcher's memory. pid 1 writes each order into memory that pid 1 and the launcher share. Root in
- * the sandbox can kill or stop a launcher, because the launcher is in the payload's user namespace.
- * If this happens, pid 1 starts the command itself (guest/start.c).
+ * A launcher belongs to one scope (guest/scope.h), which has a control group or a UTS namespace of
+ * its own. The commands of the launcher, one after the other, inherit this group or namespace, but
+ * they are children of pid 1. The launcher has a copy of pid 1's memory and shares pid 1's
+ * descriptors. The payload cannot read the launcher's memory. pid 1 writes each order into memory
+ * that pid 1 and the launcher share. Root in the sandbox can kill or stop a launcher, because the
+ * launcher is in the payload's user namespace. If this happens, pid 1 starts the command itself
+ * (guest/start.c).
  */
 #pragma once
 

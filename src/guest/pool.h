@@ -1,7 +1,7 @@
 /*
- * The memory in which pid 1 keeps things for clients and commands: background commands with their
- * output, input and reports, and the state blob (guest/state_blob.h). The sandbox's memory limit
- * does not apply to pid 1, so the pool has its own limit. The pool only counts bytes. Code that
+ * Counts the memory in which pid 1 keeps things for clients and commands: background commands with
+ * their output, input and reports, and the state blob (guest/state_blob.h). The sandbox's memory
+ * limit does not apply to pid 1, so the pool has its own limit. The pool holds no memory. Code that
  * wants to keep something first takes the bytes from the pool, and gives them back when it frees
  * the memory.
  */

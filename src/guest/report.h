@@ -56,7 +56,9 @@ struct report {
 	enum report_state state;
 	unsigned char head[REPORT_HEAD_BYTES];
 	size_t n_head;
-	char *p; /* the report's bytes, taken from the pool; NULL while the length is not known */
+	/* the report's bytes, which the pool counts; NULL before the length is known and after
+	 * report_take() */
+	char *p;
 	size_t n, want;
 };
 

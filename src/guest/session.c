@@ -10,8 +10,9 @@
  *               the client as for a terminal, but the agent is killed when the client leaves
  *
  * A session ends when the command's own process ends. If pid 1 must end the command, because of a
- * time-out or because the client is gone, pid 1 first kills the scope. pid 1 reports the end when
- * it has reaped the command's own process.
+ * time-out or because the client is gone, pid 1 kills the scope. When pid 1 has reaped the
+ * command's own process, it passes on the output that it still holds, and then reports the end.
+ * With the flag EXEC_WHOLE, pid 1 first kills the rest of the scope.
  */
 #include "guest/session.h"
 
@@ -254,8 +255,9 @@ static void session_ended(struct session *s, int status)
 	session_kill(s);
 }
 
-/* Called if the program could not be executed. No client got the command's number, so the next
- * command can have the same number. */
+/* Called if the program could not be executed. If the client has already got the command's number
+ * in STARTED, EXIT now tells it that the command did not run. So the next command can have the same
+ * number. */
 static void session_failed(struct session *s, const struct exec_report *why)
 {
 	struct guest *g = s->guest;

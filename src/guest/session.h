@@ -28,7 +28,7 @@ struct outlet {
 struct session {
 	struct session *next;
 	struct guest *guest;
-	struct connection *connection; /* NULL if the session is detached */
+	struct connection *connection; /* NULL if the session is detached, or its client is gone */
 	uint32_t stream;
 	uint64_t id;
 	/* how many connections the gateway had refused before the command began */
@@ -39,7 +39,7 @@ struct session {
 	struct scope scope;
 	loop_id timer;      /* for --timeout */
 	loop_id kill_timer; /* runs the next pass of session_kill() */
-	bool begun;         /* the frame STARTED was sent, or no client waited for it */
+	bool begun;         /* the command has begun; a client that waited for STARTED has got it */
 	bool outlives;      /* the command goes on when its client dies */
 	bool timed_out, swept, ended;
 	bool emptying; /* EXEC_WHOLE: the command has ended, and its scope is being killed */
@@ -185,8 +185,8 @@ void session_input_end(struct session *s);
 /* Returns how many bytes session_hold() would take; 0 if the input is closed. */
 size_t session_room(const struct session *s);
 /* Call it before a client attaches, to reserve memory for the input that the client may send.
- * Returns 0, or -1 (ERR_LIMIT) if the pool has too few bytes left, or if the command has not read
- * more than BACKGROUND_INPUT_BYTES. */
+ * Returns 0, or -1 (ERR_LIMIT) if the pool has too few bytes left, or if more than
+ * BACKGROUND_INPUT_BYTES of earlier input are still unread. */
 MUST_USE int session_expect_input(struct session *s, struct err *e);
 /* Frees the memory for input if none is held. If a client is attached, keeps the memory that is
  * reserved for its credit. */

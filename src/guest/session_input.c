@@ -5,8 +5,9 @@
  * For such input session_hold() takes as many bytes as there is room for, and returns their number.
  *
  * Every client that attaches begins with the whole credit, whatever FEED or an earlier client has
- * left in the buffer. So the buffer has room for both, and pid 1 counts the bytes that are not from
- * the attached client (s->earlier_input). The client gets no credit for these bytes.
+ * left in the buffer. So the buffer has room for what was left and for a whole credit, and pid 1
+ * counts the bytes that are not from the attached client (s->earlier_input). The client gets no
+ * credit for these bytes.
  *
  * If pid 1 keeps the command without a client (s->background is set), the memory for its input
  * counts against the pool. The memory for a whole credit is reserved as long as a client is
@@ -63,8 +64,8 @@ static size_t push(const struct session *s, const char *p, size_t n, bool *ret_g
 	return done;
 }
 
-/* Call it when the first N bytes of the held input are gone. Grants the client as much credit as it
- * has sent of them. */
+/* Called when the first N bytes of the held input are gone. Grants the attached client credit for
+ * those of the N bytes that came from this client. */
 static void grant(struct session *s, size_t n)
 {
 	size_t earlier = n < s->earlier_input ? n : s->earlier_input;

@@ -7,7 +7,8 @@
  * size differs from the old size. Some programs, such as `less`, draw only if they see a different
  * size themselves. So if the client's terminal has the old size, pid 1 sets a temporary size, waits
  * until the program has drawn something, and sets the right size. The temporary size has one row
- * less, so that no program draws outside of the client's terminal.
+ * less, so that no program draws outside of the client's terminal. If the terminal has only one
+ * row, the temporary size has one more column instead.
  */
 #include "guest/session.h"
 

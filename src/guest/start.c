@@ -206,8 +206,9 @@ static void tell_ended(struct start *s, int status)
 	s->calls->ended(s->arg, status);
 }
 
-/* START_TELL_ENDED passes STATUS to the owner. The owner may free S in that call, so this
- * function does not use S afterwards. */
+/* Enters the next state and does its action. STATUS, the result of wait(), is only used to tell the
+ * owner that the command has ended. The owner may free S when it is told that the command has ended
+ * or failed. So this function does not use S after these calls. */
 static void step(struct start *s, enum start_event event, int status)
 {
 	struct start_step next = start_next(s->state, event);

@@ -1,7 +1,8 @@
 /*
  * Finds control groups that sandboxes left behind. If a supervisor is killed, the next command that
  * names its sandbox removes the sandbox's groups. If the whole home was deleted, no command removes
- * the groups. groups_find() finds such groups; it changes nothing.
+ * the groups. groups_find() reports all groups of sandboxes, so that the caller can find those that
+ * were left behind. It changes nothing.
  */
 #pragma once
 

@@ -70,9 +70,9 @@ static int range_find(const char *path, const char *user, uid_t uid, uint32_t wa
 			   "FIRST-LAST --add-subgids FIRST-LAST USER");
 }
 
-/* Finds a program that can write the map. The program must get the privilege from its file: by
- * set-user-id root or by a file capability. The file system of the program must not be
- * mounted nosuid. */
+/* Finds the program NAME, which writes the id map of a user namespace for an ordinary user. The
+ * program must get this privilege from its file: by set-user-id root or by a file capability. The
+ * file system of the program must not be mounted nosuid. */
 static int find_mapper(const char *name, char out[SUBID_PROGRAM_BYTES], struct err *e)
 {
 	AUTO_FREE char *path = program_of_system(name);

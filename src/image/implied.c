@@ -21,7 +21,8 @@ struct search {
 
 /* Reads the extended attribute NAME of FD, like getxattr(). FD may be an O_PATH descriptor. Callers
  * use O_PATH because some directories belong to other users of the image, and we may not open those
- * for reading. If a directory has one of our attributes, we may read the attribute. */
+ * for reading. The directories with one of our attributes usually belong to the image's root, whose
+ * id on disk is our own, so we may read the attribute. */
 static ssize_t attribute(int fd, const char *name, void *value, size_t n)
 {
 	char path[32];

@@ -110,8 +110,8 @@ static bool tag_valid(struct str s)
 	return true;
 }
 
-/* Returns true if the first component of a reference is a host. A component is a host if it is
- * "localhost", or if it cannot be part of a path on the default registry. */
+/* Returns true if the first component of a reference is a host: if it is "localhost", or if it has
+ * a dot, a colon or a capital letter. */
 static bool is_host(struct str first)
 {
 	if (str_eq(first, "localhost"))

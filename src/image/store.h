@@ -31,7 +31,7 @@
  * over. Because the diff_id is not the name, such a process can spoil only the tree of its own
  * layer.
  *
- * All functions take a descriptor of the home directory. A struct image_record owns everything that
+ * HOME_FD is always a descriptor of the home directory. A struct image_record owns everything that
  * it points to.
  */
 #pragma once

@@ -1,7 +1,8 @@
 /*
- * Several processes append to exec.log. When one of them renames the file, others still write to
- * the renamed file for a while. So entries of one moment may be in two files. The index is
- * therefore sorted by time. Entries of the same time keep the order of their files and lines.
+ * The index says where each entry of the log files is. It is sorted by time, because entries of one
+ * moment may be in two files: several processes append to exec.log, and when one of them renames
+ * the file, others still write to the renamed file for a while. Entries of the same time keep the
+ * order of their files and lines.
  */
 #include "logs/history.h"
 

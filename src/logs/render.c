@@ -109,7 +109,7 @@ static unsigned open_character(const char *p, size_t n)
 }
 
 /* Renders the body of E for a terminal. An entry may end inside a character or between "\r" and
- * "\n". */
+ * "\n". R keeps what is needed to continue with the next entry of the same stream. */
 static void add_clean(struct buf *out, struct render *r, const struct entry *e)
 {
 	AUTO_BUF whole = BUF_INIT(ENTRY_LINE_MAX_BYTES + sizeof(r->held));

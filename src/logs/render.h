@@ -8,7 +8,7 @@
 enum render_bytes {
 	RENDER_STRIP, /* escape sequences are taken out, for a file or another program */
 	RENDER_RAW,   /* nothing is taken out or changed */
-	/* like RENDER_STRIP; other control bytes are shown as \\xNN, and a carriage return
+	/* like RENDER_STRIP; other control bytes are shown as \xNN, and a carriage return
 	 * begins a new line */
 	RENDER_TERMINAL,
 };
@@ -32,8 +32,8 @@ void render_entry(struct buf *out, struct render *r, const struct entry *e);
 void render_strip(struct buf *out, struct str body);
 /* Renders BODY as RENDER_TERMINAL says. */
 void render_clean(struct buf *out, struct str body);
-/* Cleans a line of JSON for a terminal: control characters that JSON allows in a string become \\u
- * escapes. */
+/* Cleans a line of JSON for a terminal: control characters that JSON allows in a string become
+ * escapes such as \u007f. */
 void render_clean_json(struct buf *out, struct str line);
 /* Adds LINE, which is JSON, and a line feed. If R is for a terminal, cleans the line. */
 void render_json_line(struct buf *out, const struct render *r, struct str line);

@@ -1,8 +1,9 @@
 /*
- * With --follow, `cordon logs` waits only for events. inotify on the directory of the logs reports
- * appended log entries and rotations. inotify on the sandbox's lock file reports the end of the
- * sandbox. The supervisor holds the lock file open for writing, and the kernel closes it even if
- * the supervisor is killed. The kernel reports the close a moment before it drops the lock. So
+ * Shows the log of a sandbox: first the entries that it has, then with --follow each new entry.
+ * Between new entries, --follow sleeps until an event comes. inotify on the directory of the logs
+ * reports appended log entries and rotations. inotify on the sandbox's lock file reports the end of
+ * the sandbox. The supervisor holds the lock file open for writing, and the kernel closes it even
+ * if the supervisor is killed. The kernel reports the close a moment before it drops the lock. So
  * after the lock file was closed we look at the lock a few more times.
  */
 #include "logs/show.h"

@@ -1,9 +1,10 @@
 /*
  * Host names in normal form, the only form that we compare, judge and resolve.
  *
- * The normal form has lower case letters, digits, hyphens and dots, and no trailing dot. Any other
- * name (NUL, spaces, raw UTF-8, empty labels, more than 253 bytes) is refused when we read it, so
- * the gateway uses exactly the name about which the rules decided.
+ * The normal form has lower case letters, digits, hyphens and dots, and no trailing dot. When we
+ * read a name, we make letters lower case and drop one trailing dot. We refuse a name that still
+ * has no normal form (NUL, spaces, raw UTF-8, empty labels, more than 253 bytes). So the gateway
+ * uses exactly the name about which the rules decided.
  */
 #pragma once
 

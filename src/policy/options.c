@@ -243,8 +243,8 @@ static size_t leading(const struct policy *p, const struct policy *walls)
 	return walls->n_rules;
 }
 
-/* Works like policy_edit_rules(). FIRST has the rules that must stay before all others. Adds all
- * other rules of the result to FIRST. Rules are removed from P. */
+/* Works like policy_edit_rules(), but puts the result into FIRST, which already has the rules that
+ * must stay before all others. Changes P only by removing the rules RM. */
 static int edit_rules(struct policy *first, struct policy *p, const struct policy_strings *add,
 		      const struct policy_strings *rm, struct err *e)
 {

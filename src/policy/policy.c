@@ -126,8 +126,8 @@ struct verdict policy_decide_query(const struct policy *p, enum policy_proto pro
 
 /*
  * DNS rebinding is an attack in which a public name resolves to an internal address. Only a rule
- * about addresses alone (a group or a prefix, without ports) allows such an answer. Such a rule
- * shows that the user wants the sandbox to reach these addresses.
+ * about addresses alone (a group or a prefix, without protocols and ports) allows such an answer.
+ * Such a rule shows that the user wants the sandbox to reach these addresses.
  */
 bool policy_allows_answer(const struct policy *p, const struct addr_host *host,
 			  const struct addr *a)

@@ -19,7 +19,7 @@
 #include "base/err.h"
 
 #define CGROUP_ID_BYTES 33
-#define CGROUP_V1_MAX 4 /* memory, pids, cpu, cpuacct */
+#define CGROUP_V1_MAX 4 /* room for a group for each limit */
 
 enum cgroup_seen { CGROUP_CPUACCT, CGROUP_CPUSET, CGROUP_SEEN_COUNT };
 enum cgroup_limit { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_LIMIT_COUNT };
@@ -32,8 +32,8 @@ struct cgroup_limits {
 struct cgroup {
 	char id[CGROUP_ID_BYTES];
 	int v2_home; /* the directory of cordon-ID in v2; or -1 */
-	/* v2_home has controllers. On a host with both versions, version 1 has the controllers, and
-	 * version 2 is used only for killing. */
+	/* true if v2_home has controllers; on a host with both versions, version 1 may have the
+	 * controllers, and then version 2 is used only for killing */
 	bool v2_limits;
 	/* the group in which pid 1 is born: a child of v2_home, or v2_home itself if v2_home has no
 	 * controllers; or -1 */

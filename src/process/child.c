@@ -226,7 +226,8 @@ static long open_in_volume(const struct walker *w, const struct step *s)
 }
 
 /* Checks whether a volume may be mounted at FD. A link in the image may lead to the root or to one
- * of our own mounts. Such a place is refused, because a mount on it would cover what we need. */
+ * of our own mounts. Such a place is refused, because a mount on it would cover what we need. If
+ * the step has flags, the place must also be writable. */
 static long check_place(const struct walker *w, const struct step *s, long fd, int linked)
 {
 	const unsigned wanted = STATX_INO | STATX_MNT_ID;

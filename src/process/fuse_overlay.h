@@ -32,8 +32,8 @@ MUST_USE int fuse_overlay_program(int *ret_fd, struct err *e);
 /* Returns true if fuse_overlay_program() would find the program. Opens nothing. */
 bool fuse_overlay_is_there(void);
 /* Starts fuse-overlayfs, which serves the root of *Q through the descriptor DEVICE (/dev/fuse). The
- * caller still owns DEVICE. *RET is the writer, and (*RET)->fuse is the reader or NULL. *RET is
- * also set on failure. */
+ * caller still owns DEVICE. *RET is the writer, and (*RET)->fuse is the reader or NULL. After a
+ * failure *RET is NULL, or an instance that the caller must still end. */
 MUST_USE int fuse_overlay_start(const struct process_request *q, int device,
 				struct process_instance **ret, struct err *e);
 /* Call this if the fuse-overlayfs S ended by itself. Fills *E with its last message. Always returns

@@ -44,8 +44,9 @@ static int readonly_mount(const char *path, int *ret_fd)
 	return 0;
 }
 
-/* Returns true if only root can write to the file. The mode is enough to know this: if an access
- * list lets others write, the mode's group bits include write permission. */
+/* Returns true if everybody may execute the file, but only root can write to it. The mode is enough
+ * to know who can write: if an access list lets others write, the mode's group bits include write
+ * permission. */
 static bool is_roots_alone(const struct stat *st)
 {
 	return st->st_uid == 0 && (st->st_mode & S_IXOTH) && !(st->st_mode & (S_IWGRP | S_IWOTH));

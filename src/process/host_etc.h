@@ -5,8 +5,8 @@
  * This part consists of the files on a fixed list, and of the files to which symbolic links near
  * the top of /usr lead. A file is copied only if every user of the host may read it and may enter
  * every directory above it. A link is copied only if it leads to /usr or to another place in /etc.
- * Files with names of users or of the machine are never copied, and keys are never copied, even if
- * a link leads to them.
+ * Files that hold keys, passwords, or names of users or of the machine are never copied, even if a
+ * link leads to them.
  */
 #pragma once
 

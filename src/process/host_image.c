@@ -19,7 +19,8 @@
 
 #define HOST_IMAGE_VERSION 7
 #define PLACES "places-2" /* we raise the number when we change the list of places */
-/* how often we try to make the directory, because `image prune` may remove it before we lock it */
+/* `image prune` may remove a directory after we have made it and before we lock it; then we make it
+ * again, up to this number of times in all */
 #define MAKE_TRIES_MAX 3
 
 static const char *const program_dirs[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
@@ -39,7 +40,7 @@ static bool is_reachable(const char *path)
 }
 
 /* Sets D->local_etc to the real path of /usr/local/etc, which may be a link. The result is "" if
- * this path is in none of the directories of *D. */
+ * there is no such directory, or if its path is in none of the directories of *D. */
 static void find_local_etc(struct host_dirs *d)
 {
 	struct stat st;
@@ -227,7 +228,7 @@ static int open_directory(int dirfd, const char *path)
 }
 
 /* Makes the directory NAME under another name and then renames it, so that other processes see all
- * of it or nothing. The caller holds the lock. */
+ * of it or nothing. The caller holds the lock of the directory HOST. */
 static int make_alone(int host, const char *name, int (*build_it)(int root), int *ret_fd)
 {
 	char temp[64];

@@ -19,11 +19,11 @@
 MUST_USE int host_image_open_base(int cache_fd, const struct ids *i, int *ret_fd, struct err *e);
 /* Opens the layer that lies below the layers of all other images. This layer has only the mount
  * points that every sandbox needs. If an image lacks such a mount point, this layer provides it, so
- * that no sandbox must make it in its writable layer. */
+ * a sandbox need not make it in its writable layer. */
 MUST_USE int host_image_open_places(int cache_fd, const struct ids *i, int *ret_fd, struct err *e);
 
 /* Directories of the host that the image `host` shows read-only: /usr, also /bin if it is no link,
- * and so on. A directory that not all users of the host can reach is left out. */
+ * and so on. A directory is left out if some users of the host cannot reach it. */
 #define HOST_DIRS_MAX 10
 struct host_dirs {
 	const char *path[HOST_DIRS_MAX]; /* "/usr", "/bin" … */

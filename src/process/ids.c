@@ -22,8 +22,9 @@ const char *ids_mode_name(enum ids_mode m)
 	return m == IDS_RANGE ? "own range" : m == IDS_SUBID ? "subuid range" : "single id";
 }
 
-/* Writes the inner map in which the user who runs cordon has the id N. The kernel refuses a
- * line of the inner map whose ids are in two lines of the outer map, so we write separate lines. */
+/* Writes the inner map for MODE. With IDS_SUBID, the user who runs cordon has the id N in this map;
+ * the other modes ignore N. The kernel refuses a line of the inner map whose ids are in two lines
+ * of the outer map, so we write separate lines. */
 static void inner_map(enum ids_mode mode, uint32_t n, char out[IDS_MAP_BYTES])
 {
 	const uint32_t last = IDS_PER_SANDBOX - 2; /* the largest id of a user's sandbox */

@@ -82,10 +82,11 @@ void ids_inner_uid_map(const struct ids *i, char out[IDS_MAP_BYTES]);
 void ids_inner_gid_map(const struct ids *i, char out[IDS_MAP_BYTES]);
 
 const char *ids_mode_name(enum ids_mode m);
-/* Call this after the kernel refused to make a namespace, with the error ERRNUM. Fills *E, with a
- * hint that says what to change on the host. Always returns -1. */
+/* Call this after the kernel refused to make a namespace, with the error ERRNUM. Fills *E. For the
+ * usual errors, the hint of *E says what to change on the host. Always returns -1. */
 int ids_refused(int errnum, struct err *e);
-/* Writes both maps of the user namespace of our child PID. Fails with ERR_DENIED and a hint. */
+/* Writes both maps of the user namespace of our child PID. If newuidmap or newgidmap fails, the
+ * error is ERR_DENIED with a hint. */
 MUST_USE int ids_write_maps(const struct ids *i, pid_t pid, struct err *e);
 /* ids_begin_maps() and ids_end_maps() together do the same as ids_write_maps(). If newuidmap is
  * needed, it runs between the two calls. */

@@ -1,5 +1,5 @@
-/* The functions of process/netlink.h that run between clone and exec. They make only system
- * calls. */
+/* The functions of process/netlink.h that run between clone and exec, and the task of
+ * process/netns.h. All of them make only system calls. */
 #include "process/netlink.h"
 
 #include <errno.h>
@@ -167,8 +167,9 @@ static long make_interface(struct netns *n)
 	return r < 0 ? r : netlink_run(&n->setup->configure);
 }
 
-/* Brings lo up, and waits for the parent's order. If the order is NETNS_GIVE_UP, does nothing more.
- * Otherwise writes n->sysctl, and makes the interface if n->setup is set. Returns 0 or -errno. */
+/* Brings lo up, and waits for the parent's order. If lo cannot be brought up, or if the order is
+ * NETNS_GIVE_UP, does nothing more. Otherwise writes n->sysctl, and makes the interface if n->setup
+ * is set. Returns 0 or -errno. */
 static long furnish(struct netns *n)
 {
 	int order;

@@ -58,7 +58,7 @@ void process_init(struct process_instance *i);
  * will have a range of ids. */
 void process_begin_early(struct process_instance *i);
 /* Begins work that takes the kernel long. While the kernel works, the caller can open layers and
- * volumes. Of the request, only the members ids, netif, tap and parent_mounts must be set. */
+ * volumes. Of the request, only rootfs.ids, rootfs.parent_mounts, netif and tap must be set. */
 MUST_USE int process_begin(const struct process_request *r, struct process_instance *ret,
 			   struct err *e);
 /* Does the rest of the start. All members of the request *R must be set now. */

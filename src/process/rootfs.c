@@ -34,9 +34,10 @@
 #define PTS_OPTIONS "newinstance,ptmxmode=0666,mode=0620,max=%d"
 #define DEV_OPTIONS "mode=755,size=64k,nr_inodes=64"
 #define SYS_OPTIONS "mode=555,size=4k,nr_inodes=16"
-/* Trees with programs of the host get no id map, so in the sandbox their files belong to nobody.
- * The sandbox's root then has only the rights that the permission bits give to `others`, because
- * CAP_DAC_OVERRIDE counts only for files whose owner is mapped. */
+/* The mount attributes of trees with programs of the host. These trees get no id map, so in the
+ * sandbox their files belong to nobody. The sandbox's root then has only the rights that the
+ * permission bits give to `others`, because CAP_DAC_OVERRIDE counts only for files whose owner is
+ * mapped. */
 #define HOST_PROGRAMS_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID)
 
 #define GROUP_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
@@ -440,7 +441,8 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 	return 0;
 }
 
-/* Makes the target a separate mount, so that no process in the sandbox can rename it. */
+/* Makes the target (process/plan.h) a separate mount, so that no process in the sandbox can rename
+ * it. */
 static void pin_target(struct builder *b)
 {
 	struct step *s = add_path(b, STEP_SOURCE, ".");

@@ -46,7 +46,8 @@ struct credential_line {
 	char *host, *username;
 	const char *source;
 };
-/* Lists every host that has a login, sorted by name. */
+/* Lists the hosts with a login in our store, in config.json or as `auth` in Docker's configuration,
+ * sorted by name. Leaves out logins that only a credential helper or an identity token gives. */
 MUST_USE int credentials_list(int home_fd, const struct settings *s, struct credential_line **ret,
 			      size_t *ret_n, struct err *e);
 void credential_lines_free(struct credential_line *l, size_t n);

@@ -273,7 +273,7 @@ static CURL *token_request(struct registry *r, const struct endpoint *p, const s
 	CURL *c = new_request(r, p, ch->realm);
 
 	if (!c)
-		abort(); /* there is no memory even for this small object; xcalloc() aborts too */
+		abort(); /* no memory even for this small object: end, as xcalloc() does */
 	if (p->credentials.token) {
 		post_identity(c, p, ch);
 		return c;
@@ -533,7 +533,7 @@ static int get_manifest_once(struct registry *r, size_t endpoint, const char *ta
 	int rc = -1;
 
 	if (!c || !headers)
-		abort(); /* there is no memory even for this small object; xcalloc() aborts too */
+		abort(); /* no memory even for this small object: end, as xcalloc() does */
 	*ret_again = false;
 	buf_clear(body);
 	identify(c, p);
@@ -606,7 +606,7 @@ int registry_try_login(struct registry *r, const char *username, const char *pas
 		CURLcode result;
 
 		if (!c)
-			/* there is no memory even for this small object; xcalloc() aborts too */
+			/* no memory even for this small object: end, as xcalloc() does */
 			abort();
 		identify(c, p);
 		buf_clear(&body);

@@ -323,7 +323,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Returns the targets of all mounts of S, in their normal form, sorted. */
+/* Returns the targets of all mounts of S except those with the mode `none`. The targets are in
+ * their normal form and sorted. */
 static struct model_texts all_targets(const struct box_spec *s)
 {
 	struct model_texts t = { 0 };

@@ -74,7 +74,8 @@ size_t box_spec_held_bytes(const struct box_spec *s);
 /* Checks that the spec has a command that is not too long. Returns 0, or -1 with a FAULT_VALIDATION
  * in F. */
 MUST_USE int box_spec_check_command(const struct box_spec *s, struct fault *f);
-/* Checks that no two mounts have the same target. Returns 0, or -1 with a FAULT_VALIDATION in F. */
+/* Checks that no two mounts have the same target. Mounts with the mode `none` are ignored. Returns
+ * 0, or -1 with a FAULT_VALIDATION in F. */
 MUST_USE int box_spec_check_targets(const struct box_spec *s, struct fault *f);
 /* Compares two specs of the session SHOWN_ID: the session was created with *HAS, and *WANTS is a
  * new spec. Returns 0 if the two specs agree. Otherwise returns -1, and the FAULT_SESSION_CONFLICT

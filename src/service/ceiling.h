@@ -35,7 +35,7 @@ void ceiling_give(struct ceiling *c, size_t n);
 
 /* What one part of the server has taken. */
 struct holding {
-	struct ceiling *ceiling; /* borrowed; NULL if nothing is held */
+	struct ceiling *ceiling; /* borrowed; must be set before holding_set() */
 	size_t bytes;
 };
 

@@ -57,7 +57,8 @@ static void write_details(void *arg, struct json_writer *w)
 	json_key_str(w, "layer", e->known ? e->layer : NULL);
 }
 
-/* Sets the results of the checks that concern limits, from what the newest sandbox reported. */
+/* Sets the results of the checks that concern limits. The newest sandbox has reported how its
+ * limits are enforced. The caps of the policy must not be larger than the limits of the server. */
 static void look_at_limits(struct examiner *x)
 {
 	const struct examiner_parts *p = &x->parts;

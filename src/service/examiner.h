@@ -2,7 +2,8 @@
  * Finds out whether a server can do what it promises (service/readiness.h). In standard mode the
  * examiner asks the backend. If grants are enforced, the examiner also looks at the default
  * workspace and runs a temporary sandbox. This sandbox writes a marker file through a bind mount
- * and prints its namespaces. The result is kept for as many seconds as the policy says.
+ * and prints its namespaces. The result of this examination is kept for the seconds
+ * `readiness_cache_sec` of the admission policy.
  */
 #pragma once
 

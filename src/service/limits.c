@@ -5,7 +5,8 @@
 
 #include "base/cleanup.h"
 
-/* box_limits_fit() computes with these numbers how many descriptors a server needs. */
+/* With these numbers box_limits_fit() computes how many sessions fit into the descriptors that a
+ * server may have. */
 
 /* descriptors of the server itself: its loop, its log, its hands, and the pipe ends that it sends
  * to pid 1 with a new command */

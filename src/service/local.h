@@ -24,7 +24,9 @@ struct local_rules {
 	const struct cordon_config *cordon;
 	/* a session in which no command runs ends after this time; 0 means never */
 	uint64_t idle_sec;
-	const char *const *root; /* the host path of a mount must be in one of these directories */
+	/* the host path of a mount must be in one of these directories; without any, it may be
+	 * anywhere but in a system directory (client/source_rules.h) */
+	const char *const *root;
 	size_t n_roots;
 };
 

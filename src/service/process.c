@@ -37,12 +37,12 @@ struct process {
 	struct loop *loop;
 	struct job *job; /* NULL if the process has ended and its pipe has no more output */
 	uint64_t started_ns, exited_ns; /* real time */
-	uint64_t ended_ns;
+	uint64_t ended_ns;              /* the time of the end again, by clock_mono_ns() */
 	int exit_code;
 	struct buf held;
-	size_t at, scanned;
-	bool skipping; /* the rest of a line that was too long is skipped */
-	bool draining; /* the process has ended, but its pipe still has output */
+	size_t at, scanned; /* offsets in `held`; there is no newline between them */
+	bool skipping;      /* the rest of a line that was too long is skipped */
+	bool draining;      /* the process has ended, but its pipe still has output */
 	struct preview preview;
 	struct buf input;
 	struct attachment *attached;

@@ -1,6 +1,7 @@
 /* The quota of a workspace limits the size of the workspace's directory on the host. `cordon tool`
- * and `cordon service` check the quota before and after each command. While a command runs, it can
- * write more than the quota. The Box server does not check the quota. */
+ * and `cordon service` check the quota before and after each command, and before and after the
+ * tools that change files. While a command runs, it can write more than the quota. The Box server
+ * does not check the quota. */
 #pragma once
 
 #include "service/boxspec.h"

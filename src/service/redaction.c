@@ -123,8 +123,8 @@ static void hide(const struct scan *s, size_t at, size_t n)
 	buf_add(s->out, secret.p + tail, secret.n - tail);
 }
 
-/* Returns true if NAME contains a word for a secret. Upper case and separators make no difference:
- * "API-Key" contains "apikey". */
+/* Returns true if NAME contains a word for a secret, is "bearer" or "authorization", or ends with
+ * "auth". Upper case and separators make no difference: "API-Key" contains "apikey". */
 static bool names_secret(struct str name)
 {
 	static const char *const words[] = { "apikey", "token",      "secret",    "password",

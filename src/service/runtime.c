@@ -536,7 +536,7 @@ static void fill_instance(char out[RUNTIME_INSTANCE_BYTES])
 		snprintf(out + 2 * i, 3, "%02x", random[i]);
 }
 
-/* Adds the gate and the examiner, which are used if grants are enforced. */
+/* Adds the examiner, and the gate that enforces grants. */
 static void add_gate(struct runtime *r, const struct runtime_parts *parts)
 {
 	const struct examiner_parts x = { .sessions = r->sessions,

@@ -12,8 +12,8 @@
 #define SCRIPT_MAX_BYTES (2u << 20)     /* enough for a command of 1 MiB and the lines around it */
 #define SCRIPTS_PATH "/.msb/scripts"
 
-/* Adds a line that sets PATH to the peer's value again, because a login shell has read the image's
- * profile, which may have replaced PATH. */
+/* If the peer has set PATH, adds a line that sets it again, with SCRIPTS_PATH in front: the login
+ * shell has read the image's profile, which may have replaced PATH. */
 static void add_path(struct buf *b, const struct model_env *env)
 {
 	for (size_t i = 0; i < env->n; i++)

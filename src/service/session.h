@@ -58,13 +58,13 @@ struct work {
 	bool joins;       /* this work is a deletion that waits for an earlier deletion */
 	size_t output_json_max;
 	bool logged; /* the sandbox that is being made will have a log */
-	/* only for work that runs a command */
+	/* only for work that runs a command: the members from `job` to `kill_timer` */
 	struct job *job;
 	struct capture out, err;
 	uint64_t began_ns;
 	loop_id kill_timer;
-	struct hands_request *request;
-	struct fault fault; /* what the answer will report; empty for a success */
+	struct hands_request *request; /* what a hand does for this work, or NULL */
+	struct fault fault;            /* what the answer will report; empty for a success */
 	struct buf data;
 };
 

@@ -1,4 +1,5 @@
-/* The table of sessions, questions about it, and the reaper, which ends idle sessions. */
+/* The table of sessions, and questions about it. The reaper ends idle sessions. A trial runs one
+ * command in a sandbox of its own. */
 #include "service/sessions.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
  * The sessions of a Box server. A session is a sandbox that is made on first use. This file has the
  * rules for reuse, conflicts, capacity, idle time and deletion. The sessions do not depend on the
- * transport of requests: the calling code passes plain structs and a reply, and the reply is called
- * exactly once.
+ * transport of requests: the calling code passes plain structs and a reply. The reply is called
+ * exactly once, unless work_cancel() cancels the work.
  *
  * All work on one session id is done in the order in which it came. Each creation or deletion of a
  * session, each command, and each start or stop of a process is a piece of work. Work on one id
@@ -69,8 +69,9 @@ uint64_t sessions_ttl_sec(const struct sessions *all);
 
 /* --- work ------------------------------------------------------------------------------------- */
 
-/* Each of these functions queues work and returns it. The reply R is called once, after the
- * function has returned. The returned work is valid until R is called. */
+/* The functions from sessions_create() to sessions_stop_process() queue work and return it. The
+ * reply R is called once, after the function has returned. The returned work is valid until R is
+ * called. */
 
 /* Takes ownership of *B. */
 struct work *sessions_create(struct sessions *all, const struct tenant *t, struct box_spec *b,

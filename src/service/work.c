@@ -266,8 +266,8 @@ static void close_session(struct work *w)
 	session_close(w->slot->session);
 }
 
-/* Returns true if the session exists. Otherwise begins a step that makes the session, or finishes
- * the work. */
+/* Returns true if there is a session that the work can use. Otherwise finishes the work, or begins
+ * or awaits the next step: a session that ends, or a sandbox that is made. */
 static bool have_session(struct work *w)
 {
 	struct session *n = w->slot->session;

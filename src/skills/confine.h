@@ -2,8 +2,8 @@
  * The restrictions of the worker. The worker restricts itself after it has opened its directories
  * and before it reads a request:
  *
- *   root         a worker that runs as root changes its root directory to the skills root; it
- *                cannot leave the skills root or the source by `..`
+ *   root         a worker that runs as root changes its root directory to the skills root; by
+ *                `..` it can leave neither the skills root nor the source (what it imports)
  *   files        Landlock allows files below the skills root, and reading below the source
  *   privilege    a worker that runs as root keeps three capabilities: CAP_DAC_OVERRIDE and
  *                CAP_FOWNER, because files in the skills root may belong to any user; CAP_CHOWN, to

@@ -10,7 +10,7 @@
 
 struct found {
 	char *path;        /* relative to the directory DIR of discover(), "" for DIR itself */
-	const char *entry; /* static */
+	const char *entry; /* the name of the entry file (skills/package.h); static */
 };
 
 struct discovery {

@@ -27,8 +27,9 @@
 
 struct places {
 	int root;
-	char *root_path;  /* canonical */
-	char *root_named; /* the path as the owner wrote it, made absolute */
+	char *root_path; /* canonical */
+	/* the path as the worker's owner (wire/skills.h) wrote it, made absolute */
+	char *root_named;
 	/* the directory at which relative paths in requests begin */
 	char *cwd;
 	int source;                       /* -1 if there is no source, or it cannot be opened */

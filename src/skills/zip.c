@@ -1,9 +1,10 @@
 /*
  * An archive ends with the end record, after which only a comment may follow. The end record has
- * the offset and the length of the directory. If other bytes stand before the archive, all offsets
- * are too small by the number of these bytes. In archives with 64-bit sizes, a second end record
- * and a locator stand before this end record. Each entry of the directory tells the offset of the
- * entry's own header. That header repeats the name, and the packed bytes follow it.
+ * the offset and the length of the directory, which is the list of all entries. If other bytes
+ * stand before the archive, all offsets are too small by the number of these bytes. In archives
+ * with 64-bit sizes, a second end record and a locator stand before this end record. Each entry of
+ * the directory tells the offset of the entry's own header. That header repeats the name, and the
+ * packed bytes follow it.
  *
  * Every number is checked against the length of the archive before it is used. Sums are 64 bits
  * wide and stay far below their maximum, so they cannot overflow.

@@ -2,10 +2,9 @@
  * Files of environment variables. The option --env-file and the key `env_file` of a project file
  * name such files.
  *
- * Each line is NAME=VALUE or NAME alone. For NAME alone, the value comes from the environment of
- * the user who runs cordon. Empty lines and lines that begin with '#' are ignored. Blanks before a
- * name are ignored too. VALUE is the whole rest of the line after the '=', and quotes are part of
- * it.
+ * Each line is NAME=VALUE or NAME alone (see enum env_file_bare). Empty lines and lines that begin
+ * with '#' are ignored. Blanks before a name are ignored too. VALUE is the whole rest of the line
+ * after the '=', and quotes are part of it.
  */
 #pragma once
 

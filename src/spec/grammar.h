@@ -84,8 +84,8 @@ MUST_USE int spec_put_patch(struct spec *s, const char *flag, const char *op, co
 			    const char *path, struct err *e);
 MUST_USE int parse_hostname(const char *s, struct err *e);
 MUST_USE int parse_shell(const char *s, struct err *e);
-/* Checks that S has the form `name`, `uid`, `name:group` or `uid:gid`. Pid 1 looks the names up
- * later. */
+/* Checks that S has the form `USER` or `USER:GROUP`, where each part is a name or a number. Pid 1
+ * looks the names up later. */
 MUST_USE int parse_user(const char *s, struct err *e);
 
 #define DETACH_KEYS_MAX 16

@@ -1,5 +1,5 @@
 /*
- * Reads a spec from the `config` object.
+ * Reads a spec from JSON: the object `config` of a record, or the same object in a message.
  *
  * Fields are decoded by tables, and then checked like the values of flags. So a damaged record
  * cannot put a value into a spec that no command line could put there. The parameter PATH is the

@@ -163,7 +163,8 @@ struct spec {
 	uint64_t pids_limit;
 	/* the user set this limit, so a start fails if the limit cannot be enforced */
 	bool cpus_set, memory_set, pids_set;
-	/* if a limit cannot be enforced, the start does not fail, and `inspect` shows the limit */
+	/* if a limit cannot be enforced, the start does not fail; `inspect` shows that the limit
+	 * does not hold */
 	bool soft_limits;
 
 	bool read_only; /* the root is read-only */
@@ -240,8 +241,8 @@ bool spec_mount_is_shared(const struct spec_mount *m);
  * are above this mount point, returns the innermost. If no mount is above it, returns SIZE_MAX. */
 size_t spec_mount_above(const struct spec *s, size_t i);
 
-/* Checks rules that no single flag can check: an image must be given, and max_cpu_milli and
- * max_memory_mib must not be below cpu_milli and memory_mib. */
+/* Checks the image, its root disk, the resources and the writable directories, as far as no single
+ * flag can check them. For example, max_cpu_milli must not be below cpu_milli. */
 MUST_USE int spec_validate(const struct spec *s, struct err *e);
 /* Checks only the writable directories of a read-only root. */
 MUST_USE int spec_check_writable(const struct spec *s, struct err *e);

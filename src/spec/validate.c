@@ -31,9 +31,9 @@ static int check_resources(const struct spec *s, struct err *e)
 	return 0;
 }
 
-/* Checks a root disk that the user named together with a directory or a disk image. For a
- * directory, a size is enough: the sandbox then gets its own layer above the directory. Other kinds
- * of root disks need ",cow" behind the directory, as with msb. */
+/* Checks a root disk that the user named together with a directory or a disk image. A disk image
+ * takes no root disk. For a directory, a size is enough: the sandbox then gets its own layer above
+ * the directory. Other kinds of root disks need ",cow" behind the directory, as with msb. */
 static int check_root_disk(const struct spec_image *i, struct err *e)
 {
 	if (!i->root_disk.asked || (i->kind != IMAGE_DIR && i->kind != IMAGE_DISK))

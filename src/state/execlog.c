@@ -84,7 +84,8 @@ void execlog_rotate(int logs_dir, const char *file)
 	}
 }
 
-/* Rotates the file if it is full. If another process rotated it, opens the new file. */
+/* Rotates the file if it is full. If this process or another one has rotated it, opens the new
+ * file. */
 static void check(struct execlog *l)
 {
 	struct stat mine, named;

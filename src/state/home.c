@@ -131,7 +131,7 @@ static bool make_part(int fd, const char *dir)
 	return true;
 }
 
-/* Turns an empty directory into a home. */
+/* Turns a directory for which is_fresh() is true into a home. */
 static int adopt(const char *path, int fd, struct err *e)
 {
 	char text[MARKER_MAX_BYTES];
@@ -317,8 +317,8 @@ static int check_ours(struct home *h, const char *path, int fd, struct err *e)
 
 /* --- parts that live elsewhere --------------------------------------------------------------- */
 
-/* Returns true if PATH is a directory of ours with the file HOME_PLACE_MARK, by which the user has
- * marked this directory as the new place. places_apply() will put the place into the marker
+/* Returns true if PATH is a directory of ours with an empty file HOME_PLACE_MARK, by which the user
+ * has marked this directory as the new place. places_apply() will put the place into the marker
  * file. */
 static bool is_meant(const char *path)
 {

@@ -3,9 +3,10 @@
  * HOME/volumes becomes a link to this directory, the place of the part. We move no files: the
  * directory that the link replaces must be empty.
  *
- * A part gets a new place in three steps: we check the new directory, write a file into it that
- * marks it as ours, and put the link at HOME/NAME by one rename. After a crash between two steps,
- * the next command does all steps again.
+ * A part gets a new place in four steps: we check the new directory, write a file into it that
+ * marks it as ours, put the link at HOME/NAME by one rename, and write the directory's identity
+ * into the marker file of the home. After a crash between two steps, the next command does the
+ * missing steps.
  */
 #include "state/places.h"
 
@@ -118,8 +119,9 @@ static int read_mark(const struct home *h, int dir, const char *name, enum mark 
 	return 0;
 }
 
-/* Makes the directory PATH the place of the part NAME. DIR is a descriptor of this directory, which
- * the caller has locked. IN_FORCE is true if the home's link to PATH exists already. */
+/* Checks that the directory PATH may be the place of the part NAME, and marks it as this place. DIR
+ * is a descriptor of this directory, which the caller has locked. IN_FORCE is true if the home's
+ * link to PATH exists already. */
 static int take(const struct home *h, const char *name, const char *path, int dir, bool in_force,
 		struct err *e)
 {

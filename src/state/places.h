@@ -4,8 +4,8 @@
  *
  * HOME/sandboxes, for example, becomes a link to the directory that the user named. So programs
  * open files below the home without reading the configuration, which keeps `cordon exec` fast. Only
- * the commands that create something apply the configuration. A part moves only while it is empty,
- * so no existing file is lost.
+ * `doctor` and the commands that create something apply the configuration. A part moves only while
+ * it is empty, so no existing file is lost.
  *
  * A file in such a directory says to which home the directory belongs. Without this file, two homes
  * could use one directory and delete each other's images and volumes.

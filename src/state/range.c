@@ -17,7 +17,7 @@
 #define SLOT_BYTES 4096  /* a slot holds the longest path, and is one block of the sparse table */
 
 /* The table of range.h is in /var/lib. A second, small table in /run is used if the first cannot be
- * written. The two tables have different slots, so a range is never in both tables. */
+ * written. The two tables give different slots to new claims, so they never give the same range. */
 static const struct table {
 	const char *dir, *file;
 	uint32_t first, count; /* both tables together have 4090 ranges */

@@ -1,6 +1,6 @@
 /*
- * The files config.json and active.json of a record hold the requested configuration of the
- * sandbox. The commands `create` and `modify` write these files and replace them atomically.
+ * The files config.json and active.json of a record hold configurations of the sandbox, as the user
+ * asked for them. Both files are replaced atomically.
  *
  * The next start uses config.json. If `modify` changes config.json of a live sandbox, active.json
  * holds the configuration with which this sandbox runs. The next start removes active.json. The

@@ -58,8 +58,9 @@ int record_lock(const struct home *h, const char *name, int dir, int lock, unsig
 	return 0;
 }
 
-/* Takes the second lock. Both locks belong to the open file, not to the process. So the supervisor,
- * which inherits the descriptor, also holds both locks. */
+/* Takes the second lock, on the first byte of the file `lock` (state/record_lock.h). Both locks
+ * belong to the open file, not to the process. So the supervisor, which inherits the descriptor,
+ * also holds both locks. */
 void record_start_begins(int lock)
 {
 	/* if this fails, other commands do not wait for our start */

@@ -22,9 +22,8 @@ bool record_is_retired(const struct home *h, const char *name, int dir);
 /* Returns true for the record of a sandbox that never ran because its `create` was killed, and for
  * the record of an ephemeral sandbox whose supervisor was killed. The caller holds the lock. */
 bool record_is_leftover(int dir);
-/* Erases the retired record and releases its claims. Fails with ERR_DENIED if files belong to the
- * sandbox's range of ids, because only a process with the privilege over this range can delete
- * them. */
+/* Erases the retired record and releases its claims. Fails with ERR_DENIED if this process may not
+ * delete some files, because they belong to the sandbox's range of ids. */
 MUST_USE int record_erase(const struct home *h, const char *name, struct err *e);
 /* A function of this type removes what a killed supervisor left outside the home, for example
  * control groups. ENTRY is the name that the retired record has in sandboxes/ (".gone-…"). */

@@ -156,8 +156,8 @@ static int decode(const struct json_value *v, struct state *ret, struct err *e)
 	return 0;
 }
 
-/* Fills *RET for a file that cannot be read. The file exists, so the sandbox has run; nothing else
- * is known. */
+/* Fills *RET if the file is damaged, or if a newer cordon wrote it. The file exists, so the sandbox
+ * has run; nothing else is known. */
 static void know_only_that_it_ran(struct state *ret)
 {
 	state_init(ret);

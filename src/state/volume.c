@@ -62,8 +62,8 @@ static int erase_volume(int dirfd, const char *name)
 {
 	AUTO_FREE char *data = xasprintf("%s/data", name);
 
-	/* We need no result: quota_release() fails only if it needs more privilege than we have.
-	 * But only root can make a volume with a quota, and the same user removes the volume. */
+	/* A failure does not matter: quota_release() fails only for lack of privilege. Then we are
+	 * not root, and the volume has no quota, because only root can make a volume with one. */
 	IGNORE(!quota_release(dirfd, data));
 	return erase_tree(dirfd, name);
 }

@@ -75,7 +75,8 @@ static int use_present(struct layers *l, struct layer_item *it, struct err *e)
 }
 
 /* Makes and locks the directory in which the layer is unpacked. Sets it->wait if another process
- * holds the lock. */
+ * holds the lock, or has just moved the directory away. Then the layer stays queued and is tried
+ * again. */
 static int claim(const struct layers *l, struct layer_item *it, struct err *e)
 {
 	static const char *const trees[] = { IMAGE_LAYER_TREE, IMAGE_LAYER_NAMED };

@@ -1,9 +1,9 @@
 /*
- * A worker writes the archive's files to disk and names them by numbers (store/stage.h). The code
- * in this file decides by a file's name in the archive what the file is. If an archive is both an
- * OCI layout and a classic archive, the OCI layout is used, because it has the original manifest. A
- * classic archive has no manifest, so this code makes one. The same content always gives the same
- * manifest.
+ * A worker writes the files of an image archive to disk and names them by numbers (store/stage.h).
+ * The code in this file decides by a file's name in the archive what the file is. If an archive is
+ * both an OCI layout and a classic archive, the OCI layout is used, because it has the original
+ * manifest. A classic archive has no manifest, so this code makes one. The same content always
+ * gives the same manifest.
  */
 #include "store/load.h"
 

@@ -1,10 +1,11 @@
 /*
- * Merges one layer after the other, each in two passes. The first pass walks through the layer's
- * directories and makes, replaces and removes names in the tree. The first pass enters every
- * directory of the layer. If the tree lacks the directory, the first pass makes it. The second pass
- * sets owners, modes, attributes and times of the layer's directories, because the first pass
- * changes the times of directories. If a layer only implies a directory (IMAGE_IMPLIED_XATTR), the
- * directory keeps the owner, mode, attributes and times that it has in the tree.
+ * Merges the layers of an image into one tree, one layer after the other, each in two passes. The
+ * first pass walks through the layer's directories and makes, replaces and removes names in the
+ * tree. The first pass enters every directory of the layer. If the tree lacks the directory, the
+ * first pass makes it. The second pass sets owners, modes, attributes and times of the layer's
+ * directories, because the first pass changes the times of directories. If a layer only implies a
+ * directory (IMAGE_IMPLIED_XATTR), the directory keeps the owner, mode, attributes and times that
+ * it has in the tree.
  *
  * A directory is stored as (parent, name) and opened from its parent without following links. The
  * walk is depth first and the last few directories stay open, so a deep tree needs neither many

@@ -1,8 +1,8 @@
 /*
  * Which host ids own the files of an ordinary user's images. A file that belongs to the id 0 in the
- * image belongs to the user on the host. A file that belongs to an id from 1 to 65536 in the image
- * belongs to an id of the range that host/subid.h finds for the user. The engine that mounts the
- * layers uses the same rule.
+ * image belongs to the user on the host. A file that belongs to an id from 1 to OWNERS_ID_MAX in
+ * the image belongs to an id of the range that host/subid.h finds for the user. The engine that
+ * mounts the layers uses the same rule.
  */
 #pragma once
 

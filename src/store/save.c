@@ -46,8 +46,8 @@ static int archive_err(struct save *s, struct err *e)
 	return err_set(e, ERR_SYSTEM, "write the archive: %s", why ? why : "unknown reason");
 }
 
-/* Returns true if the blob DIGEST is not in the archive yet. Notes DIGEST as written, because the
- * caller writes the blob next. */
+/* Returns true if the blob, layer or image DIGEST is not in the archive yet. Notes DIGEST as
+ * written, because the caller writes its content next. */
 static bool first_time(struct save *s, const char *digest)
 {
 	for (size_t i = 0; i < s->n_written; i++)
@@ -278,7 +278,8 @@ static int add_classic_layer(struct save *s, const struct image_layer *l, const 
 	return add_plain_layer(s, l, tar, e);
 }
 
-/* Writes NAME:TAG as the user wrote it. A reference by digest alone has no tag and is left out. */
+/* Writes NAME:TAG, with NAME as the user wrote it. A reference by digest alone has no tag and is
+ * left out. */
 static void write_repo_tag(struct json_writer *w, const struct image_record *r)
 {
 	AUTO_FREE char *name = xstrdup(r->reference);

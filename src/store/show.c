@@ -23,8 +23,8 @@ static void add_mib(struct buf *b, uint64_t bytes)
 
 /* --- list ----------------------------------------------------------------------------------- */
 
-/* Like all functions in this file, the functions below write the members of a JSON object in
- * alphabetical order. */
+/* All functions of this file write the members of a JSON object in alphabetical order. */
+
 static void write_time(struct json_writer *w, uint64_t ns)
 {
 	char time[CLOCK_RFC3339_BYTES];

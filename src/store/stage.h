@@ -16,5 +16,6 @@
 
 /* The worker `stage`. Answers for example
  * {"files":[{"file":0,"name":"manifest.json"},{"hard":false,"link":"b","name":"a"}]}: the content
- * of manifest.json is in DIR/0, and `a` is a symbolic link to `b`. */
+ * of manifest.json is in the file 0 of WORKER_DIR_FD (store/worker.h), and `a` is a symbolic link
+ * to `b`. */
 int stage_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e);

@@ -4,9 +4,9 @@
  * Unfinished content is in cache/tmp. The process that works on an entry of this directory holds a
  * lock on it (flock). HEX.part is a blob that is being fetched, HEX.layer is a tree that is being
  * unpacked, HEX.flat is a disk that is being filled, and load-XXXX is an archive that is being
- * read. If nobody has locked an entry, a crash left it. The next writer removes directories that a
- * crash left. A later pull of the same blob continues with HEX.part. `prune` removes the files in
- * cache/tmp.
+ * read. An entry that nobody has locked is a leftover of a crash; a HEX.part can also be the
+ * leftover of a transfer that broke. The next writer removes leftover directories. A later pull of
+ * the same blob continues with HEX.part. `prune` removes the files in cache/tmp.
  */
 #pragma once
 

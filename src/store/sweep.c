@@ -247,8 +247,8 @@ int sweep(const struct store *store, bool parts, struct sweep_result *ret, struc
 	struct live l = { 0 };
 	int r = collect_live(store, &l, e);
 
-	/* trees are erased before blobs, because the blob of a manifest is needed to find the
-	 * trees of a sandbox's image */
+	/* trees are erased before blobs, so that an interrupted sweep leaves no tree whose manifest
+	 * is gone */
 	if (r == 0)
 		r = sweep_layers(store, &l, ret, e);
 	if (r == 0)

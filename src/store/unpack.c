@@ -1,7 +1,8 @@
 /*
- * inflate.c decompresses and hashes the stream, and libarchive's tar reader gets the plain bytes
- * through a callback. So the stream is read once, and its digest also covers what follows the tar's
- * end mark. If unpacking fails, the parent removes the whole directory.
+ * inflate.c decompresses and hashes the blob of a layer, and libarchive's tar reader gets the plain
+ * bytes through a callback. So the blob is read once, and the digest also covers what follows the
+ * tar's end mark. This code runs in a worker (store/worker.h). If unpacking fails, the process that
+ * started the worker removes the whole directory.
  *
  * A later entry of the tar replaces an earlier entry of the same name. Whiteouts are different:
  * they delete files of lower layers and never files of this layer. If one layer has both an entry

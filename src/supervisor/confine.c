@@ -9,9 +9,10 @@
  *                 with a network:
  *                 SETUID, SETGID        to start the gateway, which changes to an id of this range
  *                 NET_BIND_SERVICE      to let the gateway publish a port below 1024
- *   files         its record, and the right to make and remove directories beside it, to retire the
- *                 record; its sockets; the engine's files. With a network: the gateway, the loader,
- *                 the libraries, and the files that name the host's resolvers
+ *   files         its record; its sockets; the engine's files. If the record is deleted when the
+ *                 sandbox ends: the right to make and remove directories beside the record, to
+ *                 retire it. With a network: the gateway, the loader, the libraries, and the files
+ *                 that name the host's resolvers
  *   calls         tools/supervisor.table
  *
  * The supervisor of an ordinary user never has a capability; its other rights are the same. A start

@@ -57,8 +57,8 @@ struct engine {
 			     struct err *e);
 	/* Fills in U with what the sandbox uses now. Numbers that nothing counts stay unknown. */
 	void (*usage)(const struct supervisor *s, struct usage_message *u);
-	/* Sends SIGNAL to all processes in the sandbox, so that they end. Returns false if the
-	 * frame could not be sent to pid 1. */
+	/* Lets pid 1 send SIGNAL to all processes in the sandbox, so that they end. Returns false
+	 * if the frame SHUTDOWN could not be sent to pid 1. */
 	bool (*stop)(struct supervisor *s, int signal);
 	/* Kills all processes in the sandbox at once. Does nothing if all have ended already. */
 	void (*kill)(struct supervisor *s);

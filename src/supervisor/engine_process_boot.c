@@ -30,8 +30,9 @@ static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
 	return i->mode != IDS_RANGE && !m->identity.of_parent ? SWITCH_SHARED : 0u;
 }
 
-/* Fills BOOT->own_mount with the mounts that only this sandbox uses. Pid 1 lets commands make files
- * with privileges only in these mounts. */
+/* Fills BOOT->own_mount with the mounts that only this sandbox uses, and BOOT->own_device with the
+ * devices of the disk images among them. Pid 1 lets commands make files with privileges only in
+ * these mounts. Sets the switches that the root and the other mounts need. */
 static void name_own_mounts(const struct rootfs *r, struct boot_message *boot)
 {
 	const struct spec *spec = r->spec;

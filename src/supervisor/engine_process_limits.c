@@ -1,6 +1,7 @@
 /*
- * The limits of a sandbox. Control groups enforce the limits. If there are no control groups, pid 1
- * enforces some limits. The record says how each limit is enforced.
+ * The limits of a sandbox. Control groups enforce the limits. If a limit has no control group,
+ * pid 1 sets a resource limit instead, or is pinned to some CPUs; some limits then hold only in
+ * part or not at all. The record says how each limit is enforced.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -96,7 +97,8 @@ static void warn_a_server(struct supervisor *s)
 }
 
 /* Adds one warning that names the limits that are not enforced. For `run`, names only a limit that
- * the user asked for. For `create`, also names defaults. */
+ * the user asked for. For `create`, also names defaults. With soft limits only a server is
+ * warned. */
 static void warn_of_limits(struct supervisor *s)
 {
 	const struct spec *spec = &s->record.spec;

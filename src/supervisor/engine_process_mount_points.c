@@ -20,10 +20,11 @@
 /* limit for a file of notes; a note is a line "INODE PATH", and the oldest mount point comes
  * first */
 #define NOTES_MAX_BYTES (1u << 20)
-/* another sandbox holds the exclusive lock only while it removes mount points, at most 512, perhaps
- * over a network */
+/* how long to wait for the shared lock: another sandbox holds the exclusive lock only while it
+ * removes mount points, at most 512, perhaps over a network */
 #define LOCK_WAIT_NS (5 * NS_PER_SEC)
-/* supervisors of older builds wait no longer, either; a command may hold this lock for ever */
+/* how long to wait for the lock on the directory itself, which a command may hold for ever;
+ * supervisors of older builds wait no longer, either */
 #define OLD_LOCK_WAIT_NS NS_PER_SEC
 #define LOCK_RETRY_MS 1
 /* how the names of files of notes end */
@@ -192,7 +193,7 @@ static void remove_one(int root, struct str line, enum mount_points_links links)
 		IGNORE(unlinkat(parent, slash + 1, 0));
 }
 
-/* Removes the mount points that the notes list. The caller holds the exclusive lock on ROOT, so no
+/* Removes the mount points that the notes list. The caller holds the lock that clean() takes, so no
  * other sandbox uses ROOT. */
 static void remove_all(int root, int notes, enum mount_points_links links)
 {
@@ -338,7 +339,8 @@ int mount_points_enter(const struct home *h, int root, enum mount_points_links l
 	if (!begin(root, links, ret))
 		return err_sys(e, errno, "look at '%s'", where);
 	open_old(h, ret);
-	/* if this fails, a command holds the exclusive lock, so no supervisor holds a lock */
+	/* if this fails, a command holds the exclusive lock, so no older supervisor holds a lock;
+	 * go on without this lock */
 	IGNORE(ret->old_lock >= 0 && lock_shared(ret->old_lock, OLD_LOCK_WAIT_NS) < 0);
 	return join(h, ret, where, e);
 }

@@ -33,7 +33,8 @@ static const char *path_in(const struct spec *spec, size_t i, size_t outer)
 	return spec->mount[i].guest + strlen(spec->mount[outer].guest);
 }
 
-/* Fails if our own state is at the mount point of mount I, and so is covered in the sandbox. */
+/* Fails if the mount point of mount I lies inside a directory of our own state. The sandbox does
+ * not see this directory, because a cover is mounted over it (own_state_find()). */
 static int check_hidden(const struct rootfs *r, size_t i, size_t outer, struct err *e)
 {
 	const char *path = path_in(r->spec, i, outer);

@@ -21,8 +21,8 @@ struct nested {
 	size_t n;
 };
 
-/* Makes the missing mount points. The volumes of R must be open, and own_state_find() must have
- * looked for our own state in them: no mount point is made there. */
+/* Makes the missing mount points. Fails if one of them is in our own state. The volumes of R must
+ * be open, and own_state_find() must have looked for our own state in them. */
 MUST_USE int nested_make(const struct home *h, const struct rootfs *r, struct nested *n,
 			 struct err *e);
 /* Adds to F the files that nested_leave() needs. */

@@ -1,6 +1,6 @@
 /*
- * Starts an instance from a record: calls the engine for each step, opens the sockets, and sends
- * the settings of the record to pid 1.
+ * Starts the sandbox of a record: calls the engine for each step, opens the sockets, and sends the
+ * settings of the record to pid 1.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,12 @@
 /*
  * STARTING → RUNNING → STOPPING → DEAD. When pid 1 ends, each state goes straight to DEAD.
  *
- * STARTING ends when pid 1 sends READY or an error, or at a time-out. The supervisor reports the
- * outcome to the command that started it, on the leash (wire/leash.h). In STOPPING the supervisor
- * asks pid 1 to end its commands, and kills pid 1 when the grace is over. In DEAD it cleans up. It
- * deletes the record of an ephemeral sandbox. In any other record it writes Stopped if the stop was
- * intended, else Crashed. It releases the lock last.
+ * RUNNING begins when pid 1 has sent READY and, if ports are published, the gateway serves. If the
+ * start fails or takes too long, pid 1 is killed. A stop during STARTING leads to STOPPING. The
+ * supervisor reports the outcome of the start to the command that started it, on the leash
+ * (wire/leash.h). In STOPPING the supervisor asks pid 1 to end its commands, and kills pid 1 when
+ * the grace is over. In DEAD it cleans up. It deletes the record of an ephemeral sandbox. In any
+ * other record it writes Stopped if the stop was intended, else Crashed. It releases the lock last.
  */
 #include <assert.h>
 #include <errno.h>
@@ -93,7 +94,8 @@ static void on_late(void *arg)
 
 /* Writes into the record that the sandbox has booted. If that fails for a new sandbox, its start
  * fails, because the next command would take the record for a leftover and delete it. An ephemeral
- * sandbox starts nevertheless: its record is deleted in any case. */
+ * sandbox starts nevertheless: its record is deleted in any case. For a brief sandbox (is_brief()),
+ * on_late() writes the record instead. */
 void supervisor_settle(struct supervisor *s)
 {
 	struct state *state = &s->record.state;

@@ -43,7 +43,7 @@ struct supervisor {
 	/* if the image has its own stop signal: the time between SIGTERM and SIGKILL */
 	unsigned last_grace_ms;
 	struct buf channel_in, leash_in;
-	bool busy;
+	bool busy; /* pid 1 has said that commands run; the idle time begins when they are over */
 	/* The first client passed us its connection to pid 1. This client waits on the connection
 	 * until its command ends, and does not wait for our report on the leash. */
 	bool attended;

@@ -61,7 +61,8 @@ static const char *next_name(struct survey_room *r, unsigned level)
 }
 
 /* Opens the directory NAME as the next LEVEL. Returns false if it cannot be opened. If descriptors
- * run out, the tree is too deep to be counted. */
+ * run out, or if the tree has more than SURVEY_DEPTH_MAX levels, the number of files becomes
+ * SURVEY_TOO_MANY. */
 static bool enter(struct survey_room *r, unsigned level, int dir, const char *name,
 		  struct survey *s)
 {

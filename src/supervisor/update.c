@@ -4,8 +4,8 @@
  *
  * Either all parts change or none: if the request fails, the client writes the old configuration
  * into the record again, and the sandbox must obey what the record says. So all parts are read and
- * encoded first. Then they are applied, first those that we can take back without help: the limits,
- * the network policy, and at last the message to pid 1, which cannot be taken back.
+ * encoded first. Then they are applied: first those that we can take back without help (the limits
+ * and the network policy), and at last the message to pid 1, which cannot be taken back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -114,7 +114,8 @@ static int send_commands(struct supervisor *s, const struct buf *frame, struct e
 }
 
 /* Applies the parts that WHAT names. FRAME and POLICY were made from NOW. *POLICY becomes the
- * policy that was in force before. After an error everything is as it was. */
+ * policy that was in force before. After an error everything is as it was, unless pid 1 got half a
+ * frame: then the sandbox is killed. */
 static int apply(struct supervisor *s, const struct spec *now, unsigned what, struct policy *policy,
 		 const struct buf *frame, struct err *e)
 {

@@ -162,8 +162,9 @@ static bool exceeds(const struct watch_size *a, const struct watch_size *b)
 	return a->bytes > b->bytes || a->files > b->files;
 }
 
-/* Notes that the commands are ended for the reason WHY. The next measurement includes what they
- * wrote before they ended. */
+/* Notes that the layer is too large, and that the commands are ended for the reason WHY. If WHY is
+ * END_NONE, no command is ended. The next measurement includes what the commands wrote before they
+ * ended. */
 static enum end_reason become_over(struct watch *w, enum end_reason why)
 {
 	w->over = true;

@@ -23,7 +23,7 @@ struct watched_layer {
 	bool busy;      /* a process runs in the sandbox */
 	bool full;      /* what the last FULL frame said to pid 1 */
 	bool uncounted; /* the kernel counts no writes to this file system */
-	uint64_t looks;
+	uint64_t looks; /* grows at each look; if `uncounted`, stands for the bytes written */
 	struct watch watch;
 	struct surveyor surveyor;
 	loop_id timer, answer_watch;

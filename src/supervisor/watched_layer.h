@@ -1,8 +1,8 @@
 /*
  * Keeps the writable layer within its size if nothing else limits the layer. While a process runs
- * in the sandbox, this code calls statfs again and again and does what watch.h decides. It orders
- * counts from the surveyor, and makes pid 1 end the commands. While no process runs, nothing is
- * watched. Pid 1 reports when processes run again, and when the last process has ended.
+ * in the sandbox, this code calls statfs again and again and does what watch.h decides: it asks the
+ * surveyor (surveyor.h) to count the files, or makes pid 1 end the commands. While no process runs,
+ * nothing is watched. Pid 1 reports when processes run again, and when the last process has ended.
  */
 #pragma once
 

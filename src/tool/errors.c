@@ -17,7 +17,7 @@
 #define ERRORS_FILE "service-errors.jsonl"
 #define ERRORS_FILE_MAX_BYTES (4u << 20) /* enough for 50 escaped messages of 4096 characters */
 
-/* Opens and locks the file. */
+/* Opens and locks the list of errors, a file in the home. */
 static int open_file(int *ret, struct err *e)
 {
 	AUTO_HOME home = { .fd = -1 };

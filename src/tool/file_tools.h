@@ -3,8 +3,9 @@
  *
  * If the workspace is a directory of this machine, a tool opens the workspace and reaches the files
  * in it by descriptor. The tool follows no link, because a command in the sandbox may change the
- * tree at any moment. If the workspace exists in the sandbox only, the tools run shell scripts in
- * the sandbox. Error messages show the path that a file has in the sandbox.
+ * tree at any moment. If the workspace exists in the sandbox only, or belongs to a Box server on
+ * another machine, the tools run shell scripts in the sandbox. Error messages show the path that a
+ * file has in the sandbox.
  */
 #pragma once
 

@@ -387,7 +387,8 @@ static int run_verb(struct call *c, const struct verb *v, struct fault *f)
 	return r;
 }
 
-/* Turns the answer into a table, unless the options ask for JSON. */
+/* Turns the answer of a verb with `text` into a table, unless the options ask for JSON. Leaves
+ * other answers as JSON. */
 static int show(struct call *c, const struct verb *v, struct fault *f)
 {
 	const char *format = c->options->format;

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 
 #define SCAN_MAX_BYTES (256u << 20) /* how much of a file is read to find its lines */
-#define END_IF_MISSING "exit 11"    /* SESSION_MISSING */
+#define END_IF_MISSING "exit 11"    /* 11 is SESSION_MISSING */
 
 /* Adds lines that end the script if the path is a directory or a special file. For a directory, the
  * lines first run IF_DIRECTORY. If the path does not exist, they run IF_MISSING. */

@@ -8,7 +8,7 @@
 #include "files/save.h"
 #include "tool/session_file.h"
 
-/* Opens the directory that holds the file. */
+/* Opens the directory that holds the file of P. If MAKE is true, first makes what is missing. */
 static int open_parent(const struct place *p, const char *leaf, bool make)
 {
 	AUTO_FREE char *parent = xstrndup(p->path, (size_t)(leaf - p->path));

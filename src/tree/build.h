@@ -3,8 +3,8 @@
  *
  * The stream may come from hostile code. Memory is bounded, and names are single components. The
  * destination is held open by descriptor. No link below the destination is followed, even if
- * another process makes a link there meanwhile. Existing files are replaced and directories merged.
- * Modes are kept; owners and attributes are not.
+ * another process makes a link there meanwhile. Existing directories are merged, and existing files
+ * are replaced, except with TREE_OWN. Modes are kept; owners and attributes are not.
  *
  * If the destination is on the host (TREE_OUTSIDE), the stream decides less:
  * - The outermost entry gets the name that the caller sets, never the name in the stream.

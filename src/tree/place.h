@@ -24,8 +24,9 @@ struct tree_place {
  * EXACT is set, the tree always goes to PATH. NAME may be empty. */
 MUST_USE int tree_place(int at, const char *path, const char *name, bool exact,
 			struct tree_place *ret, struct err *e);
-/* Works like tree_place(), but PATH always begins at "/", the sandbox's root. The path, and every
- * link in it, must not lead onto another mount. Makes the missing directories above the place. */
+/* Works like tree_place(), but PATH always begins at "/", the sandbox's root. A '/' at the end of
+ * PATH has no effect. The path, and every link in it, must not lead onto another mount. Makes the
+ * missing directories above the place. */
 MUST_USE int tree_place_own(const char *path, const char *name, bool exact, struct tree_place *ret,
 			    struct err *e);
 /* Makes the directory PATH and its missing parents, in the same way as tree_place_own(). *RET_FD

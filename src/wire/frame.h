@@ -2,15 +2,15 @@
  * The agent protocol: frames between a sandbox's pid 1, its clients and its supervisor.
  *
  * A frame is a 12-byte header (u32 body length, u8 type, u8 flags, u16 zero, u32 stream; all little
- * endian) and a body. Bodies of control frames are fields (u8 tag, u32 length, bytes). A decoder
- * skips tags that it does not know, so a newer client can talk to an older guest. Data frames carry
- * bare bytes. A stream is called framed if its input and output travel in data frames, and not in
- * pipes whose descriptors came with EXEC. This code only encodes and decodes: it uses no
- * descriptors and no clock, and does not trust its input.
+ * endian) and a body. Bodies of control frames are fields (u8 tag, u32 length, bytes), except that
+ * the body of OK is a text. A decoder skips tags that it does not know, so a newer client can talk
+ * to an older guest. Data frames carry bare bytes. A stream is called framed if its input and
+ * output travel in data frames, and not in pipes whose descriptors came with EXEC. This code only
+ * encodes and decodes: it uses no descriptors and no clock, and does not trust its input.
  *
  * Versions: each side begins with HELLO {version, oldest}. Both sides then speak the smaller of
- * their two versions. If this version is below the `oldest` of a side, that side refuses the
- * connection, with a message that names both versions.
+ * their two versions. If this version is below the `oldest` of one side, pid 1 refuses the
+ * connection with an ERROR that names the versions of both sides.
  */
 #pragma once
 
@@ -35,8 +35,8 @@
 
 enum frame_type {
 	FRAME_HELLO = 1,
-	/* client: a command; descriptors come with the frame, unless its flags have TTY or
-	 * DETACHED */
+	/* client: a command; descriptors come with the frame, unless its flags have TTY, DETACHED
+	 * or BACKGROUND */
 	FRAME_EXEC = 2,
 	FRAME_STARTED = 3, /* guest: the command runs under this session number */
 	FRAME_EXIT = 4,    /* guest: the command's own process ended, or never started */
@@ -45,7 +45,7 @@ enum frame_type {
 	FRAME_CREDIT = 7,  /* both: the other side may send this many more bytes on this stream */
 	FRAME_RESIZE = 8,  /* client: terminal size */
 	FRAME_DETACH = 9,  /* client: the client leaves, but the session goes on */
-	FRAME_ATTACH = 10, /* client: attach to a detached session */
+	FRAME_ATTACH = 10, /* client: attach to a command that has no client */
 	/* client: the command has ended and the client ends now, but other processes still hold the
 	 * command's output pipes open. The client's ends of these pipes come with this frame, and
 	 * pid 1 goes on reading them */
@@ -93,7 +93,7 @@ enum frame_type {
 	/* client to supervisor */
 	FRAME_STOP = 48,
 	FRAME_STOPPED = 49,
-	FRAME_UPDATE = 50, /* apply changed settings now; see enum update_what */
+	FRAME_UPDATE = 50, /* changed settings; also supervisor to guest; see enum update_what */
 	FRAME_OK = 51,
 	FRAME_USAGE = 56,        /* asks what the sandbox uses */
 	FRAME_USAGE_ANSWER = 57, /* supervisor: the answer */

@@ -23,7 +23,7 @@ enum hand_task {
 	HAND_START = 2,     /* start the sandbox of this name, which is stopped */
 	HAND_SWEEP = 3,     /* erase the files that killed commands left behind */
 	HAND_SIZE = 4,      /* count the bytes and entries of the directory at this path */
-	HAND_WORKSPACE = 5, /* look up the directory at this path, and make it if it is missing */
+	HAND_WORKSPACE = 5, /* look up the directory at this path; `makeable`: make it if missing */
 	HAND_MARKER = 6,    /* read a small file in the directory at this path */
 	HAND_TASK_COUNT
 };
@@ -42,7 +42,7 @@ struct hand_request {
 	const char *refused[HAND_PATHS_MAX], *root[HAND_PATHS_MAX];
 	size_t n_refused, n_roots;
 	/* CREATE: the first `makeable` mounts may have missing sources, which are made as
-	 * directories */
+	 * directories. WORKSPACE: if this is not 0, a missing directory is made */
 	uint64_t makeable;
 	bool literal; /* CREATE: no path of a mount may have a link in it */
 	bool erase;   /* MARKER: remove the file after reading it */

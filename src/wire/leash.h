@@ -5,11 +5,12 @@
  * before the start is over. For this, the command makes a pair of sockets and keeps one of them.
  * The supervisor inherits the other one (LEASH_FD_CONNECTION) and passes it to pid 1.
  *
- * On the leash, the command first sends LEASH_RECORD with the descriptors of the record,
- * and later other words. Each word is one byte (enum leash_word). The supervisor answers OK or
- * ERROR when the start is over, and again after LEASH_SETTLED and after each LEASH_LIMITS. There is
- * no answer to LEASH_LOG. When the leash closes, the supervisor ends the sandbox if the sandbox is
- * ephemeral, or if LEASH_SETTLED has not come.
+ * On the leash, the command first sends LEASH_RECORD with the descriptors of the record, and later
+ * other words. Each word is one byte (enum leash_word). The supervisor answers OK or ERROR when the
+ * start is over, and again after LEASH_SETTLED and after each LEASH_LIMITS. There is no answer to
+ * LEASH_RELEASE and LEASH_LOG. When the leash closes, the supervisor ends the sandbox if the
+ * sandbox is ephemeral, is not up yet, or still waits for LEASH_SETTLED. After LEASH_RELEASE the
+ * supervisor ignores the leash.
  *
  * The body of the first OK is lines of warnings. If the limits of the sandbox are soft, a NUL and
  * four lines follow: how memory, CPU time, the number of processes and the size of the layer are
@@ -38,7 +39,7 @@ enum leash_held { LEASH_HELD_MEMORY, LEASH_HELD_CPUS, LEASH_HELD_PIDS, LEASH_HEL
 
 enum leash_word {
 	LEASH_RECORD = 'd',  /* the descriptors of the record come with this byte */
-	LEASH_SETTLED = 's', /* the command has made all its changes to the new sandbox */
+	LEASH_SETTLED = 's', /* the command made changes to the new sandbox, and all are made now */
 	LEASH_RELEASE = 'r', /* the sandbox lives on when the command ends */
 	LEASH_LIMITS = 'l',  /* a LIMITS frame follows: set these limits, and answer OK or ERROR */
 	/* a LOG frame follows: its body is the output of a command of the sandbox, and the

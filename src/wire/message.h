@@ -27,7 +27,7 @@ enum exec_flag {
 	EXEC_DETACHED = 1 << 1, /* no client stays, and the output goes to the log */
 	/* stdout and stderr are one pipe, so two descriptors come with EXEC, not three */
 	EXEC_JOINED = 1 << 2,
-	EXEC_MAIN = 1 << 3, /* the sandbox ends when this command ends (run -d) */
+	EXEC_MAIN = 1 << 3, /* the sandbox ends when this command ends; set by `run` */
 	/* no other request follows on this connection: pid 1 closes it after EXIT, if no process of
 	 * the command is left. So pid 1 need not wake up once more when the client closes the
 	 * connection. An older pid 1 does not know this flag and waits until the client closes the
@@ -210,7 +210,8 @@ MUST_USE int state_decode(struct str body, struct state_message *ret);
 void error_encode(struct buf *b, unsigned code, const char *text);
 MUST_USE int error_decode(struct str body, unsigned *ret_code, const char **ret_text);
 
-/* USAGE_ANSWER has the usage since the boot. An unknown number is USAGE_UNKNOWN and is not sent. */
+/* USAGE_ANSWER has what the sandbox uses: memory and processes now, times and other counts since
+ * the boot. An unknown number is USAGE_UNKNOWN and is not sent. */
 struct usage_message {
 	uint64_t uptime_ns;
 	uint64_t cpu_ns;
@@ -271,6 +272,7 @@ MUST_USE int attach_decode(struct str body, struct attach_message *ret);
 /* REPORT carries bytes that pid 1 does not interpret. */
 #define REPORT_MAX_BYTES (4u << 20) /* the same as STATE_MAX_BYTES */
 
-/* CREDIT, STOP, SHUTDOWN, END, FULL, COUNTED and UPDATE have one number each. */
+/* CREDIT, STOP, SHUTDOWN, END, FULL, COUNTED, the UPDATE of a client and the PONG that answers QUIT
+ * have one number each. */
 void number_encode(struct buf *b, uint64_t v);
 MUST_USE int number_decode(struct str body, uint64_t *ret);

@@ -98,8 +98,8 @@ static const char *const extras[EXTRAS] = {
 	 * because "ESC [ r" moves the cursor */
 	[REGION] = "\0337\033[r\0338",
 	[SHAPE] = "\033[0 q",
-	[OTHER_KEYS] = "\033[>4;0m",
-	[KEYS] = "\033[>0m\033[>1m\033[>2m", /* what other keys send with Control or Alt */
+	[OTHER_KEYS] = "\033[>4;0m",         /* what ordinary keys send with Control or Alt */
+	[KEYS] = "\033[>0m\033[>1m\033[>2m", /* what cursor and function keys send with them */
 	[CONTROLS] = "\033 F",               /* keys send control characters of 8 bits */
 	[CODING] = "\033%G",                 /* text is not UTF-8 */
 	[LETTERS] = "\033)B\017",            /* line drawing instead of letters */
@@ -597,8 +597,8 @@ static enum screen_event take_wide(struct screen *s, unsigned char c)
 	}
 }
 
-/* Must see every byte, so that it can follow UTF-8. Returns true if C is, or completes, a control
- * character of 8 bits. */
+/* Returns true if C is, or completes, a control character of 8 bits. Follows UTF-8, so it must see
+ * every byte from 0x80 on, and every byte while S->follow is not 0. */
 static bool is_wide_control(struct screen *s, unsigned char c)
 {
 	if (c < 0x80) {

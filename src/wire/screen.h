@@ -78,5 +78,6 @@ bool screen_is_alternate(const struct screen *s);
  * nothing if S has only default modes. */
 void screen_enter(const struct screen *s, struct buf *out);
 /* Adds to OUT the sequences that end an unfinished sequence and bring a terminal from the modes of
- * S back to its default modes. Adds nothing if S has only default modes. */
+ * S back to its default modes. Adds nothing if no sequence is unfinished and no change must be
+ * taken back. */
 void screen_leave(const struct screen *s, struct buf *out);

@@ -3,8 +3,8 @@
 A client in C (boxed.c) does two things in turn: it sends a request to the server, and it does the
 same work without the server. The client measures for a few seconds with one session and then for a
 few seconds with a thousand sessions."""
-# The module socket imports this module when it first looks up a host. At that time the effective
-# user may be a temporary user who cannot read Python's files. So the module is imported here
+# The module socket imports encodings.idna when it first looks up a host. At that time the effective
+# user may be a temporary user who cannot read Python's files. So encodings.idna is imported here
 # already.
 import encodings.idna
 import json

@@ -46,7 +46,7 @@ def python_tar(path):
 
 
 def small_tar(path, number):
-    """Writes one of the many layers: a directory with a few files."""
+    """Writes one of the small layers of the image with LAYERS layers: a directory with a few files."""
     with tarfile.open(path, "w") as tar:
         for i in range(10):
             info = tarfile.TarInfo(f"opt/layer{number}/file{i}")

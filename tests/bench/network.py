@@ -22,7 +22,8 @@ class Refused(Exception):
 
 
 class Place:
-    """A place where a client runs. To run a command in this place, put the words PREFIX in front of it."""
+    """A place where a client runs. PREFIX is the command that runs the program `transfer` there, without the
+    program's arguments."""
 
     def __init__(self, name, prefix=(), budget=None, error=None, remark=""):
         self.name, self.prefix, self.budget = name, list(prefix), budget

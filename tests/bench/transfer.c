@@ -1,6 +1,6 @@
 /*
- * Measures bytes and connections over TCP, for the rows about networks. The same client runs behind
- * each network, so that only the network differs. The client prints nanoseconds.
+ * Measures bytes and connections over TCP, for the benchmarks in network.py. The same client runs
+ * behind each network, so that only the network differs. The client prints nanoseconds.
  *
  * usage: transfer serve ADDRESS PORT
  *        transfer get|put ADDRESS PORT BYTES      one connection, BYTES of data

@@ -3,11 +3,11 @@
 
     tests/fault/run.py [--prefix DIR] [--every N] [CALL…]
 
-strace makes the Nth CALL of every process (client, supervisor, pid 1 and payload) fail with a likely errno, or with
-ENOSYS for newer calls, so that fallbacks run. Allowed outcomes are the right answer, or exit status 1 or 2 with "error:
-" on stderr. Afterwards, without strace, `remove` must work, the next sandbox of the same name must work, and nothing
-may be left: no process, cgroup, claim or file. If the fault hits the payload itself, the payload may fail in any way,
-but must end.
+At each try, strace makes one occurrence of one CALL fail, such as the third `openat` of every process (client,
+supervisor, pid 1 and payload). The call fails with a likely errno, or with ENOSYS for newer calls, so that fallbacks
+run. Allowed outcomes are the right answer, or exit status 1 or 2 with "error: " on stderr. Afterwards, without strace,
+`remove` must work, the next sandbox of the same name must work, and nothing may be left: no process, cgroup, claim or
+file. If the fault hits the payload itself, the payload may fail in any way, but must end.
 
 This program prints for each system call how many faults it has tried, for docs/security.md. Its last line is
 `N passed, N failed`.

@@ -1,5 +1,5 @@
 /* Parses any bytes as a line of a log and renders it in every way. Output for a terminal must have
- * no control sequences. */
+ * no control sequences, unless sessions have colours. */
 #include <stdint.h>
 
 #include "logs/render.h"

@@ -1,7 +1,7 @@
-/* The first byte chooses the kind of the file (enum conf_scope, for example CONF_NET), and the
- * rest is the text of the configuration file in JSON. The first patch file that the configuration
- * names has the same text as the configuration, and so has every env_file. No other patch file
- * exists. */
+/* The first byte chooses the kind of the file (enum conf_scope, for example CONF_NET), and the rest
+ * is the text of the configuration file in JSON. If the configuration has the key `patch_files`,
+ * the first of these files has the same text as the configuration, and the others do not exist.
+ * Every env_file has this text, too. */
 #include <stdint.h>
 
 #include "base/cleanup.h"

@@ -1,7 +1,7 @@
 /* Builds a tree from any stream of well-formed records, as a hijacked pid 1 could send it. No file
  * may get a set-id bit, no link may point out of the top directory, and files beside this directory
- * must not change. Each byte of the input is one record. Names and targets come from a small set,
- * so that records often concern the same files. */
+ * must not change. Each byte of the input becomes one record, or the three records of a whole file.
+ * Names and targets come from a small set, so that records often concern the same files. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,6 +1,7 @@
 /* Writes an archive from any stream of well-formed records, as a hijacked pid 1 could send it. A
- * complete archive must hold every file and link of the stream, and untar() must accept the
- * archive. Each byte of the input is one record. */
+ * complete archive must hold every file of the stream and the links that count() counts, and
+ * untar() must accept the archive. The first byte of the input says where the stream is cut into
+ * two pieces; each other byte is one record. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Gives untar() any bytes as an archive, and checks the records (wire/file.h) that untar() writes:
- * they must be well formed, their names must be single components, and each DIR or FILE must have
- * its END. */
+ * they must be well formed, all names except that of the top directory must be single components,
+ * and each DIR or FILE must have its END. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

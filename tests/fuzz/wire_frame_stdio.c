@@ -32,7 +32,8 @@ static void hear(struct str all, size_t step, struct buf *out)
 	stdio_reader_done(&r);
 }
 
-/* Writes the whole input as one message and reads it back. */
+/* Writes the input in braces as one message and reads it back. Skips an input that could not come
+ * back unchanged. */
 static void check_writing(struct str text)
 {
 	AUTO_BUF out = BUF_INIT(64u << 20), back = BUF_INIT(64u << 20),

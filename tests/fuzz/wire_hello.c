@@ -1,5 +1,6 @@
 /* The input is the start of a connection, or a datagram. If the result for the first half of the
- * input is final and not bad, the whole input must have the same result. */
+ * input is final and not bad, the whole input must have the same result. Read as a datagram, the
+ * input must have a final result. */
 #include "wire/hello.h"
 
 #include <stdlib.h>

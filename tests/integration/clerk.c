@@ -115,7 +115,7 @@ static void on_done(void *arg, const struct answer *a)
 static const struct ask_owner asks = { .command = on_command, .done = on_done };
 
 /* Asks pid 1 for the state of the command. With FOR_MORE, pid 1 answers when there is more output
- * than before. */
+ * than before. In the step `wait`, pid 1 answers when the command has ended, and forgets it. */
 static int look(bool for_more, struct err *e)
 {
 	const char *word = words[-1];

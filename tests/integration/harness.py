@@ -1,8 +1,8 @@
 """Code that all black-box tests use. Each test has its own state directory. The sandboxes of a test
 are always removed, and after every test the harness proves that nothing is left on the machine.
 
-The process that runs tests is a sub-reaper (run.py makes it one), so the kernel makes every process
-that our programs leave running a child of the test process. So the harness only looks at its own
+The process that runs tests is a sub-reaper (run.py makes it one). If our programs leave a process
+running, this process becomes a child of the test process. So the harness only looks at its own
 descendants, and no test has to know the names of our processes."""
 
 import collections
@@ -888,7 +888,7 @@ class CordonTest(unittest.TestCase):
         return claims_below(self.dir)
 
     def wipe(self, found):
-        """Deletes the test directory as the user that ran our programs."""
+        """Deletes the test directory. Adds the paths that cannot be deleted to FOUND."""
         def note(function, path, info):
             found.append(f"cannot remove {path}: {info[1]}")
 

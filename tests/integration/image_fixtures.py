@@ -122,8 +122,8 @@ CAPABILITY = bytes.fromhex("01000002" "00040000" "00000000" "00000000" "00000000
 
 
 def tricky_layers(directory):
-    """Returns layers with everything that unpackers often get wrong. The last layer is a GNU tar, the others are pax
-    tars."""
+    """Returns layers with everything that unpackers often get wrong. The third layer has the GNU format, the others
+    have the pax format."""
     deep = "/".join(["deep" * 10] * 14)
     one = Layer(os.path.join(directory, "1.tar"))
     one.dir("./", mode=0o755)

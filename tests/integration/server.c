@@ -11,8 +11,8 @@
  *   sweep [OPTION]…            prints "swept"
  *   crowd ROUNDS EACH MARK     runs commands in all sandboxes at once (crowd.h); prints "wrong N"
  *
- * The options of `limits` are `memory:MIB`, `cpus:THOUSANDTHS` and `pids:N`. The other orders have
- * these options: `stays`, `soft` (soft limits), `net`, `ro:HOST:GUEST`, `rw:HOST:GUEST`,
+ * The options of `limits` are `memory:MIB`, `cpus:THOUSANDTHS` and `pids:N`. The other [OPTION]s
+ * are: `stays`, `soft` (soft limits), `net`, `ro:HOST:GUEST`, `rw:HOST:GUEST`,
  * `volume:NAME:GUEST`, `dir:ROOT`, `refuse:PATH`, `root:PATH`, `make`, `bytes:N`, `entries:N`, and
  * `within:MS` (the deadline). If an order fails, the server prints "failed WORD NAME CODE TEXT". An
  * order does not wait for the orders before it. At the end of its input the server prints how many

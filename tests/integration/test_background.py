@@ -514,7 +514,8 @@ class Input(BackgroundTest):
             client.send(STDIN, data[at:at + (1 << 16)], stream)
 
     def credit(self, client, stream, least):
-        """Waits until pid 1 has granted at least LEAST bytes. Returns how many it granted until a later answer."""
+        """Waits until pid 1 has granted at least LEAST bytes. Then sends PING, and returns how many bytes pid 1 has
+        granted before it answered PING."""
         granted = 0
         while granted < least:
             granted += number(fields(client.take(stream, CREDIT)[2]), NUMBER)
@@ -736,8 +737,8 @@ class Bounds(BackgroundTest):
     def test_answers_that_nobody_reads(self):
         box = self.create()
         client = self.client(box)
-        # poll() says that a socket is writable while a quarter of its buffer is used. If pid 1 reads one question and
-        # no more, the other questions must fit into this quarter.
+        # poll() says that a socket is writable while at most a quarter of its buffer is used. If pid 1 reads one
+        # question and no more, the other questions must fit into this quarter.
         client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 200 << 10)
         ident = client.sh("head -c 300000 /dev/zero; cat", flags=BACKGROUND)
         client.look(ident, UNTIL_OUTPUT, 299_999)

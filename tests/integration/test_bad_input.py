@@ -1,5 +1,5 @@
-"""Tests bad input of every kind. cordon must neither crash nor hang. The exit status must be 1 or
-2, a message must be printed, and no sandbox must be made."""
+"""Tests bad input of every kind. cordon must neither crash nor hang. If cordon refuses the input, the exit status must
+be 1 or 2, a message must be printed, and no sandbox must be made."""
 
 import os
 import re

@@ -46,7 +46,7 @@ class Server:
         return found and found.group(1)
 
     def looked(self):
-        """Returns true when the server has tested whether sandboxes work, and the sandbox of this test has ended."""
+        """Returns true when the server has tested whether sandboxes work. The sandbox of that test has then ended."""
         return re.search(rb"backend \S+ works|no sandbox can be made|backend '", self.err.data)
 
     def reader(self):

@@ -1,5 +1,5 @@
 """Runs cordon-box as pid 1 of a container: first with all settings that cordon-box needs, and then several times, each
-time with one setting missing."""
+time with one setting missing. The tests of Nested use a user namespace instead of a container."""
 
 import os
 import re

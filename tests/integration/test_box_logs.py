@@ -164,7 +164,7 @@ class Logs(LogTest, Transports):
 
     def test_a_stopped_supervisor_stops_no_command(self):
         """The server must never wait for the log. If output is lost, the log gets a marker. When the supervisor goes
-        on, it must set the new limits."""
+        on, the process for which it had to raise the memory limit must still run."""
         peer = self.open(LOGGED)
         name = self.sandbox(peer)
         supervisor = self.supervisor(name)

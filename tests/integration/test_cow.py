@@ -505,7 +505,7 @@ class Served(ServedSetUp, CowTest):
 
 
 class NoNote(ServedSetUp, CowTest):
-    modes = ("root",)  # under strace newuidmap has no privilege
+    modes = ("root",)  # an ordinary user needs newuidmap, which gets no privilege under strace
 
     def test_a_refused_overlay_is_not_noted(self):
         if not shutil.which("strace"):

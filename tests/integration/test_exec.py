@@ -466,8 +466,9 @@ class ClientDeath(CordonTest):
 
     modes = ALL_MODES
 
-    # a plain child, a double-forked child, a child in a new session, and a double-forked child
-    # in a new session that ignores all signals that can be ignored
+    # a plain child; a double-forked child; a child in a new session; a double-forked child in a new session that
+    # ignores all signals that can be ignored; a double-forked child in a new session of a new session; and a child for
+    # which the shell waits
     TREE = ("sleep {n} & (sleep {n} &) ; setsid sleep {n} & "
             "(setsid sh -c 'trap \"\" HUP TERM INT; sleep {n}' &); "
             "setsid sh -c '(setsid sleep {n} &)'; echo up; sleep {n}")

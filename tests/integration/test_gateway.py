@@ -1095,8 +1095,8 @@ class Attacks(GatewayTest):
             send(evil[40:], at=40)
             time.sleep(0.1)
             self.assertNotIn(b"evil", b"".join(received), first)
-            # except after a wrong checksum, the connection still lives, and the server gets the
-            # judged bytes
+            # after the wrong checksum, the gateway has judged the bytes of `evil` and ended the connection; in the
+            # other two rounds the connection still lives, and the server gets the bytes of `good`
             send(good)
             send(good[50:], at=50)
             eventually(lambda: "spoil" in first or b"".join(received) == good)

@@ -75,7 +75,7 @@ class Ordinary(CordonTest):
         self.assertEqual((got.code, got.out), (1, b""), got)
         self.assertRegex(got.errtext, r"^error: ")
         self.assertEqual(self.names(), [])
-        # no text promises it
+        # no help text promises the engine vm
         self.assertRegex(" ".join(self.cordon("help", "create").text.split()),
                          r"--engine [^-]*vm, a virtual machine, is not supported yet, so auto means process\.")
 

@@ -1,4 +1,4 @@
-"""Tests how cordon loads and saves archives, how it unpacks layers, and the store.
+"""Tests how cordon loads and saves archives, how it unpacks layers, the store, and sandboxes made from images.
 
 Layers are hostile input: the tests write tars that no honest tool makes, and check that the targets of the attacks
 are untouched.

@@ -1,7 +1,7 @@
 """Tests sandboxes with a network. `cordon` itself runs on a host that is a network namespace of the test (see
 netlab.py), so no packet can reach a real network. Servers that a sandbox must not reach really exist.
 
-The tests run once as root, with a tap device, and once as an ordinary user, with a veth.
+Most tests run once as root, with a tap device, and once as an ordinary user, with a veth.
 """
 
 import errno
@@ -325,8 +325,9 @@ class Change(NetworkTest):
             self.assertEqual(self.connect(box, PUBLIC, 80), "got hello", reached)
 
     def test_advice_opens_no_more_than_it_says(self):
-        """The commands that help and log name for a live sandbox. `modify --net-rule` replaces all rules: in a sandbox
-        that denies by default, it would open the public internet. tools/check-man.py looks at the manual."""
+        """The text of `help network` and the log name commands that allow more in a live sandbox. None of them may be
+        `modify --net-rule`, which replaces all rules: in a sandbox that denies by default, this would open the public
+        internet. tools/check-man.py looks at the manual."""
         self.server(PUBLIC, 80)
         self.server(PRIVATE, 80)
         box = self.create("--net-default", "deny", "--net-rule", f"allow@{PUBLIC2}")

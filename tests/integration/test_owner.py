@@ -249,8 +249,8 @@ class NoRange(OwnerTest):
 
 
 class Forms(OwnerTest):
-    """If an ordinary user's sandbox shares a directory with a user other than root, it needs a copy of each layer. In
-    this copy, called a form, the files have other owners."""
+    """If a user other than root works in a shared directory, an ordinary user's sandbox needs a copy of each layer of
+    its image. In this copy, called a form, the files have other owners."""
 
     modes = ("user", "container")
 

@@ -216,9 +216,9 @@ class Refused(PlacesTest):
         self.assertEqual(self.leads("sandboxes"), self.place("two"))
 
     def test_a_client_killed_while_it_moves_a_part(self):
-        """The client makes a link with a temporary name, and then exchanges this link and the directory. If the client
-        is killed before the exchange, it leaves the link at the temporary name. If it is killed afterwards, it leaves
-        the old directory at this name."""
+        """The client makes a link with a temporary name, and then exchanges this link and the directory of the part. If
+        the client is killed before the exchange, it leaves the link at the temporary name. If it is killed afterwards,
+        it leaves the old directory at this name."""
         for left in ("link", "directory"):
             with self.subTest(left=left):
                 home, place = os.path.join(self.dir, left), self.place(left)

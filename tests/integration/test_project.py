@@ -268,7 +268,7 @@ class Permission(ProjectTest):
         self.assertIn("/disk.img → /d (disk image that the kernel reads, writable)\n", said)
 
     def test_more_than_a_person_can_read_is_refused(self):
-        # the text of the file is short, but the path to which the link in it leads is long
+        # the text of the file is short, but it names a link that leads to a long path
         deep = os.path.join(self.project, *["d" * 200] * 15)
         os.makedirs(deep)
         os.symlink(deep, os.path.join(self.project, "l"))

@@ -149,9 +149,9 @@ class OneDisk(ImageMixin, RootTest):
     modes = ("root",)  # needs loop devices
 
     def test_set_id_bits_work_on_a_flat_disk_and_not_in_a_volume(self):
-        """The flat disk with the root and the shared directory are both file systems that the host mounted. The deputy
-        (guest/deputy.c) tells them apart by the device number: only files on the device of the root are the sandbox's
-        own and may have set-id bits."""
+        """The host mounted the flat disk, which holds the root, and the file system of the shared directory. The deputy
+        (guest/deputy.c) tells the two apart by the device number: only files on the device of the root are the
+        sandbox's own and may have set-id bits."""
         os.mkdir(self.path("d"))
         ref = self.load_busybox()
         box = self.create(*writable("/job"), "--root-disk", "flat:64M", "-v", f"{self.path('d')}:/data",

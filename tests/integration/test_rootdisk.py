@@ -447,8 +447,8 @@ class DiskImages(SizeTest):
             self.assertNotEqual(box.sh("mount -o remount,rw /d").code, 0)
 
     def test_set_id_bits_on_many_disks(self):
-        """A directory of the host is writable inside, so the deputy makes the calls. It must know the devices of all
-        disks."""
+        """A directory of the host is writable inside, so the deputy makes every chmod (src/guest/deputy.h). Only on a
+        device that counts as the sandbox's own it keeps set-id bits, so it must know the devices of all disks."""
         many = 40
         first = os.path.join(self.dir, "0.img")
         make_ext4(first, 1, "-O", "^has_journal")

@@ -1,8 +1,8 @@
 """Tests roots that fuse-overlayfs serves, because the kernel's overlay does not work on the file
 system of the home.
 
-The home is on a real overlay (modes served and served-user of run.py). The ids of an overlay cannot
-be mapped, and an overlay cannot be the upper layer of another overlay.
+In the modes served and served-user of run.py the home is on a real overlay. The ids of an overlay
+cannot be mapped, and an overlay cannot be the upper layer of another overlay.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""Tests `cordon service` and `cordon tool`: how they find the session of a model's call, and what the call
-returns."""
+"""Tests `cordon service` and `cordon tool`: how they find the session of a model's call, how they complete and check
+the call, and what the call returns."""
 
 import json
 import os

@@ -98,8 +98,8 @@ class Killed(CordonTest):
         self.assertEqual(box.exec("true").code, 0)
 
     def test_a_create_killed_at_any_instant(self):
-        """Kills the creator at different instants. Then the sandbox must either exist and work, or
-        not exist."""
+        """Kills the creator at different instants. Then there is either no sandbox, or one in which a command succeeds
+        or fails with status 1. In both cases `remove -f` must leave nothing."""
         for step in range(24):
             box = self.box()
             proc = self.spawn("create", "-q", "-n", box.name, "host")

@@ -198,8 +198,8 @@ class Starters(WireTest):
 
 class Proxy(threading.Thread):
     """Stands in for a pid 1 of another build, between the clients and the real pid 1. Each frame of the real pid 1 is
-    replaced by the bytes that CHANGE(type, body, stream) returns. The real pid 1 does not get the frames of a client
-    whose type is greater than LAST_TYPE."""
+    replaced by the bytes that CHANGE(type, body, stream) returns. Clients' frames of a type greater
+    than LAST_TYPE do not reach the real pid 1."""
 
     def __init__(self, test, box, change, last_type=255):
         super().__init__(daemon=True)

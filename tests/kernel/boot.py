@@ -6,11 +6,12 @@ emulates.
 
 The build machine may have another kernel, version 1 cgroups or no cgroups. The machine in QEMU is like a Debian 12
 server: Linux 6.1, version 2 cgroups only, root on a plain file system, ext4 for state. boot.py needs no root
-and no KVM. Without KVM, QEMU emulates the CPU, some ten times slower. boot.py needs the network only until it has
-fetched the packages. Without a PATTERN it runs the tests of the list SMOKE. With --all it runs every test.
+and no KVM. Without KVM, QEMU emulates the CPU, some ten times slower. boot.py needs the network only to fetch the
+kernel package. Without a PATTERN it runs the tests of the list SMOKE. With --all it runs every test that does not need
+systemd.
 
-The machine boots twice. The second time systemd is pid 1, for the mode "session" and for test_session (the list
-SESSION).
+Without options and PATTERNs the machine boots twice. The second time systemd is pid 1, for the mode "session" and for
+test_session (the list SESSION). Otherwise boot.py makes only the boots that wants_plain() and wants_session() choose.
 
 boot.py fetches the kernel package and unpacks it below build/kernel, but does not install it.
 boot.py makes three files there. It makes initrd and root.ext4 again only if their parts changed.
@@ -164,8 +165,8 @@ echo "kernel: $(uname -r) under $(systemctl --version | head -n 1), up after $(c
 exec sh /kernel/end /kernel/tests/session
 """
 
-# Files that a login needs. When packages are installed, their scripts write these files. But
-# boot.py only copies files of packages and runs no scripts.
+# Files that a login needs, and the unit that runs SERVICE. When packages are installed, their scripts
+# write the files for a login. But boot.py only copies files of packages and runs no scripts.
 SYSTEMD_FILES = {
     "etc/machine-id": "00112233445566778899aabbccddeeff\n",
     "etc/pam.d/common-account": "account required pam_permit.so\n",

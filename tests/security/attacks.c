@@ -4,8 +4,8 @@
  *
  *   attacks NAME [ARG]
  *
- * Each attack really makes its calls, and prints a line that begins with "OPEN" for each call with
- * a wrong result. In most attacks every call must fail. If the status is 0, no call had a wrong
+ * Each attack really makes its calls, and prints a line with the word "OPEN" for each call with a
+ * wrong result. In most attacks every call must fail. If the status is 0, no call had a wrong
  * result. Calls that may legitimately work are left out.
  */
 #define _GNU_SOURCE
@@ -1295,7 +1295,7 @@ static void attack_fixtures(void)
 	REFUSED(open("/dev", O_TMPFILE | O_RDWR, 0600));
 }
 
-/* Takes everything that the kernel counts per user. */
+/* Takes all inotify instances and all queued signals that the kernel allows to one user. */
 static void take_counted(void)
 {
 	union sigval none = { 0 };

@@ -11,9 +11,9 @@
  *   FD PATH top=SAME|other|errno list=yes|errno read=SAME|other|errno mode=yes|errno
  *
  * `SAME` means the host's file or directory, which this program itself sees at the same path.
- * `other` is any other file or directory. The last word of the output is `ended` if a system call
- * killed the process. Otherwise the process continues unchanged. The status is 3 if this program
- * may not trace the process.
+ * `other` is any other file or directory, and `unknown` means that the two could not be compared.
+ * The last word of the output is `ended` if a system call killed the process. Otherwise the process
+ * continues unchanged. The status is 3 if this program may not trace the process.
  *
  * With the argument `calls`, the program prints one line instead. The line has CALL=yes|errno for
  * system calls that a reader of files does not need. A call that no filter refuses either succeeds,

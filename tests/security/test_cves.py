@@ -345,7 +345,7 @@ class Races(AttackTest):
         finally:
             for swapper in swappers:
                 swapper.close()
-        self.assertGreater(sum(s.swaps for s in swappers), 20)  # the swapper was active
+        self.assertGreater(sum(s.swaps for s in swappers), 20)  # the swappers were active
 
     def raced_by_a_sibling(self, name, decoy, use):
         """Two sandboxes share a root directory. A process in one of them swaps NAME with a link to DECOY, a directory
@@ -429,7 +429,7 @@ class Races(AttackTest):
 
 
 class Guessing(AttackTest):
-    """Tests that names of one sandbox's objects do not work in another sandbox."""
+    """Tests that names of one sandbox's objects do not work in another sandbox or for another user."""
 
     def test_other_sandboxes_sockets_and_files_cannot_be_named(self):
         a, b = self.create(), self.create()

@@ -186,7 +186,8 @@ class Floods(AttackTest):
         self.eventually(lambda: not box.host_processes(), within=3)
 
     def test_fork_bomb_ends_with_its_client(self):
-        """One second after the end of the client, pid 1 kills every process in the sandbox."""
+        """A bomb can fork faster than pid 1 finds its processes. If pid 1 has no cgroup to kill, it therefore kills
+        every process in the sandbox, one second after the end of the client."""
         box = self.create("--pids-limit", "300")
         proc = box.popen("sh", "-c", "echo up; f() { f | f & f; }; f", stderr=subprocess.DEVNULL)
         proc.stdout.readline()
@@ -274,7 +275,7 @@ for _ in range(20):
             if len(held) > 100: held = []
 time.sleep(999)
 """
-    # sends one byte at a time, and never the last byte
+    # announces a report of the largest size, and sends it one byte at a time
     DRIP = REPORT_LINES + """
 s = connect()
 s.sendall(struct.pack("<I", 4 << 20))

@@ -1,5 +1,6 @@
 """Attacks on the host's side of the isolation: paths that are resolved twice, unlisted addresses of the host,
-privileges of files in shared directories, kernel pools that the whole machine shares.
+privileges of files in shared directories, kernel pools that the whole machine shares, the size of writable layers,
+hostile registries, processes that the payload hijacks.
 docs/security.md names these tests."""
 
 import base64
@@ -714,8 +715,8 @@ class DnsOverTcp(GatewayTest):
 
 
 class FilePrivileges(AttackTest):
-    """Files may have set-user-id, set-group-id and capabilities in the sandbox's own layer, never in a directory of
-    the host."""
+    """Files may have set-user-id, set-group-id and capabilities in the sandbox's own layer, tmpfs and disk images,
+    never in a directory of the host."""
     modes = (*USUAL_MODES, "container", "served-user")
 
     def shared_box(self, *opts, **kwargs):
@@ -831,7 +832,7 @@ class FilePrivileges(AttackTest):
 
 
 class HostileAgent(threading.Thread):
-    """Takes the place of pid 1 and answers every request of one client with RECORDS."""
+    """Takes the place of pid 1 and answers one client with RECORDS, whatever the client asks."""
 
     FRAME_EXIT, FRAME_OUTPUT = 4, 6
     DIR, FILE, LINK, END, DATA, DONE, SHARED, SAME = 1, 2, 3, 4, 5, 10, 11, 12
@@ -1415,8 +1416,8 @@ class TakingBlocks(WatchedTest):
 
 
 class FloorOfTheDisk(WatchedTest):
-    """If the disk is nearly full, a sandbox that writes must be ended, also if it writes to deleted
-    files."""
+    """If the disk is nearly full, the commands of a sandbox that writes must be ended, also if they
+    write to deleted files."""
 
     modes = ("root",)
 
@@ -2122,8 +2123,8 @@ class CallersPriority(AttackTest):
 
 
 class HostImage(CordonTest):
-    """The image `host`, started by root, shows only what every user of the host can read. (In a container the
-    caller's id is root inside and can read its own files.)"""
+    """The image `host`, started by root, shows only what every user of the host can read. (In a container,
+    root inside has the caller's id, and so can read the caller's files.)"""
 
     modes = ("root", "served")
 
@@ -2191,8 +2192,8 @@ class Hijacked(CordonTest):
         return [match.groups() for match in found]
 
     def worker(self, *words, stdin, target=None):
-        """Starts a worker of cordon-image as its parent does, with a directory as descriptor 3 and a socket as 4. The
-        socket is full, so that the worker blocks when it answers."""
+        """Starts a worker of cordon-image as its parent does, with a directory as descriptor 3 and a socket as 4. If
+        the test runs as root, the socket is full, so that the worker blocks when it answers."""
         target = target or tempfile.mkdtemp(prefix="target", dir=self.dir)
         ours, theirs = socket.socketpair()
         self.addCleanup(ours.close)

@@ -380,7 +380,7 @@ class Walls(HostileTest):
     test_resource_limits_of_the_worker.modes = ("root", "user")
 
     def test_memory_is_bounded(self):
-        """The worker must answer a request with very many values, or the request may end this one worker."""
+        """A request with very many values gets an answer, or ends this one worker. The next request must work."""
         worker = Worker(self, self.root)
         try:
             worker.send(b'{"op":"list","data":{"x":[' + b"0," * (8 << 20) + b"0]}}")

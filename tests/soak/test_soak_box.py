@@ -88,7 +88,7 @@ class Disk(BoxTest):
 
 
 class Pings(BoxTest):
-    """The server pings each relay after 30 seconds, and drops a relay that has not answered 15 seconds later. The Box
+    """The server pings each relay every 30 seconds, and drops a relay that has not answered 15 seconds later. The Box
     protocol prescribes these durations. A timer of the server may be late, but not early."""
 
     timeout = 200

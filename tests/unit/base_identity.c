@@ -18,7 +18,8 @@ static char *in_top(const char *name)
 	return xasprintf("%s/%s", top, name);
 }
 
-/* identity_equal() compares handles first, then inodes and times of birth. */
+/* If both objects have a handle, identity_equal() compares only the handles. Otherwise it compares
+ * the inodes, and the times of birth if both are known. */
 static void equal(void)
 {
 	const struct identity a = { .known = true,

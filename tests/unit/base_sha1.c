@@ -25,8 +25,9 @@ static void known_sums(void)
 	      "a49b2446a02c645bf419f995b67091253a04a259");
 }
 
-/* Hashes texts whose last block is nearly full. From 56 bytes on, the padding needs one more block.
- * The last text has SHA1_INPUT_MAX_BYTES. */
+/* Hashes texts around the length of one block (64 bytes) and of several blocks. If the last block
+ * has 56 bytes or more, the padding needs one more block. The last text has
+ * SHA1_INPUT_MAX_BYTES. */
 static void lengths_around_a_block(void)
 {
 	static const struct {

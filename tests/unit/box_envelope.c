@@ -6,7 +6,8 @@
 #include "box/joiner.h"
 #include "t.h"
 
-/* Returns "ignored", "seq action data context", or the reply that refuses the message. */
+/* Returns "ignored", the reply that refuses the message, or "SEQ ACTION DATA +". The last character
+ * is '-' if the message has no context. */
 static const char *read_message(const char *text)
 {
 	static char out[4096];

@@ -1,5 +1,5 @@
-/* Tests questions about background commands with a pid 1 that answers no question. Instead, it has
- * filled the socket with frames that a client ignores. */
+/* Tests the deadline of a question about a background command. In one test pid 1 does not answer,
+ * but has filled the socket with frames that a client ignores. In the other it has answered. */
 #include "client/commands.h"
 
 #include <fcntl.h>

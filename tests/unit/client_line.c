@@ -33,7 +33,7 @@ static void look(void *arg)
 		loop_add_timer(loop, clock_mono_ns() + NS_PER_MS / 2, look, NULL);
 }
 
-/* Runs the loop until CONDITION. */
+/* Runs the loop until CONDITION holds, but at most for WAIT_NS. Returns true if it holds. */
 static bool until(bool (*condition)(void))
 {
 	wanted = condition;
@@ -669,7 +669,7 @@ static void output_beyond_the_credit(void)
 	for (unsigned i = 0; i < FRAME_CREDIT_BYTES / FRAME_DATA_MAX_BYTES; i++)
 		say_output(FRAME_DATA_MAX_BYTES);
 	T_INT(one.ends, 0);
-	/* the owner takes the first piece and then no more; the line keeps the other pieces */
+	/* the owner takes the first piece and then no more; the job keeps the other pieces */
 	T_INT(one.out.n, FRAME_DATA_MAX_BYTES);
 	/* allowed, because the taken piece has given this much credit back */
 	say_output(FRAME_DATA_MAX_BYTES);

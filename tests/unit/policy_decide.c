@@ -1,6 +1,7 @@
 /*
- * Compares the verdicts with those of a slow reference implementation that follows the manual. In
- * the reference, addresses are strings of bits, and names are texts.
+ * Tests the verdicts of policy/policy.h, also by a comparison with those of a slow reference
+ * implementation that follows the manual. In the reference, addresses are strings of bits, and
+ * names are texts.
  */
 #include "policy/policy.h"
 #include "t.h"
@@ -306,7 +307,8 @@ static void the_verdict_equals_the_reference(void)
 	}
 }
 
-/* With NAT64 or 6to4 a connection to such an IPv6 address reaches the IPv4 address in it. */
+/* An IPv6 address of NAT64 or 6to4 contains an IPv4 address. A connection to the IPv6 address
+ * reaches the IPv4 address. */
 static void a_denied_ipv4_address_is_not_reached_through_ipv6(void)
 {
 	static const struct {

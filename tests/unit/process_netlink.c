@@ -1,4 +1,5 @@
-/* All tests run in new user and network namespaces and do not touch the machine's network. */
+/* Tests how a sandbox's link is made. All links are in new network namespaces, so the tests do not
+ * touch the machine's network. */
 #include "base/fdpass.h"
 #include "process/netns.h"
 #include "t.h"
@@ -202,8 +203,8 @@ static void an_unused_namespace_is_freed(void)
 	T_INT(errno, ECHILD);
 }
 
-/* The parent ends before it asks for an interface. The task shares the parent's descriptors, so the
- * pipe closes only when the task has ended, too. */
+/* A child of this process starts the task, and ends before it asks for an interface. The task
+ * shares the child's descriptors, so the pipe closes only when the task has ended, too. */
 static void a_task_does_not_outlive_us(void)
 {
 	static struct netns ns;

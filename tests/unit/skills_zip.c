@@ -9,8 +9,8 @@
 
 /* --- archives that are written by hand ------------------------------------------------------- */
 
-/* An entry of an archive. If a number here is 0, make() writes the correct value. Otherwise it
- * writes this number instead. */
+/* An entry of an archive. If `size`, `packed`, `header_at` or `crc` is 0, make() writes the correct
+ * value. Otherwise it writes the given number. */
 struct made {
 	const char *name;
 	size_t name_n; /* 0: the length of NAME up to its NUL */

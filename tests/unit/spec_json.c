@@ -138,7 +138,8 @@ static void there_and_back(void)
 	T_STR(back.writable.v[0], "/w\xff");
 }
 
-/* Reports a failure for each pair of neighbouring keys of an object that is not in order. */
+/* Looks at every object in V. Reports a failure for each two neighbouring keys of an object that
+ * are in the wrong order. */
 static void check_sorted(const struct json_value *v)
 {
 	if (v->type == JSON_ARRAY)

@@ -1,4 +1,5 @@
-/* Writes a log in a temporary directory and checks that its file stays bounded. */
+/* Writes logs in temporary directories. A log file that was replaced must be opened again, and a
+ * log file must stay bounded. */
 #include "state/execlog.h"
 
 #include <errno.h>

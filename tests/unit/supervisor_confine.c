@@ -38,8 +38,8 @@ enum { FILTERED = 0 };
 enum { FILTERED = 1 };
 #endif
 
-/* If CALL does not have the result WANT, the function that uses this macro returns the number of
- * the expectation. */
+/* CALL must fail with the errno WANT, or succeed if WANT is 0. Otherwise the function that uses
+ * this macro returns the number of the expectation. */
 #define EXPECT(call, want)                          \
 	do {                                        \
 		n++;                                \

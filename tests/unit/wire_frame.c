@@ -168,8 +168,8 @@ static void unknown_fields_are_skipped(void)
 	T_TRUE(got.timed_out);
 }
 
-/* A person may paste the rule into a shell, so the client refuses text that has a special meaning
- * in a shell. */
+/* With a refused connection, EXIT names the rule that would allow it. A person may paste this rule
+ * into a shell, so the client refuses text that has a special meaning in a shell. */
 static void rules_are_safe_in_a_shell(void)
 {
 	static const struct {
