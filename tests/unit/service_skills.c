@@ -282,7 +282,7 @@ static void garbage(void)
 		say_bytes(c[i].bytes, c[i].n);
 		T_TRUE(until(is_answered));
 		T_STR(buf_str(&told), GARBAGE);
-		T_TRUE(is_dropped());
+		T_TRUE(until(is_dropped));
 		T_TRUE(end_worker());
 		next_request_works();
 		end();
