@@ -49,3 +49,6 @@ void connection_send_exit(struct connection *c, uint32_t stream, const struct ex
 void connection_send_error(struct connection *c, uint32_t stream, const struct err *e);
 /* Begins to accept clients. */
 MUST_USE int server_open(struct guest *g);
+/* Call it when something has ended for which is_crowded() in server.c counts descriptors. Accepts
+ * clients again if they had to wait and there are enough descriptors now. */
+void server_has_room(struct guest *g);

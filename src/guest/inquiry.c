@@ -131,8 +131,10 @@ static void show(struct connection *c, uint32_t stream, const struct look_messag
 		now->data = (struct str){ data, ring_copy(&b->out, now->offset, data, n) };
 	answer(c, stream, now);
 	connection_flush(c);
-	if (b && b->ended && m->flags & LOOK_TAKE && !b->taker)
+	if (b && b->ended && m->flags & LOOK_TAKE && !b->taker) {
 		background_free(&g->backgrounds, b);
+		server_has_room(g);
+	}
 }
 
 static void drop_look(struct guest *g, struct look **at)

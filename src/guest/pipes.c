@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "guest/connection.h"
 
 #define READ_CHUNK_BYTES 16384
 
@@ -34,6 +35,7 @@ static void drop(struct left_pipe *p)
 	p->guest->n_left_pipes--;
 	loop_remove(p->guest->loop, &p->watch);
 	fd_closep(&p->fd);
+	server_has_room(p->guest);
 	free(p);
 }
 

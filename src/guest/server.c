@@ -379,6 +379,12 @@ static bool is_crowded(const struct guest *g)
 	return used + SPARE_FDS >= g->max_fds;
 }
 
+void server_has_room(struct guest *g)
+{
+	if (!is_crowded(g))
+		listen_again(g);
+}
+
 static void on_listener(void *arg, int fd, uint32_t events)
 {
 	struct guest *g = arg;
@@ -404,7 +410,8 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	}
 	connection_open(g, sock);
 	if (g->connections && is_crowded(g))
-		loop_change_fd(g->loop, g->listener_watch, 0); /* until a client leaves */
+		/* until a client leaves, or server_has_room() */
+		loop_change_fd(g->loop, g->listener_watch, 0);
 }
 
 int server_open(struct guest *g)

@@ -126,6 +126,7 @@ void session_free(struct session *s)
 	background_free(&g->backgrounds, s->background);
 	free(g->spare);
 	g->spare = s;
+	server_has_room(g);
 	quit_if_idle(g);
 }
 
@@ -152,6 +153,7 @@ static void on_expiry(void *arg)
 
 	g->expiry_timer = 0;
 	backgrounds_expire(&g->backgrounds, clock_mono_ns());
+	server_has_room(g);
 	set_expiry(g);
 }
 
@@ -232,6 +234,7 @@ void session_conclude(struct session *s)
 		session_pass_rest(s);
 	else
 		session_finish(s);
+	server_has_room(g);
 	rest_if_idle(g);
 }
 
@@ -602,8 +605,10 @@ static void forget_heard(struct connection *c, uint64_t heard)
 
 	for (struct background *b = all->first, *next; b; b = next) {
 		next = b->next;
-		if (b->taker == c && b->exit_end <= heard)
-			background_free(all, b);
+		if (b->taker != c || b->exit_end > heard)
+			continue;
+		background_free(all, b);
+		server_has_room(c->guest);
 	}
 }
 

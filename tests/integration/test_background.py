@@ -11,7 +11,7 @@ import struct
 import subprocess
 import types
 
-from harness import ALL_MODES, PREFIX, unique_number
+from harness import ALL_MODES, CORDON, PREFIX, unique_number
 from test_upgrade import (ARGUMENT, CODE, ERROR, EXEC, EXIT, FLAGS, HELLO, NUMBER, OLDEST, PING, PONG, STARTED, TEXT,
                           VERSION, Proxy, WireTest, field, fields, frame, hello)
 
@@ -869,6 +869,50 @@ class Bounds(BackgroundTest):
         later = self.client(box)
         later.feed(ident, b"", end=True)
         self.assertEqual(later.ended(ident).end, (0, 0))
+
+
+class Crowds(BackgroundTest):
+    """If pid 1 has few descriptors left, new clients wait until there are more, while other clients stay connected."""
+    DETACHED = 2
+
+    def crowd(self, start, least):
+        """Starts at least LEAST commands, and more until new clients wait. Returns the client of the commands, a client
+        that came later, and a client that waits for an answer on stream 1."""
+        box = self.box()
+        with self.claiming(box):
+            # the limit of descriptors in flight counts for all tests of the user
+            self.eventually(lambda: self.cordon("--nofile=128", CORDON, "create", "-q", "-n", box.name, "host",
+                                                program="prlimit").code == 0)
+        client = self.client(box)
+        for _ in range(least):
+            start(client)
+        while True:
+            start(client)
+            later, waits = self.client(box), self.client(box)
+            later.ping()
+            waits.sock.settimeout(0.3)
+            try:
+                waits.ping()
+            except TimeoutError:
+                waits.sock.settimeout(30)
+                return client, later, waits
+            later.close()
+            waits.close()
+
+    def test_new_clients_wait_until_background_commands_have_ended(self):
+        idents = []
+        client, later, waits = self.crowd(lambda client: idents.append(client.start("cat")), 12)
+        for ident in idents:
+            client.signal(ident, signal.SIGKILL, SCOPE)
+            client.look(ident, UNTIL_END | TAKE)
+        waits.take(1, PONG)
+        later.ping()
+
+    def test_new_clients_wait_until_the_pipes_of_background_processes_are_closed(self):
+        client, later, waits = self.crowd(lambda client: client.sh("sleep 999 & exit", flags=self.DETACHED), 20)
+        client.sh("kill -9 -1", flags=self.DETACHED)
+        waits.take(1, PONG)
+        later.ping()
 
 
 # Python lines that define report(TEXT): it connects to the socket for reports and sends TEXT.
