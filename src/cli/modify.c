@@ -392,7 +392,7 @@ static int refuse(const struct plan *p, const struct args *a)
 /* --- doing the plan -------------------------------------------------------------------------- */
 
 /* Removes the volumes that a refused change has made. */
-static void drop_volumes(const struct home *h, const struct strv *made)
+static void remove_volumes(const struct home *h, const struct strv *made)
 {
 	struct err ignored;
 
@@ -418,7 +418,7 @@ static int apply(const struct plan *p, const struct args *a, const struct home *
 		r = sandbox_update(h, p->record, &p->next, active, restart ? 0 : live_parts(p), e);
 	fd_closep(&volumes);
 	if (r < 0)
-		drop_volumes(h, &made);
+		remove_volumes(h, &made);
 	strv_done(&made);
 	if (r < 0 || !restart)
 		return r;

@@ -96,13 +96,13 @@ static int failed(const struct launch *l, const char *stage, struct err *e)
 }
 
 /* Removes the volumes that we made for the sandbox, because the sandbox did not start. */
-static void drop_volumes(struct launch *l)
+static void remove_volumes(struct launch *l)
 {
 	struct err ignored;
 
 	for (size_t i = 0; i < l->volumes.n; i++)
-		IGNORE(volumes_remove(l->home, l->volumes.v[i],
-				      &ignored)); /* if this fails, only empty volumes are left */
+		/* if this fails, only empty volumes are left */
+		IGNORE(volumes_remove(l->home, l->volumes.v[i], &ignored));
 	strv_done(&l->volumes);
 }
 
@@ -304,7 +304,7 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 		IGNORE(record_retire(h, s->name));
 		IGNORE(record_erase(h, s->name, &ignored)); /* the user gets the first error */
 	}
-	drop_volumes(ret);
+	remove_volumes(ret);
 	return is_question(e->code) ? -1 : failed(ret, STAGE_OTHER, e);
 }
 
@@ -401,7 +401,7 @@ int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
 	log_line(LOG_DEBUG, "supervisor of sandbox '%s' answered after %llu us", l->name,
 		 (unsigned long long)(clock_mono_ns() - begin) / 1000);
 	if (r < 0) {
-		drop_volumes(l);
+		remove_volumes(l);
 		/* the supervisor is confined, so it may not have been able to erase everything */
 		leftovers_sweep(l->home);
 	}
@@ -447,6 +447,6 @@ int launch_settle(struct launch *l, const struct spec *s, struct err *e)
 		return 0;
 	/* if sandbox_stop() fails, the sandbox still ends when the caller closes the leash */
 	IGNORE(sandbox_stop(l->home, s->name, 0, &ignored));
-	drop_volumes(l);
+	remove_volumes(l);
 	return is_question(e->code) ? -1 : failed(l, STAGE_OTHER, e);
 }

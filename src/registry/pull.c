@@ -264,10 +264,10 @@ static int pull_one(const struct options *o, const struct store *store, bool *re
 	return r;
 }
 
-/* Removes what a failed pull has fetched. If another process uses the store, the fetched parts
+/* Sweeps what a failed pull has fetched. If another process uses the store, the fetched parts
  * stay, and the next pull uses them. After a killed pull the parts stay too, because this function
  * did not run. */
-static void forget_parts(const struct store *store)
+static void sweep_parts(const struct store *store)
 {
 	struct sweep_result ignored;
 	struct err e;
@@ -290,7 +290,7 @@ int run_pull(const struct options *o, struct err *e)
 	r = pull_one(o, &store, &cached, e);
 	curl_global_cleanup();
 	if (r < 0)
-		forget_parts(&store);
+		sweep_parts(&store);
 	store_done(&store);
 	if (r < 0)
 		say_failed("Pulling", o->arg[0]);

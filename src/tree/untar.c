@@ -225,7 +225,7 @@ static int open_dir(struct untar *u, unsigned mode, const char *name, struct err
 
 /* Copies PATH to OUT without empty and "." components. Returns false if a component is ".." or too
  * long. */
-static bool tidy(const char *path, struct buf *out)
+static bool normalise_path(const char *path, struct buf *out)
 {
 	struct str rest = str_of(path);
 
@@ -342,7 +342,7 @@ static int entry(struct untar *u, uint64_t size, struct err *e)
 		field(&u->name, h->name, sizeof(h->name));
 	if (!u->target.n)
 		field(&u->target, h->target, sizeof(h->target));
-	if (!tidy(buf_str(&u->name), &path) || strlen(buf_str(&u->target)) != u->target.n)
+	if (!normalise_path(buf_str(&u->name), &path) || strlen(buf_str(&u->target)) != u->target.n)
 		return err_set(e, ERR_INVALID, "the archive has a bad name: '%s'",
 			       buf_str(&u->name));
 	if (path.n == 0) /* "./", the destination itself */
