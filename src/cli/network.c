@@ -10,8 +10,7 @@
 #include "policy/options.h"
 #include "spec/grammar.h"
 
-/* the most bytes of a policy as text: far more than POLICY_RULES_MAX rules with the longest names
- * need */
+/* limit for a policy as text; POLICY_RULES_MAX rules with the longest names need far fewer bytes */
 #define POLICY_TEXT_MAX_BYTES (4u << 20)
 
 static struct policy_strings strings(const struct strv *l)

@@ -1,4 +1,5 @@
-/* Lists the skills in a directory of this machine, for a program that makes a single call. */
+/* Lists the skills in a directory of this machine. The function waits for the list, so it is not
+ * for servers, but for a program that asks once and ends. */
 #pragma once
 
 #include "base/json.h"

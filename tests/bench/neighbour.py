@@ -2,8 +2,8 @@
 
 There are two sandboxes with the default limits: the calm sandbox and the bomber. A bomb is a program in the bomber that
 uses as much of one resource as it can. For each bomb, an exec in the calm sandbox is measured in turns without and with
-the bomb, and the medians are compared. If no cgroup limits the bomber (an ordinary user's sandboxes), the ratio is
-shown but has no budget."""
+the bomb, and the medians are compared. If no cgroup limits the bomber, as in the sandboxes of an ordinary
+user, the ratio is shown but not compared with the budget."""
 import os
 import statistics
 import time

@@ -39,8 +39,8 @@ def closure(wanted):
 
 
 def package_files(packages):
-    """Returns the real paths of the packages' files (/bin is a link to /usr/bin), and the paths of the links that
-    Debian's alternatives made."""
+    """Returns the paths of the packages' files, with links in their directories resolved (/usr/bin/x for /bin/x). Also
+    returns the links that Debian's alternatives made, and the links /bin, /sbin, /lib and so on."""
     files = set()
     for path in run("dpkg-query", "-L", *packages).splitlines():
         if path.startswith("/") and path != "/." and not LEAVE_OUT.match(path):

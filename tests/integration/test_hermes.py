@@ -1,8 +1,8 @@
 """The calls that the Hermes agent makes, with its own arguments, through `msb`.
 
-The scripts are our own. First a login shell writes its exported state to a snapshot file. Each later turn is one
-`exec`, which sources the snapshot, runs the command, saves the state again and prints the working directory between
-markers."""
+The scripts are our own. Each turn is one `exec`, which runs the command, saves the exported state of the shell to a
+snapshot file, and prints the working directory between markers. The first turn uses a login shell. Each later turn
+first sources the snapshot."""
 
 import os
 import shlex

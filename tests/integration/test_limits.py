@@ -260,7 +260,7 @@ class Seen(CordonTest):
 
 
 class Unprivileged(CordonTest):
-    """Tests as a user in a login session. The cgroup of an ordinary login is not delegated to the user."""
+    """Tests as an ordinary user to whom no cgroup is delegated, as is usual after a login."""
 
     modes = ("user", "bare", "userns")
 

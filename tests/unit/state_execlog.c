@@ -29,8 +29,8 @@ static off_t size_of(int dir, const char *path)
 static enum { FSTAT_WORKS, FSTAT_FAILS, FSTAT_OTHER_DEVICE } fstat_mode;
 static struct stat fstat_gives;
 
-/* Replaces the function of the C library for the whole program. The result of a failed fstat() is
- * undefined: here it is FSTAT_GIVES. */
+/* Replaces the function of the C library for the whole program. What a failed fstat() leaves in
+ * *RET is undefined. Here it leaves FSTAT_GIVES. */
 int fstat(int fd, struct stat *ret)
 {
 	if (fstat_mode == FSTAT_WORKS)
