@@ -114,7 +114,7 @@ static void warn_of_limits(struct supervisor *s)
 	if (!starts_with(f->memory, BY_CGROUP) && (spec->memory_set || stays))
 		memory = spec->memory_set ? "--memory holds for each process alone"
 					  : "memory is not limited";
-	if (strcmp(f->cpus, NOT_ENFORCED) == 0 && stays)
+	if (strcmp(f->cpus, NOT_ENFORCED) == 0 && (spec->cpus_set || stays))
 		cpus = spec->cpus_set ? "--cpus does not hold" : "CPU time is not limited";
 	if (memory || cpus)
 		buf_addf(&s->warnings,
