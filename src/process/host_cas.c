@@ -64,6 +64,9 @@ int host_cas_read(struct rootfs *r, struct err *e)
 		return -1;
 	read_image(r, &all, &place);
 	buf_add(&all, host.p, host.n);
+	if (memchr(host.p, 0, host.n))
+		return err_set(e, ERR_INVALID,
+			       "--trust-host-cas: the host's list of certificates has a NUL byte");
 	if (buf_failed(&all) || memchr(all.p, 0, all.n))
 		return err_set(e, ERR_INVALID,
 			       "--trust-host-cas: '/%s' of the image is no list of "

@@ -149,6 +149,9 @@ static int read_alone(struct reading *r, const struct session_want *x, struct fa
 		}
 	} while (content.n > before && content.n <= r->max && (int64_t)content.n < size &&
 		 clock_mono_ns() < r->until);
+	/* the file has more bytes that we want, so the loop has ended because the time is over */
+	if (content.n > before && content.n <= r->max && (int64_t)content.n < size)
+		r->cut = true;
 	if (content.n > r->max + 1)
 		buf_cut(&content, r->max + 1);
 	r->enough = content.n && !r->got(r->arg, x, (struct str){ buf_str(&content), content.n });
