@@ -1,6 +1,7 @@
 #include "files/pattern.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/unicode.h"
 
@@ -31,6 +32,10 @@ static int take_set(struct str *rest, uint32_t c)
 	struct str at = *rest;
 	bool inverted = at.n && at.p[0] == '!', found = false, first = true;
 
+	/* A pattern may be a long row of `[` without an end, and match_name() comes here for each of
+	 * them and for each character of the name. So look for the end in the fastest way. */
+	if (!at.n || !memchr(at.p, ']', at.n))
+		return -1;
 	if (inverted)
 		unicode_take(&at);
 	while (at.n) {
