@@ -1,5 +1,6 @@
 #include "base/layered.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -31,10 +32,12 @@ int layered_open_in(int layer, bool named, const char *path, struct stat *ret, i
 {
 	AUTO_FD fd = open_below(layer, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 
-	if (fd < 0 || fstat(fd, ret) < 0)
+	if (fd < 0 && errno == ENOENT)
 		return named && hidden_by_name(layer, path) ? -1 : 0;
-	if (!S_ISREG(ret->st_mode))
-		return -1; /* the name is a whiteout, or not a regular file */
+	/* Either the name or a directory above it is in this layer. ENXIO means a whiteout, which is
+	 * a device, or a socket. ENOTDIR means that a directory above is a whiteout or a file. */
+	if (fd < 0 || fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode))
+		return -1;
 	*ret_fd = fd_take(&fd);
 	return 1;
 }

@@ -196,10 +196,10 @@ static int install(const struct args *a, const struct home *h, char **ret_name, 
 	       : a->word.n ? default_name(image.kind == IMAGE_DIR ? image.reference : a->word.v[0])
 			   : xstrdup("");
 	r = image.kind == IMAGE_DIR && image.reference ? spec_hold_image(&image, e) : 0;
-	if (r == 0)
-		r = spec_check_name("command", name, e);
-	if (r < 0 && !args_has(a, "name"))
-		r = err_set(e, ERR_INVALID, "no name for the command: give a name by --name");
+	if (r == 0 && spec_check_name("command", name, e) < 0)
+		r = args_has(a, "name") ? -1
+					: err_set(e, ERR_INVALID,
+						  "no name for the command: give a name by --name");
 	if (r == 0)
 		r = write_script(a, h, name, &image, &script, e);
 	if (r == 0)
