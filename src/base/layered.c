@@ -34,8 +34,9 @@ int layered_open_in(int layer, bool named, const char *path, struct stat *ret, i
 
 	if (fd < 0 && errno == ENOENT)
 		return named && hidden_by_name(layer, path) ? -1 : 0;
-	/* Either the name or a directory above it is in this layer. ENXIO means a whiteout, which is
-	 * a device, or a socket. ENOTDIR means that a directory above is a whiteout or a file. */
+	/* Either the name or a directory above it is in this layer. ENXIO means a whiteout, which
+	 * is a device, or a socket. ENOTDIR means that a directory above is a whiteout or a
+	 * file. */
 	if (fd < 0 || fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode))
 		return -1;
 	*ret_fd = fd_take(&fd);

@@ -32,8 +32,8 @@ static int take_set(struct str *rest, uint32_t c)
 	struct str at = *rest;
 	bool inverted = at.n && at.p[0] == '!', found = false, first = true;
 
-	/* A pattern may be a long row of `[` without an end, and match_name() comes here for each of
-	 * them and for each character of the name. So look for the end in the fastest way. */
+	/* A pattern may be a long row of `[` without an end, and match_name() comes here for each
+	 * of them and for each character of the name. So look for the end in the fastest way. */
 	if (!at.n || !memchr(at.p, ']', at.n))
 		return -1;
 	if (inverted)

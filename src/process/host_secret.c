@@ -95,40 +95,47 @@ static bool line_has_secret(struct str line)
 	return false;
 }
 
-/* *TEXT begins with an XML comment. Moves *TEXT behind the comment. Returns false if the comment
- * does not end. */
-static bool skip_comment(struct str *text)
+/* COMMENT is the place in TEXT at which an XML comment begins. Returns the place behind the
+ * comment, or NULL if the comment does not end. */
+static const char *comment_end(struct str text, const char *comment)
 {
-	const char *end = memmem(text->p, text->n, "-->", 3);
+	const char *end = memmem(comment, (size_t)(text.p + text.n - comment), "-->", 3);
 
-	if (!end)
-		return false;
-	text->n -= (size_t)(end + 3 - text->p);
-	text->p = end + 3;
-	return true;
+	return end ? end + 3 : NULL;
+}
+
+/* Only XML has comments that begin with `<!--`. In other files these characters mean nothing, so
+ * they must not hide what comes after them. */
+static bool is_xml(struct str text)
+{
+	while (text.n &&
+	       (*text.p == ' ' || *text.p == '\t' || *text.p == '\n' || *text.p == '\r')) {
+		text.p++;
+		text.n--;
+	}
+	return text.n && *text.p == '<';
 }
 
 bool host_secret_found(struct str text)
 {
+	bool xml = is_xml(text);
+
 	if (memchr(text.p, '\0', text.n)) /* a file that is no text has no settings */
 		return false;
 	while (text.n) {
 		const char *feed = memchr(text.p, '\n', text.n);
 		size_t n = feed ? (size_t)(feed - text.p) : text.n;
-		const char *comment = memmem(text.p, n, "<!--", 4);
+		const char *comment = xml ? memmem(text.p, n, "<!--", 4) : NULL;
+		/* a comment that does not end is no comment */
+		const char *end = comment ? comment_end(text, comment) : NULL;
+		const char *next = end ? end : feed ? feed + 1 : text.p + n;
 
-		if (comment)
+		if (end)
 			n = (size_t)(comment - text.p);
 		if (line_has_secret((struct str){ text.p, n }))
 			return true;
-		text.p += n;
-		text.n -= n;
-		if (comment && !skip_comment(&text))
-			return false;
-		if (!comment && feed) {
-			text.p++;
-			text.n--;
-		}
+		text.n -= (size_t)(next - text.p);
+		text.p = next;
 	}
 	return false;
 }

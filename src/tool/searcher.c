@@ -57,13 +57,15 @@ int searcher_start(struct searcher *s, int fd, struct str expression, struct str
 	return r < 0 ? fault_set(f, FAULT_BOX, "The search cannot start: %s.", strerror(e.sys)) : 0;
 }
 
-static bool send_bytes(struct searcher *s, const char *p, size_t n)
+static bool send_bytes(struct searcher *s, const char *p, size_t n, uint64_t until)
 {
 	while (n > 0 && !s->closed) {
 		struct pollfd wait = { .fd = s->stream, .events = POLLOUT };
-		ssize_t k = write(s->stream, p, n);
+		ssize_t k = clock_mono_ns() < until ? write(s->stream, p, n) : 0;
 
-		if (k >= 0) {
+		if (k == 0) {
+			s->closed = true; /* a hijacked cordon-search reads ever so slowly */
+		} else if (k > 0) {
 			p += k;
 			n -= (size_t)k;
 		} else if (errno == EAGAIN) {
@@ -78,8 +80,10 @@ static bool send_bytes(struct searcher *s, const char *p, size_t n)
 bool searcher_send(struct searcher *s, const char *path, struct str content)
 {
 	AUTO_FREE char *line = xasprintf("%zu %s\n", content.n, path);
+	uint64_t until = clock_mono_ns() + DEADLINE_SEC * NS_PER_SEC;
 
-	return send_bytes(s, line, strlen(line)) && send_bytes(s, content.p, content.n);
+	return send_bytes(s, line, strlen(line), until) &&
+	       send_bytes(s, content.p, content.n, until);
 }
 
 /* Reads the answer until it ends. Returns 0, -ETIME at the deadline, or another -errno. */
@@ -108,6 +112,7 @@ static int read_answer(int in, struct buf *answer)
 
 int searcher_end(struct searcher *s, struct buf *answer, struct fault *f)
 {
+	bool reaped;
 	int r, status = 0;
 
 	fd_closep(&s->stream);
@@ -116,10 +121,10 @@ int searcher_end(struct searcher *s, struct buf *answer, struct fault *f)
 	if (r < 0)
 		IGNORE(kill(s->child.pid, SIGKILL));
 	fd_closep(&s->answer);
-	IGNORE(child_wait(&s->child, &status)); /* if this fails, STATUS stays 0 */
+	reaped = child_wait(&s->child, &status) == 0;
 	if (r == -ETIME)
 		return SEARCHER_LATE;
-	if (r == 0 && WIFEXITED(status))
+	if (r == 0 && reaped && WIFEXITED(status))
 		switch (WEXITSTATUS(status)) {
 		case 0:
 			return SEARCHER_DONE;

@@ -20,6 +20,9 @@ static void test_secrets_are_found(void)
 		"GITHUB_TOKEN=x",
 		"'secret' => 'x'",
 		"# a comment\nPASSWORD: x",
+		"<!-- no end\n<password>x</password>",
+		"x <!-- y\npassword=x\n",
+		"x <!-- y\npassword=x\nz --> a\n",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(secrets); i++)
@@ -33,7 +36,7 @@ static void test_ordinary_files_hold_none(void)
 		"\n\n",
 		"# http_password=x\n; password = x\n! password=x\n% password=x\n// password = x\n",
 		"<!-- <password>x</password>\n<password>y</password> -->",
-		"<!-- <password>x</password>",
+		" \n<a/><!-- <password>x</password> -->\n<b/>",
 		"http_proxy = http://proxy:3128/\nurl = https://host/a:b@c\nmail = user@host\n",
 		"<password></password>\n<password>${env.WORD}</password>\npassword =\n",
 		"password.file=/etc/x\npassword-cache\nPASS_MAX_DAYS 99999\n",
