@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -208,6 +209,14 @@ static int enter_namespace(enum layer_owners *ret_owners, struct err *e)
 	return 0;
 }
 
+/* Returns true if the parent died before the kernel was told to kill the worker with it. */
+static bool parent_is_gone(void)
+{
+	struct pollfd p = { .fd = WORKER_CONTROL_FD };
+
+	return poll(&p, 1, 0) > 0 && p.revents & POLLHUP;
+}
+
 static int run_op(const char *op, const char *arg, struct json_writer *reply, struct err *e)
 {
 	enum layer_owners owners = LAYER_OWNERS_NATIVE;
@@ -222,6 +231,8 @@ static int run_op(const char *op, const char *arg, struct json_writer *reply, st
 		return -1;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) /* set it again: a change of ids clears it */
 		return err_sys(e, errno, "make the worker end with its parent");
+	if (parent_is_gone())
+		return err_set(e, ERR_SYSTEM, "the parent of the worker has ended");
 	if (confine(WORKER_DIR_FD, STDIN_FILENO, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
