@@ -317,13 +317,24 @@ static void on_failed(void *arg, const struct exec_report *why)
 	rest_if_idle(g);
 }
 
-static bool is_in_use(const struct connection *c)
+/* Returns true if pid 1 must know whether the client of this finished command reads EXIT: pid 1 may
+ * have to kill processes that the command left behind, or to end the sandbox. */
+static bool must_be_heard(const struct session *s)
 {
-	const struct session *s = c->guest->sessions;
+	return s->flags & (EXEC_QUITS | EXEC_MAIN) || !(s->outlives || s->end.alone);
+}
 
-	while (s && (s->connection != c || s->finished))
-		s = s->next;
-	return s != NULL;
+/* Returns true if the client has another command than BUT that runs, or whose EXIT the client must
+ * still read. */
+static bool is_in_use(const struct connection *c, const struct session *but)
+{
+	for (const struct background *b = c->guest->backgrounds.first; b; b = b->next)
+		if (b->taker == c)
+			return true;
+	for (const struct session *s = c->guest->sessions; s; s = s->next)
+		if (s->connection == c && s != but && (!s->finished || must_be_heard(s)))
+			return true;
+	return false;
 }
 
 static void on_ended(void *arg, int status)
@@ -334,7 +345,7 @@ static void on_ended(void *arg, int status)
 	session_ended(s, status);
 	/* session_ended() frees only sessions without a client. So if `last` is set, S still
 	 * exists */
-	if (last && s->end.alone && !is_in_use(last))
+	if (last && s->end.alone && !is_in_use(last, s))
 		connection_end(last);
 }
 
@@ -578,13 +589,6 @@ void session_leave(struct connection *c, const struct frame *f, const int *fds, 
 	 * this number: the session itself may be freed already */
 	for (unsigned i = 0; i < n; i++)
 		pipes_adopt(c->guest, fds[i], f->stream, i ? FRAME_FLAG_STDERR : f->flags);
-}
-
-/* Returns true if pid 1 must know whether the client of this finished command reads EXIT: pid 1 may
- * have to kill processes that the command left behind, or to end the sandbox. */
-static bool must_be_heard(const struct session *s)
-{
-	return s->flags & (EXEC_QUITS | EXEC_MAIN) || !(s->outlives || s->end.alone);
 }
 
 bool sessions_must_be_heard(const struct connection *c)

@@ -240,15 +240,17 @@ void session_keep(struct session *s)
 					.words = &s->words,
 					.began_ns = s->began_ns };
 	struct err ignored;
+	bool more;
 
 	if (!s->background &&
 	    background_new(&s->guest->backgrounds, &spec, &s->background, &ignored) < 0)
 		return;
 	s->background->hidden = spec.hidden;
+	/* the EOF characters of a terminal are not from a client, and need no more memory */
+	more = s->input.n > BACKGROUND_INPUT_BYTES + TERMINAL_EOFS_MAX;
 	if (s->input.n &&
 	    !background_hold(&s->guest->backgrounds, s->background,
-			     s->input.n > BACKGROUND_INPUT_BYTES ? SESSION_INPUT_MAX_BYTES
-								 : BACKGROUND_INPUT_BYTES)) {
+			     more ? SESSION_INPUT_MAX_BYTES : BACKGROUND_INPUT_BYTES)) {
 		background_free(&s->guest->backgrounds, s->background);
 		s->background = NULL;
 	}

@@ -449,6 +449,18 @@ int network_swap_policy(struct network *n, struct policy *p, struct err *e)
 	return 0;
 }
 
+void network_restore_policy(struct network *n, struct policy *p)
+{
+	struct policy refused = n->policy;
+	struct err ignored;
+
+	n->policy = *p;
+	*p = refused;
+	/* a gateway that cannot hear of the old policy must not go on with the refused one */
+	if (send_policy(n, &n->policy, &ignored) < 0)
+		IGNORE(sys_pidfd_send_signal(n->child.pidfd, SIGKILL));
+}
+
 struct network_counters network_count(struct network *n)
 {
 	AUTO_BUF b = BUF_INIT(64);

@@ -129,7 +129,7 @@ static int apply(struct supervisor *s, const struct spec *now, unsigned what, st
 		if (!(what & UPDATE_COMMANDS) || send_commands(s, frame, e) == 0)
 			return 0;
 		if (network)
-			IGNORE(network_swap_policy(s->network, policy, &ignored));
+			network_restore_policy(s->network, policy);
 	}
 	IGNORE(update_limits(s, &before, what, &ignored));
 	return -1;

@@ -13,12 +13,12 @@ import types
 
 from harness import ALL_MODES, CORDON, PREFIX, unique_number
 from test_upgrade import (ARGUMENT, CODE, ERROR, EXEC, EXIT, FLAGS, HELLO, NUMBER, OLDEST, PING, PONG, STARTED, TEXT,
-                          VERSION, Proxy, WireTest, field, fields, frame, hello)
+                          VERSION, Proxy, WireTest, field, fields, frame, hello, take_frames)
 
 CLERK = os.path.join(PREFIX, "libexec/cordon/test-clerk")
 STDIN, OUTPUT, CREDIT, DETACH, ATTACH, SIGNAL = 5, 6, 7, 9, 10, 18
 STATE_GET, STATE_PUT, STATE, LIST, LOOK, FEED, COMMAND, REPORT = 19, 20, 21, 22, 23, 24, 25, 26
-TTY, JOINED, WHOLE, BACKGROUND, REPORTS = 1, 4, 128, 256, 512  # flags of EXEC
+TTY, JOINED, LAST, WHOLE, BACKGROUND, REPORTS = 1, 4, 16, 128, 256, 512  # flags of EXEC
 STDERR, KEPT, SCOPE = 1, 32, 64  # flags of frames
 SIGNALLED, SESSION, BLOB, OFFSET, KEEP = 16, 31, 79, 80, 81  # tags
 # tags of LOOK, FEED and COMMAND
@@ -363,6 +363,24 @@ class StoppedPid1(BackgroundTest):
         later = self.client(box)
         later.ping()
         self.assertEqual(later.look(ident).end, (4, 0))
+
+    def test_a_status_stays_although_the_last_command_of_the_client_has_ended(self):
+        """After a command with the flag LAST pid 1 hangs up by itself, but not while the client must read an EXIT."""
+        box = self.create()
+        client = self.client(box)
+        ident = client.sh("read x; exit 7")
+        stream = client.attach(ident)
+        client.send(STDIN, b"\n", stream)
+        self.arrived(client.sock, EXIT)
+        null = os.open("/dev/null", os.O_RDWR)
+        self.addCleanup(os.close, null)
+        body = field(FLAGS, LAST) + field(ARGUMENT, b"true\0")
+        socket.send_fds(client.sock, [struct.pack("<IBBHI", len(body), EXEC, 0, 0, next(client.streams)) + body],
+                        [null] * 3)
+        self.eventually(lambda: [kind for kind, _, _ in take_frames(
+            client.sock.recv(1 << 16, socket.MSG_PEEK))[0]].count(EXIT) == 2)
+        client.close()
+        self.assertEqual(self.client(box).look(ident).end, (7, 0))
 
 
 class Output(BackgroundTest):
