@@ -456,7 +456,6 @@ void network_restore_policy(struct network *n, struct policy *p)
 
 	n->policy = *p;
 	*p = refused;
-	/* a gateway that cannot hear of the old policy must not go on with the refused one */
 	if (send_policy(n, &n->policy, &ignored) < 0)
 		IGNORE(sys_pidfd_send_signal(n->child.pidfd, SIGKILL));
 }

@@ -84,6 +84,8 @@ MUST_USE int network_read_policy(const struct spec *spec, struct policy *ret, st
 /* Applies the policy *P to new connections, and sets *P to the policy that was in force before.
  * After an error the old policy stays in force, and *P is unchanged. */
 MUST_USE int network_swap_policy(struct network *n, struct policy *p, struct err *e);
+/* Takes back network_swap_policy(), which has set *P. If the gateway does not take the old policy,
+ * kills the gateway: the next gateway begins with the old policy. */
 void network_restore_policy(struct network *n, struct policy *p);
 /* Returns the last known numbers. Asks the gateway for newer numbers: the next call returns
  * those. */
