@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/dir.h"
 #include "base/str.h"
+#include "spec/spec.h"
 #include "state/home.h"
 
 struct dated {
@@ -32,6 +33,7 @@ int record_list_all(const struct home *h, struct record_list *ret, struct err *e
 	AUTO_FREE struct dated *all = NULL;
 	AUTO_DIR d = fd < 0 ? NULL : dir_open(fd, ".");
 	const struct dirent *entry;
+	struct err ignored;
 	size_t n = 0;
 
 	*ret = (struct record_list){ 0 };
@@ -41,7 +43,10 @@ int record_list_all(const struct home *h, struct record_list *ret, struct err *e
 		struct stat st;
 		AUTO_FREE char *lock = NULL;
 
-		if (entry->d_name[0] == '.')
+		/* neither `lost+found` nor a file is a record */
+		if (entry->d_name[0] == '.' ||
+		    (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) ||
+		    spec_check_name("sandbox", entry->d_name, &ignored) < 0)
 			continue;
 		lock = xasprintf("%s/lock", entry->d_name);
 		/* the lock file is made at create and never changed, so its time orders the list */

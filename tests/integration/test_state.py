@@ -802,6 +802,22 @@ class Foreign(CordonTest):
         self.assertEqual(box.start().code, 0)
     test_the_state_of_a_newer_cordon_is_refused_and_kept.modes = ("root", "user")
 
+    def test_what_is_no_record_is_no_sandbox(self):
+        """For example, `lost+found` if sandboxes/ is a file system of its own."""
+        box = self.create()
+        place = os.path.join(self.home, "sandboxes")
+        os.mkdir(os.path.join(place, "lost+found"))
+        with open(os.path.join(place, "README"), "w"):
+            pass
+        got = self.cordon("list", "-q")
+        self.assertEqual((got.code, got.text, got.errtext), (0, box.name + "\n", ""))
+        self.assertEqual(box.remove("-f").code, 0)
+        self.assertEqual(self.cordon("volume", "create", "unused").code, 0)
+        self.assertEqual(self.cordon("prune", "--yes").code, 0)
+        self.assertEqual(self.cordon("volume", "list", "-q").text, "")
+        os.rmdir(os.path.join(place, "lost+found"))
+        os.unlink(os.path.join(place, "README"))
+
     def test_a_list_names_the_sandboxes_of_a_newer_cordon(self):
         """A newer cordon wrote a file of the record. No command that lists sandboxes hides such a sandbox silently."""
         other, box = self.create(), self.create()
