@@ -85,7 +85,11 @@ int disk_file_grow(int fd, const char *path, uint64_t size_mib, enum disk_check 
 	const char *check[] = { "e2fsck", words[how], path, NULL };
 	const char *resize[] = { "resize2fs", "-f", path, NULL };
 
-	if (ftruncate(fd, (off_t)(size_mib * MIB)) < 0)
+	struct stat st;
+
+	/* a file that is larger already, after an interrupted growth, must not lose its end */
+	if (fstat(fd, &st) < 0 ||
+	    ((uint64_t)st.st_size < size_mib * MIB && ftruncate(fd, (off_t)(size_mib * MIB)) < 0))
 		return err_sys(e, errno, "grow '%s' to %llu MiB", path,
 			       (unsigned long long)size_mib);
 	/* exit status 1 is a success: e2fsck has repaired something, such as the journal of a

@@ -165,18 +165,19 @@ static int policy_of(const struct spec *s, struct policy *p, struct err *e)
 	return 0;
 }
 
-/* Removes the published port that leads to the sandbox's port GUEST. Returns false if no published
- * port leads to GUEST. */
-static bool forget_port(struct spec *s, uint16_t guest, bool udp)
+/* Removes all published ports that lead to the sandbox's port GUEST. Returns false if there is
+ * none. */
+static bool remove_ports(struct spec *s, uint16_t guest, bool udp)
 {
-	for (size_t i = 0; i < s->n_ports; i++) {
-		if (s->port[i].guest_port != guest || s->port[i].udp != udp)
-			continue;
-		free(s->port[i].bind);
-		memmove(&s->port[i], &s->port[i + 1], (--s->n_ports - i) * sizeof(*s->port));
-		return true;
-	}
-	return false;
+	size_t kept = 0, before = s->n_ports;
+
+	for (size_t i = 0; i < before; i++)
+		if (s->port[i].guest_port == guest && s->port[i].udp == udp)
+			free(s->port[i].bind);
+		else
+			s->port[kept++] = s->port[i];
+	s->n_ports = kept;
+	return kept < before;
 }
 
 /* Applies the options `--port-rm` and `--port`. A new port replaces a published port that leads
@@ -198,7 +199,7 @@ static int change_ports(const struct args *a, bool must_be_set, struct spec *s, 
 				e, ERR_INVALID,
 				"--port-rm: bad value '%.64s', use PORT[/udp], the port inside",
 				rm->v[i]);
-		if (!forget_port(s, (uint16_t)number, udp) && must_be_set)
+		if (!remove_ports(s, (uint16_t)number, udp) && must_be_set)
 			return err_set(e, ERR_INVALID,
 				       "--port-rm: port %.64s of the sandbox is not published",
 				       rm->v[i]);
@@ -207,8 +208,7 @@ static int change_ports(const struct args *a, bool must_be_set, struct spec *s, 
 		return 0;
 	r = add_ports(a, &fresh, e);
 	for (size_t i = 0; r == 0 && i < fresh.n_ports; i++)
-		while (forget_port(s, fresh.port[i].guest_port, fresh.port[i].udp))
-			;
+		(void)remove_ports(s, fresh.port[i].guest_port, fresh.port[i].udp);
 	spec_done(&fresh);
 	return r < 0 ? -1 : add_ports(a, s, e);
 }

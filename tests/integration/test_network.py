@@ -361,6 +361,11 @@ class Change(NetworkTest):
         self.assertTrue(self.from_host(18081))
         self.modify(box, "--port-rm", "90", "--restart")
         self.assertEqual(self.ports(box), [("127.0.0.1", 18081, 80)])
+        self.modify(box, "-p", "127.0.0.1:18081:80", "-p", "127.0.0.1:18082:80", "--restart")
+        self.assertEqual(len(self.ports(box)), 2)
+        self.modify(box, "--port-rm", "80", "--restart")  # every port of the host that leads to it
+        self.assertEqual(self.ports(box), [])
+        self.modify(box, "-p", "127.0.0.1:18081:80", "--restart")
         for bad in ("90", "0", "80/sctp", "x"):
             self.assertEqual(box.cordon("modify", box.name, "--port-rm", bad, "--restart").code, 1, bad)
 
