@@ -14,8 +14,9 @@ bad = []
 
 
 def check(status, text, *words, **popen):
-    """Runs a copy of ./dev, and checks its status and its first error line. Even if the copy goes on by mistake, it
-    finds nothing to build or install, and removes only files below `copy`."""
+    """Runs the copy of ./dev in the directory `copy`. Checks its status and its first error line, that it prints
+    nothing on stdout, and that build/ is still there. Even if this ./dev goes on by mistake, it finds nothing to build
+    or install, and removes only files below `copy`."""
     got = subprocess.run([str(copy / "dev"), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True, cwd=copy, **popen,
                          env={**os.environ, "DEV_NO_INSTALL": "1", "DESTDIR": str(copy / "dest")})

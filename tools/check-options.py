@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that parser, help, completions and manual agree with the command tables.
+"""Checks the command tables, and checks that parser, help, completions and manual agree with them.
 
-The check reads the output of the built programs: the tables of print-tables, help, completion scripts (run by the
-installed shells), and the messages of cordon about bad options.
+The check reads the built manual and the output of the built programs: the tables of print-tables, help, completion
+scripts, and the messages of cordon about bad options. Only bash and fish run their completion scripts. The scripts of
+the other shells are only read.
 """
 import json
 import os
@@ -194,7 +195,7 @@ def blocks(script, pattern):
 
 def is_closed(script, quoted):
     """Returns true if every bracket outside of comments and of QUOTED is closed. This check is for shells that may
-    not be installed. If a shell is installed, it is better to run the script in this shell."""
+    not be installed, so it does not run the script."""
     pairs, open_ones = {")": "(", "]": "[", "}": "{"}, []
     for sign in re.sub(quoted + r"|(?<![\w$&])#[^\n]*", "", script):
         if sign in pairs.values():

@@ -3,8 +3,9 @@
 
 A name is in backquotes: `test_file.Class.test_case`, `test_file.Class.*`, or with `*` for a part of a word. A short
 name is `Class.test_case`, `Class.*` or only `test_case`. It gets its missing first parts from the name before it in the
-same paragraph, list item or table row. If the section says "Short names continue `NAME`", the first name of a row gets
-its first parts from NAME. `unit/NAME` and `fuzz/NAME` are tests/unit/NAME.c and tests/fuzz/NAME.c."""
+same paragraph, list item or table row. If the section says "Short names continue `NAME`", the first name of a
+paragraph, list item or table row gets its missing first parts from NAME. `unit/NAME` and `fuzz/NAME` are
+tests/unit/NAME.c and tests/fuzz/NAME.c."""
 import ast
 import fnmatch
 import pathlib

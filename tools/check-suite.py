@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the suite counts correctly: cases, runs and modes, unsteady tests, and the figures in README.md.
+"""Checks that the suite counts cases, runs, modes and unsteady tests correctly, and finds old figures in README.md.
 
 A copy of tests/integration/run.py runs the tests in TESTS. Some of these tests fail the first time only.
 tools/readme-counts.py compares an invented README.md with invented closing lines of `./dev test`.

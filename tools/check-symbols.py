@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks that some object files call only the functions that their list allows.
 
-tools/symbols/ROOM_FILE.txt names, one per line, the functions that src/ROOM/FILE.c may call in other files. Code that
-runs between clone and exec may only make system calls. Any other call, such as snprintf, could deadlock in this code.
-'#' begins a comment.
+tools/symbols/ROOM_FILE.txt names, one per line, the functions that src/ROOM/FILE.c may call in other files. Each file
+with such a list runs between clone and exec, or in a task that shares the supervisor's memory. There it may only make
+system calls. Any other call, such as snprintf, could deadlock. '#' begins a comment in a list.
 """
 import pathlib
 import subprocess

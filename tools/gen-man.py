@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the manual pages. Names, synopses and options come from the command tables. People write the rest.
+"""Writes the manual pages. The command tables give names, synopses, descriptions, options and conflicts.
 
-man/NAME.man holds the sections of page NAME that people write, in roff. In cordon.man the lines `@COMMANDS@` and
-`@OPTIONS@` stand for the table of all commands and the global options. man/meson.build lists the pages that this script
-makes. If these pages are not the pages of the command tables, the script fails, so meson.build cannot forget a
-command."""
+People write the other sections. man/NAME.man holds those of page NAME, in roff. In cordon.man the lines `@COMMANDS@`
+and `@OPTIONS@` stand for the table of all commands and the global options; `@VERSION@` and `@MSB_VERSION@` stand for
+versions. man/meson.build lists the pages that this script makes. If the command tables give other pages than this list,
+the script fails, so meson.build cannot forget a command."""
 import argparse
 import json
 import pathlib

@@ -3,8 +3,8 @@
 
 When a filter is attached, the kernel runs the filter once for every system call number, to remember which
 numbers are always allowed. So the shape of the filter decides how long the start of a command takes. The filter
-tests the architecture first. Then comes a balanced tree over intervals of numbers. All calls with the same answer share
-one return instruction.
+tests the architecture first. Then comes a balanced tree over intervals of numbers. All calls that have the same answer
+and no rule share one return instruction.
 """
 import argparse
 import errno
@@ -86,7 +86,7 @@ def parse_clause(words, where):
 
 
 def parse_table(text, numbers, without=()):
-    """Parses a table. Groups and rules of the parts in WITHOUT are ignored."""
+    """Parses a table. If PART is in WITHOUT, groups and rules whose first line begins with 'PART:' are ignored."""
     table = Table(numbers)
     current = None
     for lineno, line in enumerate(text.splitlines(), 1):
@@ -265,7 +265,8 @@ def write_filter(path, code, switches, symbol, include):
 
 
 def write_expect(path, table):
-    """Writes name, number and answer of every call in the table. For a call with a rule, the written answer is 0."""
+    """Writes name, number and answer of every system call that the kernel headers or the table name. For a call with a
+    rule, the written answer is 0."""
     lines = ["/* made by tools/gen-seccomp.py from tools/seccomp.table, for tests/unit/guest_seccomp.c */",
              '#include "guest/seccomp.h"', "", "const struct seccomp_expect seccomp_expect[] = {"]
     for name, number in sorted(table.numbers.items(), key=lambda item: item[1]):

@@ -11,7 +11,7 @@
 #include "base/compat.h"
 #include "base/io.h"
 
-#define LINKS_MAX 8 /* how many links beneath_write() follows at the end of a path */
+#define LINKS_MAX 8 /* beneath_write() fails if a path ends in so many links in a row */
 
 /* --- looking and reading --------------------------------------------------------------------- */
 

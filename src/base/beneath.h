@@ -42,8 +42,8 @@ MUST_USE int beneath_read(int dir, const char *path, struct buf *b, struct stat 
  * mode of the file that it replaces, or 0644 if there was none. If PATH is a link, its target is
  * replaced. Returns 0 or -errno; -EXDEV means that the path leads out of DIR. */
 MUST_USE int beneath_write(int dir, const char *path, struct str content);
-/* Replaces NAME, which may be anything but a directory, by a file with this content. Follows no
- * link. */
+/* Makes the file NAME with this content. If NAME exists, it is replaced, unless it is a directory.
+ * Follows no link. */
 MUST_USE int beneath_replace(int dir, const char *name, struct str content);
 /* Makes the directory PATH and its missing parents, and opens the directory. Returns a
  * descriptor or -errno. */

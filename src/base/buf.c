@@ -72,7 +72,8 @@ void *buf_room(struct buf *b, size_t n)
 		return b->p + b->n;
 	while (cap - b->n < n)
 		cap = cap > b->max / 2 ? b->max : cap * 2;
-	copy = b->lent || b->secret; /* realloc() would not overwrite the old memory */
+	/* realloc() must not get lent memory, and would not overwrite the old copy of a secret */
+	copy = b->lent || b->secret;
 	p = realloc(copy ? NULL : b->p, cap + 1);
 	if (!p) {
 		b->failed = true;

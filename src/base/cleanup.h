@@ -1,5 +1,6 @@
 /* Variables that own memory or a descriptor. At the end of its block such a variable releases the
- * memory or the descriptor, unless fd_take() or TAKE() has passed it to another owner. */
+ * memory or the descriptor, unless fd_take() or TAKE() has passed it to another owner. This file
+ * also has allocations whose result need not be checked. */
 #pragma once
 
 #include <errno.h>

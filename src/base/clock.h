@@ -10,7 +10,7 @@
 uint64_t clock_mono_ns(void);
 uint64_t clock_real_ns(void);
 /* Returns the milliseconds until DEADLINE_NS on the monotonic clock, for poll(): rounded up, at
- * most INT_MAX. */
+ * most INT_MAX, and 0 if the deadline has passed. */
 int clock_poll_ms(uint64_t deadline_ns);
 
 #define CLOCK_RFC3339_BYTES 40

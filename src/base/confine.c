@@ -122,7 +122,8 @@ int confine_files_allow_path(struct confine_files *f, const char *path, uint64_t
 
 	if (f->ruleset < 0)
 		return 0;
-	/* not open(), because musl's open() also makes the system call fcntl() */
+	/* not open(), because musl's open() makes a second system call, fcntl(), to set
+	 * close-on-exec */
 	fd = openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;

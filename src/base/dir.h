@@ -12,8 +12,8 @@ DIR *dir_open(int dirfd, const char *path);
 const struct dirent *dir_next(DIR *d);
 
 /* Returns the disk space of everything below DIR, which may be an O_PATH descriptor. If a file
- * has N names, each name counts as 1/N of the file. Directories that cannot be read are not
- * counted. */
+ * has N names, each name counts as 1/N of the file. What is in a directory that cannot be read, or
+ * that is more than 256 levels deep, is not counted. */
 uint64_t dir_disk_bytes(int dir);
 
 static inline void dir_closep(DIR **d)

@@ -25,9 +25,10 @@ enum disk_check {
 	DISK_REPLAY, /* writes the journal back and checks nothing */
 	DISK_REPAIR, /* repairs everything, because an earlier growth was interrupted */
 };
-/* Makes the file and its file system at least SIZE_MIB large. FD and PATH are the same file. The
- * file system must not be mounted. The programs that do the work inherit FD. A lock on FD is
- * therefore held until these programs end, even if our process is killed. */
+/* Makes the file and its file system SIZE_MIB large. SIZE_MIB must not be smaller than the file
+ * system is now. FD and PATH are the same file. The file system must not be mounted. The programs
+ * that do the work inherit FD. A lock on FD is therefore held until these programs end, even if our
+ * process is killed. */
 MUST_USE int disk_file_grow(int fd, const char *path, uint64_t size_mib, enum disk_check how,
 			    struct err *e);
 /* Makes the file and its file system at most SIZE_MIB large. Fails with ERR_LIMIT if the contents

@@ -184,8 +184,9 @@ static bool is_gone(int fd)
 	return fstat(fd, &st) == 0 && st.st_nlink == 0;
 }
 
-/* Removes the top directory of the tree, which we have emptied. Sets *RET_AGAIN to true if this
- * directory must be read once more. Returns 0 or -errno. */
+/* Called when the top directory of the tree was read to its end. If an entry could not be removed,
+ * returns the error. Otherwise removes the directory and returns 0 or -errno. Sets *RET_AGAIN to
+ * true if this directory must be read once more. */
 static int remove_top(struct walk *w, int dirfd, const char *name, bool *ret_again)
 {
 	int r = w->level[0].error;

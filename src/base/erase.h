@@ -18,7 +18,7 @@ MUST_USE int erase_tree(int dirfd, const char *name);
  * tree is. If a directory in NAME is not empty, moves it to DIRFD, under a fresh name that begins
  * with PREFIX. The caller finds the moved directory in DIRFD and removes it in the same way. So a
  * call need not go deeper than one level. If the caller is killed, the rest of the tree can still
- * be found in DIRFD. Returns 0 if NAME is gone, 1 if there is more to do, or -errno if an entry of
- * NAME can be neither removed nor moved.
+ * be found in DIRFD. Returns 0 if NAME is gone, 1 if there is more to do, or -errno if NAME cannot
+ * be opened or removed, or if an entry of NAME can be neither removed nor moved.
  */
 MUST_USE int erase_part(int dirfd, const char *name, const char *prefix, unsigned max);

@@ -16,10 +16,11 @@
 MUST_USE int io_write_all(int fd, const void *p, size_t n);
 /* Reads exactly N bytes. Returns 0, -errno, or -EPIPE when the stream ended early. */
 MUST_USE int io_read_exact(int fd, void *p, size_t n);
-/* Reads until the end of file into B. Returns 0 or -errno; -EFBIG when B's ceiling is reached. */
+/* Reads until the end of file into B. Returns 0 or -errno; -EFBIG if B would exceed its
+ * ceiling. */
 MUST_USE int io_read_to_end(int fd, struct buf *b);
-/* Opens PATH, checks that it is a regular file and reads it whole. Returns 0 or -errno; -EFBIG when
- * B's ceiling is reached. */
+/* Opens PATH, checks that it is a regular file and reads it whole. Returns 0 or -errno; -EFBIG if B
+ * would exceed its ceiling. */
 MUST_USE int io_read_file(int dirfd, const char *path, struct buf *b);
 /* Writes the N bytes at P to a temporary file and renames this file to DIRFD/PATH, so a reader sees
  * either the old file or the new file. Returns 0 or -errno. */

@@ -383,7 +383,7 @@ static struct json_member **sort_members(struct json_member *m, size_t n)
 static void replace_first(struct json_member *first, struct json_member *it)
 {
 	first->value = it->value;
-	it->key.p = NULL; /* the caller drops members without a key */
+	it->key.p = NULL; /* handle_same_keys() drops members without a key */
 }
 
 static void join_few(struct json_member *m, size_t n)

@@ -4,8 +4,8 @@
  * Parsing is strict (RFC 8259, UTF-8, no duplicate keys, bounded depth and size). The parser
  * returns a read-only tree of values. The whole tree is one allocation, which json_free() releases.
  * The writer cannot produce invalid JSON. json_decode() copies the members of an object into a
- * plain struct, as a table of fields says. If a member is missing, has the wrong type or is out of
- * range, the error message names the member by its path.
+ * plain struct, as a table of fields says. If a required member is missing, or if a member has the
+ * wrong type or is out of range, the error message names the member by its path.
  */
 #pragma once
 

@@ -76,8 +76,9 @@ static void await_task(pid_t pid, int pidfd, uint64_t deadline_ns)
 		;
 }
 
-/* Tries to lock without waiting, then lets a task wait for the lock, then tries again. If the task
- * got the lock before its end, the open file has the lock, and the last try succeeds at once.
+/* Tries to lock without waiting. If another open file has the lock, lets a task wait for the lock,
+ * and then tries again. If the task got the lock before its end, our open file has the lock, and
+ * the last try succeeds at once. If WAIT_MS is 0, makes only the first try.
  * Returns 0, -ETIMEDOUT or another -errno. */
 static int lock(struct attempt *a, long at_once, unsigned wait_ms)
 {

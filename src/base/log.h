@@ -18,5 +18,6 @@ extern const char *const log_words[]; /* "error" … "trace", ended by NULL */
  * time. */
 void log_set(const char *word, const char *component, bool dated);
 bool log_on(enum log_level level);
-/* Prints "debug cordon: TEXT". A byte that could control a terminal appears as '?'. */
+/* If LEVEL is on, prints a line such as "debug cordon: TEXT". A byte that could control a terminal
+ * appears as '?'. */
 void log_line(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);

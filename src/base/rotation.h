@@ -4,7 +4,8 @@
  * "The caller" is the user who runs cordon. Usually the caller's id appears as 0 (root) in the
  * sandbox, and the other ids follow in order. If commands run as the user N, the caller's id
  * appears as N instead. Then files that the caller shares with the sandbox belong to the user N
- * inside. The ids below N move up by one, and the ids above N stay. With N = 0 nothing changes.
+ * inside. Each id below N then stands for the host id that the next id usually stands for. The ids
+ * above N do not change. With N = 0 nothing changes.
  */
 #pragma once
 

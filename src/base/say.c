@@ -10,7 +10,7 @@
 #include "base/io.h"
 #include "base/str.h"
 
-#define LINE_MAX_BYTES (64u << 10) /* the most bytes of one message; a longer message is cut */
+#define LINE_MAX_BYTES (64u << 10) /* of one message; what does not fit is left out */
 /* a ✓ line shows how long the work took if it took longer than this */
 #define SLOW_NS (500 * NS_PER_MS)
 #define VERB_WIDTH 12

@@ -14,7 +14,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Turns off warnings, progress and ✓ lines, for the option `-q`. Errors are still printed. */
+/* Turns off warnings, progress, and the lines with ✓, ! or ✗, for the option `-q`. Errors are still
+ * printed. */
 void say_set_quiet(bool quiet);
 bool say_is_quiet(void);
 /* Turns off colour. A line feed inside a message then appears as \x0a. */
@@ -45,7 +46,7 @@ enum say_mark { SAY_GOOD, SAY_SOSO, SAY_BAD };
 void say_info(const char *key, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void say_check(enum say_mark mark, const char *check, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Returns true if FD is a terminal and NO_COLOR is not set. */
+/* Returns true if FD is a terminal, unless NO_COLOR is set or say_set_plain() was called. */
 bool say_in_colour(int fd);
 /* Appends S to OUT, in the colour that the terminal code CODE names. If stderr has no colour
  * (say_in_colour()), appends S alone. */

@@ -155,7 +155,7 @@ const char *path_leaf(const char *path)
 
 unsigned str_distance(const char *a, const char *b, unsigned cap)
 {
-	/* all words that we compare are shorter; a longer word counts as too far away */
+	/* all words that we suggest are shorter; a longer word of a user counts as too far away */
 	enum { WORD_MAX = 32 };
 	unsigned row[3][WORD_MAX + 1];
 	size_t na = strlen(a), nb = strlen(b);

@@ -1,5 +1,5 @@
-/* Slices, and functions for numbers and UTF-8. A slice is a length and a pointer into memory that
- * another object owns. */
+/* Slices, and functions for texts, paths, numbers and UTF-8. A slice is a length and a pointer into
+ * memory that another object owns. */
 #pragma once
 
 #include <stdbool.h>

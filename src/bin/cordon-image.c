@@ -107,8 +107,9 @@ static void end_with_caller(const struct options *o)
 		exit(1); /* the caller died before prctl() */
 }
 
-/* Sends the error to the caller, which shows the error to the user and may add to the text. Returns
- * the exit status of this process. */
+/* Sends the error to the caller, which shows the error to the user and may add to the text. If no
+ * caller waits for the report, or if it cannot be sent, prints the error. Returns the exit status
+ * of this process. */
 static int report(const struct options *o, const struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(8192);

@@ -111,8 +111,8 @@ static int take(struct show *s, int id, struct err *e)
 	}
 }
 
-/* After this call the program can only read the sandbox's record (its directory), lock the logs,
- * and write its output. */
+/* After this call the program can only read the sandbox's record (its directory), write its output,
+ * and make and write files in the directory `logs`. The lock of the logs is such a file. */
 static int confine(struct err *e)
 {
 	const uint64_t read = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;

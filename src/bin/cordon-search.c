@@ -3,8 +3,9 @@
  * program. It is a separate program for two reasons. It needs a library for regular expressions,
  * and the other tools should not load this library. It also reads hostile text, so it first
  * confines itself. Descriptor 3 is the directory or the file to search, or a pipe with a stream of
- * files (search/stream.h). The result is a JSON object. The exit status is 2 for a bad expression,
- * 3 for an expression that takes too long, and 1 for other failures.
+ * files (search/stream.h). The result is a JSON object. If EXPRESSION or INCLUDE is bad, the exit
+ * status is 2. If the expression takes too long, it is 3. In both cases the output is an error
+ * message instead of the result. For other failures the exit status is 1.
  */
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -27,7 +28,8 @@
 
 enum { STATUS_FAILED = 1, STATUS_INVALID = 2, STATUS_LATE = 3 };
 
-/* After this call the program can only read files below descriptor 3, and write its output. */
+/* After this call the program can only read descriptor 3 and, if this is a directory, the files
+ * below it, and write its output. */
 static int confine(struct err *e)
 {
 	const uint64_t read = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;

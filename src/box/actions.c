@@ -175,7 +175,7 @@ static void act_shutdown(struct action *a)
 	sessions_drop(all, every_tenant, NULL, &r);
 }
 
-/* Decodes and checks the BoxSpec of an action. */
+/* Decodes and checks the BoxSpec of an action, and replaces its session id by the cleaned form. */
 static bool get_spec(struct action *a, struct box_spec *b)
 {
 	AUTO_BUF clean = BUF_INIT(WEBSOCKET_MESSAGE_MAX_BYTES);
@@ -218,7 +218,8 @@ static void on_fitted(void *arg, const struct fault *fault)
 	free(n);
 }
 
-/* Passes the spec of the action to USE. USE may take over the contents of the spec. */
+/* Passes the spec of the action to USE. If grants are enforced, first changes the spec to what the
+ * grant allows. USE may take over the contents of the spec. */
 static void with_spec(struct action *a, void (*use)(struct action *a, struct box_spec *b))
 {
 	struct fitting *n;

@@ -106,7 +106,7 @@ void envelope_put_fault(struct json_writer *w, int64_t seq, const struct fault *
 	put_failure(w, f);
 }
 
-/* if a request has a longer text as its number, the response does not repeat the text */
+/* if the seq_id of a request is a longer text, the response does not repeat the text */
 #define SEQ_TEXT_MAX_BYTES 256u
 
 void envelope_put_refusal(struct json_writer *w, const struct envelope_request *r,

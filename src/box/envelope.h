@@ -1,7 +1,7 @@
 /*
- * Reads requests of the Box protocol and writes the responses. A request has the name of an action,
- * the action's data and its context. A response repeats the number of the request and reports
- * success or failure. The peer is not trusted.
+ * Reads requests of the Box protocol and writes the responses. A request has a number, the name of
+ * an action, the action's data, and possibly a context. A response repeats the number of the
+ * request and reports success or failure. The peer is not trusted.
  */
 #pragma once
 
@@ -25,7 +25,8 @@ struct envelope_request {
 };
 
 enum envelope_kind {
-	ENVELOPE_IGNORED, /* the message is no JSON object, or is a response: it gets no answer */
+	/* the message is no JSON object, is a response, or has no action: it gets no answer */
+	ENVELOPE_IGNORED,
 	ENVELOPE_REQUEST,
 	ENVELOPE_REFUSED, /* the caller answers with envelope_put_refusal() */
 };

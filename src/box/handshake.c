@@ -95,8 +95,8 @@ static bool token_fits(const struct handshake_trust *t, const struct http_reques
 			     same_secret(python_trim(token), t->token));
 }
 
-/* Returns true if the header `Host` is an address or one of our names. In an attack by DNS
- * rebinding, `Host` is the name of a web site. */
+/* Returns true if the header `Host` is an address, "localhost" or one of T->host_names. In an
+ * attack by DNS rebinding, `Host` is the name of a web site. */
 static bool host_is_ours(const struct handshake_trust *t, const struct http_request *r)
 {
 	struct in6_addr address;

@@ -2,14 +2,15 @@
  * Decides by the headers of an HTTP request whether the peer may open a WebSocket.
  *
  * There are two kinds of peers. A peer of today's protocol (HANDSHAKE_CURRENT) sends its instance
- * id and the shared secret, if there is one. The server is pinned to one instance: the configured
- * instance, or the instance of the first such peer on /rpc/ws. A legacy peer (HANDSHAKE_LEGACY)
- * sends neither an id nor a secret, so any process on the machine could pretend to be a legacy
- * peer. A server that has a secret or a configured instance, or that enforces grants, refuses
- * legacy peers. For other servers the policy (enum handshake_legacy) says whether legacy peers are
- * accepted. A request with the header `Origin` comes from a web page and is refused. The header
- * `Host` of a legacy peer must be an address or a name of this server. This stops DNS rebinding,
- * where `Host` is the name of a web site.
+ * id and the shared secret, if there is one. If there is no secret, a peer on loopback must belong
+ * to our own user. The server is pinned to one instance: the configured instance, or the instance
+ * of the first peer of today's protocol on /rpc/ws. A legacy peer (HANDSHAKE_LEGACY) sends neither
+ * an id nor a secret, so any process on the machine could pretend to be a legacy peer. A server
+ * that has a secret or a configured instance, or that enforces grants, refuses legacy peers. For
+ * other servers the policy (enum handshake_legacy) says whether legacy peers are accepted. A
+ * request with the header `Origin` comes from a web page and is refused. The header `Host` of a
+ * legacy peer must be an IP address (any address) or a name of this server. This stops DNS
+ * rebinding, where `Host` is the name of a web site.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#define KEEP_BYTES (64u << 10) /* memory that stays allocated between messages */
+#define KEEP_BYTES (64u << 10) /* the most memory that stays allocated between messages */
 
 void joiner_init(struct joiner *j)
 {

@@ -11,7 +11,7 @@
 #include "box/stream.h"
 
 enum peer_state {
-	PEER_HEAD,    /* the request is not complete */
+	PEER_HEAD,    /* the request is not complete, or waits for its answer */
 	PEER_OPEN,    /* a WebSocket is open */
 	PEER_CLOSING, /* we sent our close frame and wait for the peer's close frame */
 	PEER_LEAVING, /* the last bytes are being sent */

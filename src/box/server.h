@@ -37,7 +37,7 @@ struct server {
 
 /* Begins to accept connections. Returns 0 or -errno. */
 MUST_USE int server_listen(struct server *s);
-/* Closes connections and ends sessions, then stops the loop. */
+/* Begins to close all connections and to end all sessions. When all have ended, stops the loop. */
 void server_stop(struct server *s);
 /* Must be called when a connection has ended. */
 void server_peer_left(struct server *s);

@@ -43,7 +43,8 @@ static size_t on_input(void *arg, const char *bytes, size_t n)
 			break;
 	if (!holding_set(&p->held, stdio_held_bytes(&p->reader)))
 		r = -ENOMEM;
-	if (r != 0) /* after a broken message, no further input can be trusted */
+	/* if a message is broken, or if no memory is left, we take no further input */
+	if (r != 0)
 		stream_finish(p->stream);
 	return n;
 }

@@ -318,7 +318,8 @@ static void take_more(struct stream *s)
 		on_in(s, s->in, LOOP_READ);
 }
 
-/* Sends what was added, handles input, and ends the stream after a failure. */
+/* Sends what was added and handles input. Ends the stream after a failure, or when a finishing
+ * stream has sent everything. */
 static void on_soon(void *arg)
 {
 	struct stream *s = arg;

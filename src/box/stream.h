@@ -1,7 +1,7 @@
 /*
  * A connected socket or a pair of pipes on the loop. A stream never blocks. If the peer does not
- * take all bytes, the rest is queued. While the queue is long, the stream reads no input. So a peer
- * that sends requests and does not read the answers soon cannot send more requests.
+ * take all bytes, the rest is queued. While the queue is long, the stream reads no input. So if a
+ * peer does not read the answers, the stream stops reading the peer's requests.
  *
  * Any function, also stream_free(), may be called from any callback. The memory of the stream is
  * freed when the last callback has returned.

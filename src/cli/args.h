@@ -92,7 +92,7 @@ struct command {
 	const char *const (*conflicts)[2]; /* if both are given, the exit status is 2 */
 	/* if the first is given without the second, the exit status is 2 */
 	const char *const (*requires)[2];
-	const struct command *sub; /* subcommands, ended by a NULL name, or NULL */
+	const struct command *sub; /* subcommands, ended by a NULL name; or NULL */
 	/* The handler, which returns the exit status. NULL for a command that only groups
 	 * subcommands. If a command has a handler and subcommands, a first word that names no
 	 * subcommand is the handler's first positional. */
@@ -119,9 +119,10 @@ bool args_bare(const struct args *a, const char *name);
 const char *args_str(const struct args *a, const char *name); /* NULL when absent */
 uint64_t args_uint(const struct args *a, const char *name, uint64_t fallback);
 const struct strv *args_list(const struct args *a, const char *name); /* never NULL */
-/* Returns the next value of any option, in the order of the command line, for options whose
- * order matters. The caller sets *AT to 0 before the first call. Returns NULL after the last
- * value. A list with commas counts as one value. */
+/* Walks the values of all options in the order of the command line. This is for commands in which
+ * the order of different options matters. The caller sets *AT to 0 before the first call. Returns
+ * the next value and the name of its option, or NULL after the last value. A list with commas
+ * counts as one value. */
 const char *args_next_value(const struct args *a, size_t *at, const char **ret_name);
 
 /* Parses argv. Then runs the handler of the command, or prints help, a usage error, or the tree of

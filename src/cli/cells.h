@@ -26,9 +26,9 @@ void cell_port(struct buf *out, const struct spec_port *p);
 /* Writes an array with the words of the main command of the sandbox. The array is empty if the
  * sandbox has no main command. */
 void cells_write_command(struct json_writer *w, const struct spec *s);
-/* Writes an array of the published ports of the running sandbox. The items are objects, or, if
- * TEXTS is true (for msb), the texts of cell_port(). If we chose a host port for the user, the
- * array shows the chosen port. */
+/* Writes an array of the published ports of the sandbox. The items are objects, or, if TEXTS is
+ * true (for msb), the texts of cell_port(). If we chose a host port for the user, the array shows
+ * the chosen port while the sandbox runs. */
 void cells_write_ports(struct json_writer *w, const struct record *r, bool texts);
 /* Prints what a command shows with `-q`: one name per line, on stdout. Returns what say_output()
  * returns. */

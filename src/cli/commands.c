@@ -313,7 +313,8 @@ static const struct opt_set prune_sets[] = {
 	{ NULL, yes_opts }, { NULL, format_opts }, { NULL, quiet_opts }, { NULL, NULL }
 };
 
-/* Each of these commands exists under its own name and inside its group. */
+/* Each of these commands exists twice: below `image`, and at the top level. Two of them have
+ * another name at the top level: `images` and `rmi`. */
 #define PULL_ROW \
 	.run = cmd_pull, .summary = "Fetch an image from a registry", .usage = "REF", \
 	.sets = pull_sets, .min_args = 1, .max_args = 1, .words = WORD_IMAGE

@@ -3,13 +3,13 @@
  *
  * All five scripts work alike. First a script finds out which command the user has typed. It
  * follows the words before the cursor through a table of transitions ("image/ls" leads to "image
- * list"). Then it offers what the row of this command has: subcommands, options and allowed values.
- * To get the names of sandboxes, images and volumes, it runs the program itself with `-q`. For a
- * command that makes sandboxes it also offers the image `host`. Each script works for both names of
- * the program.
+ * list"). Then it offers what the command tables have for this command: subcommands, options and
+ * allowed values. To get the names of sandboxes, images and volumes, it runs the program itself
+ * with `-q`. For a command that makes sandboxes it also offers the image `host`. Each script works
+ * for both names of the program.
  *
- * The scripts for bash, zsh and fish do two things more. They offer files, and for `copy` also
- * `NAME:` for each sandbox. After `--` they leave the completion to the shell.
+ * The scripts for bash, zsh and fish also offer files, and for `copy` also `NAME:` for each
+ * sandbox. After `--`, all scripts except the script for elvish leave the completion to the shell.
  */
 #include "base/say.h"
 #include "cli/commands.h"

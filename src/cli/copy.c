@@ -11,7 +11,7 @@
 #include "client/visit.h"
 #include "spec/grammar.h"
 
-/* how many notes about skipped files are shown; the others are counted */
+/* how many notes about single files (client/copy.h) are shown; the others are counted */
 #define NOTES_SHOWN_MAX 20u
 
 struct endpoint {

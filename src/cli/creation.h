@@ -1,4 +1,5 @@
-/* Makes a validated spec from the creation options of `create` and `run`. */
+/* Makes a validated spec from the creation options of `create` and `run`, and removes the sandbox
+ * that the new one replaces. */
 #pragma once
 
 #include "cli/args.h"

@@ -105,13 +105,13 @@ static void add_fix(struct report *r, const char *fix)
 		strv_add(&r->fixes, fix);
 }
 
-/* The facts that the engine depends on. If a vital fact is missing, no sandbox can run. If a
- * fact that is not vital is missing, something is slower or not enforced. */
+/* The facts that the engine depends on. If a vital fact is missing, no sandbox can run. If another
+ * fact is missing, sandboxes run, but something is slower, missing or not enforced. */
 static const struct {
 	enum fact_id id;
 	const char *check;
 	bool vital;
-	const char *without; /* what does not work if the fact is missing */
+	const char *without; /* what follows if the fact is missing */
 } walls[] = {
 	// clang-format off
 	{ FACT_USER_NAMESPACE,  "Namespaces", true,  "no sandbox can start" },
@@ -381,7 +381,8 @@ static void note_group(void *arg, const char *id, bool idle)
 		strv_add(list, id);
 }
 
-/* Finds control groups that no program will remove, because the home of their sandbox is gone. */
+/* Finds idle control groups of sandboxes that are not in this home. If the home of such a sandbox
+ * is gone, no program removes its groups. */
 static void report_leftovers(struct report *r, const struct home *h)
 {
 	AUTO_SANDBOX_LIST all = { 0 };

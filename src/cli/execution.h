@@ -9,8 +9,8 @@
 struct execution {
 	struct exec_request request;
 	struct strv env; /* owned */
-	/* an array that we own, of strings that we do not own; NULL if the user's own words are
-	 * used */
+	/* an array that we own, of strings that we do not own; NULL if request.message.argv points
+	 * to the words of the user or of the spec instead */
 	const char **argv;
 	bool interactive;   /* stdin is a terminal, and the command gets a terminal too */
 	bool scripted;      /* if there is no command, the shell may run a script from stdin */
@@ -26,7 +26,8 @@ struct execution {
 	bool attaches;
 };
 
-/* Reads and checks `-e`, `-w`, `-u`, `-t`, `--timeout`, `--rlimit` and the options for streams. */
+/* Reads and checks `-t`, `--timeout`, `--rlimit`, `--detach-keys` and the options for streams. If
+ * the subcommand is not `run`, also reads and checks `-e`, `--env-file`, `-w` and `-u`. */
 MUST_USE int execution_options(struct execution *x, const struct args *a, struct err *e);
 void execution_done(struct execution *x);
 /* Chooses the words to run: COMMAND, or the command of the spec if COMMAND is empty. If
@@ -42,6 +43,7 @@ int execution_nothing(const struct args *a);
  * our terminal and our signals belong to the command. */
 MUST_USE int execution_run(struct execution *x, struct client *c, struct exec_result *ret,
 			   struct err *e);
-/* Prints a message if the command did not end in the ordinary way. Returns the exit status. */
+/* Prints a message if the command did not end in the ordinary way. If X->tells_refused is set, also
+ * prints which connections were refused. Returns the exit status. */
 int execution_report(const struct execution *x, const struct home *h, const char *name,
 		     const struct exec_result *r);

@@ -8,7 +8,8 @@
 #include "spec/conf.h"
 #include "spec/spec.h"
 
-/* Reads all these files and applies them to *S and *X. The caller has initialised S and zeroed X,
+/* Reads all these files and applies them to *S and *X. Also puts the parts of the home into the
+ * directories that config.json names (state/places.h). The caller has initialised S and zeroed X,
  * and must release X even after a failure. */
 MUST_USE int files_apply(const struct args *a, const struct home *h, struct spec *s,
 			 struct conf_extra *x, struct err *e);

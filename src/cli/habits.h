@@ -6,8 +6,8 @@
  */
 #pragma once
 
-/* Returns the command of cordon that does what WORD does in other programs, such as "stop
- * --force", or NULL. */
+/* WORD is a command of other programs. Returns the words that do the same in cordon, such as "logs
+ * --follow", or NULL. */
 const char *habit_command(const char *word);
 /* Returns the option of cordon, without dashes, that is called NAME in other programs, or NULL. */
 const char *habit_option(const char *name);

@@ -1,7 +1,7 @@
 /*
  * Writes the help texts. `-h` prints one line for each option. `--help` also prints the description
  * of the command and further text for each option; these texts are wrapped at TEXT_WIDTH columns.
- * The width of the terminal does not matter, so both forms look the same on a terminal and in a
+ * The width of the terminal does not matter, so each form looks the same on a terminal as in a
  * pipe.
  */
 #include "cli/help.h"

@@ -67,7 +67,8 @@ static void add_sources(struct strv *argv, const struct args *a)
  * printed. On a terminal, cordon-logs removes escape sequences and shows other control characters
  * as \xNN (`--terminal`), because such characters could hide lines, change the title of the window
  * or make the terminal send input. With `--raw`, cordon-logs keeps everything. If the output is a
- * pipe or a file, cordon-logs removes only escape sequences, and with `--color=always` nothing. */
+ * pipe or a file, cordon-logs removes only escape sequences, and with `--color=always` nothing.
+ * Also adds --color-sessions, if the user asked for it and colours are on. */
 static void add_bytes(struct strv *argv, const struct args *a)
 {
 	const char *when = args_str(a, "color");

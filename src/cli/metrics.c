@@ -85,7 +85,8 @@ static void sample(const struct home *h, const struct record *r, struct row *ret
 	ret->at_real = clock_real_ns();
 }
 
-/* Returns the growth per second; negative if BEFORE or NOW is unknown. */
+/* Returns the growth per second, or 0 if NOW is less than BEFORE. The result is negative if BEFORE
+ * or NOW is unknown, or if NS is 0. */
 static double rate(uint64_t before, uint64_t now, uint64_t ns)
 {
 	if (before == USAGE_UNKNOWN || now == USAGE_UNKNOWN || ns == 0)
@@ -370,7 +371,7 @@ static void to_terminal(const char *s)
 }
 
 /* Sleeps for MS milliseconds. Returns 0 when the time is over, the number of the signal that ended
- * the sleep early, or -1 if the reader of our output is gone. */
+ * the sleep early, or -1 if the reader of our output is gone or poll() fails. */
 static int nap(int signals, uint64_t ms)
 {
 	uint64_t end = clock_mono_ns() + ms * NS_PER_MS;
@@ -411,7 +412,7 @@ static int go_on(const struct args *a, const struct home *h, struct rows *rows, 
 	}
 	if (watch)
 		to_terminal(SHOW_CURSOR);
-	/* if the sandbox that we watched has ended, metrics ends without an error */
+	/* if the sandbox whose metrics we print has ended, the command ends without an error */
 	if (e.code && e.code != ERR_NOT_RUNNING && e.code != ERR_NOT_FOUND)
 		return say_error(&e);
 	return ended == SIGTERM ? 128 + SIGTERM : status;

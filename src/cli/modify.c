@@ -42,7 +42,8 @@ struct plan {
 	/* configuration until the next start; set only if the record has an active configuration
 	 * and the plan changes it */
 	struct spec active;
-	bool has_active; /* without a restart, the record keeps an active configuration, too */
+	/* if the plan restarts nothing, the record has an active configuration afterwards, too */
+	bool has_active;
 	struct changes changes;
 	bool up, next_start;
 };
@@ -220,9 +221,9 @@ static int change_spec(const struct home *h, const struct spec *from, const stru
 	return network_change(a, must_be_set, to, e);
 }
 
-/* Plans a change of the running configuration. With `--next-start`, plans a change of the
- * configuration for the next start instead. Earlier changes that wait for the next start are
- * kept. */
+/* Plans a change of the configuration for the next start. Earlier changes that wait for the next
+ * start are kept. If the sandbox is up and `--next-start` is not given, also plans the same change
+ * of the running configuration. */
 static int make_plan(struct plan *p, const struct args *a, const struct home *h, struct err *e)
 {
 	const struct record *r = p->record;
@@ -391,7 +392,7 @@ static int refuse(const struct plan *p, const struct args *a)
 
 /* --- doing the plan -------------------------------------------------------------------------- */
 
-/* Removes the volumes that a refused change has made. */
+/* Removes the volumes that a failed change has made. */
 static void remove_volumes(const struct home *h, const struct strv *made)
 {
 	struct err ignored;

@@ -180,8 +180,8 @@ static bool remove_ports(struct spec *s, uint16_t guest, bool udp)
 	return kept < before;
 }
 
-/* Applies the options `--port-rm` and `--port`. A new port replaces a published port that leads
- * to the same port of the sandbox. */
+/* Applies the options `--port-rm` and `--port`. A new port replaces every published port that
+ * leads to the same port of the sandbox. */
 static int change_ports(const struct args *a, bool must_be_set, struct spec *s, struct err *e)
 {
 	const struct strv *add = args_list(a, "port"), *rm = args_list(a, "port-rm");

@@ -14,7 +14,8 @@ MUST_USE int network_from_args(const struct args *a, const struct conf_extra *x,
  * to remove a port that is not published. */
 MUST_USE int network_change(const struct args *a, bool must_be_set, struct spec *s, struct err *e);
 /* Returns the policy of S in one line, with rules in the syntax of --net-rule:
- * "allow@dns allow@public, else deny egress, allow ingress". */
+ * "allow@dns allow@public, else deny egress, allow ingress". If the network is off, or if the rules
+ * cannot be read, the line says only that. */
 char *network_text(const struct spec *s);
 /* Returns the network of S as compact JSON: {"enabled": …, "policy": …}, with the members that
  * `inspect` shows. */

@@ -78,7 +78,8 @@ static bool may_warn(const struct spec *s)
 
 static int run_new(struct invocation *v, struct err *e)
 {
-	/* wait until files are copied and ports are bound, because copying and binding may fail */
+	/* With `--detach` always wait for the supervisor. Otherwise wait if files have to be copied
+	 * or ports have to be bound, because copying and binding may fail. */
 	bool waits =
 		v->x.request.message.flags & EXEC_DETACHED || v->spec.n_patches || v->spec.n_ports;
 
@@ -158,8 +159,8 @@ static int run_existing(struct invocation *v, struct err *e)
 }
 
 /* Chooses the words to run. With `--open-shell`, chooses the shell that S names, for example
- * because the project file names it. If S names only the default shell, chooses bash, or /bin/sh if
- * the sandbox has no bash. Returns false if there is nothing to run. */
+ * because the project file names it. If S names no shell or the default shell, chooses bash, or
+ * /bin/sh if the sandbox has no bash. Returns false if there is nothing to run. */
 static bool choose_command(struct invocation *v, const struct spec *s)
 {
 	static const char *best[] = { "/bin/sh", "-c",

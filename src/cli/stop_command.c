@@ -19,8 +19,9 @@
 
 struct end {
 	struct exit_message message;
-	/* True if `message` says how the command ended. For foreground commands this is false,
-	 * because pid 1 keeps the exit status of background commands only. */
+	/* True if `message` says how the command ended. False for a foreground command, because
+	 * pid 1 keeps the exit status of background commands only. Also false if the sandbox ended
+	 * together with the command. */
 	bool known;
 };
 

@@ -1,5 +1,5 @@
-/* Copies files as tar archives. One side is a sandbox, the other side is a descriptor, such as
- * our standard input with `copy -`. */
+/* Copies files between a sandbox and a descriptor, such as our standard input with `copy -`. The
+ * descriptor carries a tar archive or, only on the way into the sandbox, the bytes of one file. */
 #pragma once
 
 #include "client/copy.h"

@@ -10,7 +10,7 @@
 #define PROTOCOL 2u
 
 struct ask {
-	struct line *line; /* NULL if the question has been answered */
+	struct line *line; /* NULL if the question is over: answered, failed or freed */
 	struct ask_owner owner;
 	struct call call;
 	bool lists;

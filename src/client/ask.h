@@ -28,8 +28,9 @@ struct answer {
 };
 
 struct ask_owner {
-	/* Called for each command of a list, or for the one command that the question is about. M
-	 * is valid only during the call. May be NULL. */
+	/* Called for each command of a list, or for the one command that the question looks at,
+	 * feeds or signals. Not called for ask_start(). M is valid only during the call. May be
+	 * NULL. */
 	void (*command)(void *arg, const struct command_message *m);
 	/* Called when the answer is complete. A is valid only during the call. The owner still
 	 * has to free the question. */
@@ -49,5 +50,5 @@ MUST_USE int ask_feed(struct line *n, const struct feed_message *m, const struct
 MUST_USE int ask_signal(struct line *n, uint64_t id, int sig, bool scope, const struct ask_owner *o,
 			struct ask **ret, struct err *e);
 /* Frees the question. If the question is an ask_look() that still waits, pid 1 stops waiting. pid 1
- * may still carry out any other request that it already has. */
+ * may still carry out a question of another kind if it has already got this question. */
 void ask_free(struct ask *a);

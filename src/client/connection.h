@@ -40,6 +40,6 @@ MUST_USE int client_request(struct client *c, const struct buf *b, const int *fd
  * reads return everything that pid 1 has sent, and then end of file. */
 bool client_send(struct client *c, const struct buf *b);
 /* Gives FN every frame that has come, without waiting. FN may stop the reading: it fills E and
- * returns a value other than 0, which client_receive() then returns. Otherwise client_receive()
+ * returns a value above 0, which client_receive() then returns. Otherwise client_receive()
  * returns 0, or -1 if the connection was lost or pid 1 sent bytes that are no frame. */
 MUST_USE int client_receive(struct client *c, frame_fn *fn, void *arg, struct err *e);

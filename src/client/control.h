@@ -33,10 +33,10 @@ MUST_USE int control_ask_pid_1(const struct home *h, const char *name, enum fram
 			       struct buf *body);
 
 /* Takes the lock of the record, for a command of ours that needs the sandbox to be down. STARTS
- * says that the command will start the sandbox. If the sandbox is up or starting, fails at once
- * with ERR_BUSY. If the sandbox is stopping, or another command holds the lock for a short time,
- * waits. Returns 0, the directory of the record in *RET_DIR and the locked file in *RET_LOCK; or
- * -1. */
+ * says that the command will start the sandbox. If a start is under way, waits for its end first.
+ * If the sandbox is up, fails at once with ERR_BUSY. If the sandbox is stopping, or another command
+ * holds the lock for a short time, waits. Returns 0, the directory of the record in *RET_DIR and
+ * the locked file in *RET_LOCK; or -1. */
 MUST_USE int control_lock(const struct home *h, const char *name, bool starts, int *ret_dir,
 			  int *ret_lock, struct err *e);
 /* Measures the round trip to pid 1 in nanoseconds. If TOUCH is true, the ping counts as activity

@@ -61,9 +61,9 @@ static int on_answer(void *arg, const char *p, size_t n, struct err *e)
 	return 0;
 }
 
-/* Waits for the end of the answer. R is what our sending returned; if the sending failed, *E has
- * the error. Returns 0 if the sending succeeded and the agent sent DONE, otherwise -1. If the agent
- * sent a FAIL, *E becomes the text of the FAIL. */
+/* R is what our sending returned. If the sending succeeded, waits for the end of the answer. If it
+ * failed, *E has the error, and we do not wait. Returns 0 if the sending succeeded and the agent
+ * sent DONE, otherwise -1. If the agent sent a FAIL, *E becomes the text of the FAIL. */
 static int answer_wait(struct answer *a, struct transfer *t, int r, struct err *e)
 {
 	if (r == 0)
@@ -166,8 +166,8 @@ static const char *option_of(const struct spec_patch *p)
 	return p->op;
 }
 
-/* Copies the object to which the path led when the user named it, even if the path leads to
- * another object now. */
+/* Copies the object to which the path led when the user named it. Fails if the path leads to
+ * another object now (base/identity.h). */
 static int put_patch(struct client *c, const struct spec_patch *p, const struct file_message *m,
 		     const struct copy_notes *n, struct err *e)
 {

@@ -1,6 +1,6 @@
 /*
- * Runs a command for the command line: one call over one connection, in a loop around poll().
- * client/piped.c and client/terminal.c move the bytes.
+ * Runs a command, or attaches to one, for the command line: one call over one connection.
+ * client/piped.c and client/terminal.c have the loops around poll() that move the bytes.
  */
 #include "client/exec.h"
 
@@ -164,7 +164,8 @@ static void run_init(struct run *r, struct client *c, const struct exec_request 
 	tap_init(&r->tap, c->home, c->name, q->log);
 }
 
-/* Ends the run. K is the result so far. If writing our own output failed, the run fails too. */
+/* Ends the run. K is the result so far. If the command's output could not be read or written, the
+ * run fails too, unless the reader of our output has gone. */
 static int run_done(struct run *r, int k)
 {
 	r->result->id = r->call.id;
@@ -218,8 +219,8 @@ int client_attach(struct client *c, const struct exec_request *q, struct exec_re
 	run_init(&r, c, q, ret, e);
 	r.attached = true;
 	client_greet(c, &b);
-	/* a terminal gets all kept output, because it must show the screen; pipes get only output
-	 * that no client got before */
+	/* if the command's output goes to our terminal, we ask for all kept output, because we must
+	 * show the screen. Otherwise we ask only for output that no client got before */
 	call_attach(&r.call,
 		    &(struct attach_message){ .id = q->attach_id, .has_offset = q->screen_changed },
 		    &b);

@@ -21,7 +21,8 @@
  * write, so an attacker may control the server. The foreman, which reads nothing from a peer, sets
  * these bounds. */
 struct hand_bounds {
-	const char *const *refused; /* as in struct source_rules */
+	/* directories of the host that no sandbox may share, as in struct source_rules */
+	const char *const *refused;
 	size_t n_refused;
 	/* If true, hands do only what a server's own sessions need. They start no existing sandbox,
 	 * and new sandboxes are ephemeral. A new sandbox may mount directories of the host. It may

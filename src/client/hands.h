@@ -3,8 +3,9 @@
  * The server is a single thread with an event loop and must never block. A hand does one request at
  * a time. If no hand is idle, a request waits in a queue.
  *
- * A foreman starts the hands and passes each hand to the pool on a channel. If a hand ends, its
- * request fails with ERR_SYSTEM, and the foreman starts another hand. Every request has a deadline.
+ * A foreman starts the hands and passes each hand to the pool on a channel. If a hand ends, the
+ * foreman starts another hand. The request of the ended hand fails with ERR_SYSTEM, or waits for
+ * another hand if this one had not got the whole request. Every request has a deadline.
  * At the deadline the request fails with ERR_TIMEOUT. If a hand is still working on the request,
  * the hand is killed. If this hand was making a sandbox, the kernel then closes the leash of the
  * sandbox, so the sandbox ends. The request HAND_SWEEP removes what a killed hand left on disk.
@@ -32,7 +33,8 @@ struct spec;
 #define HANDS_QUEUE_BYTES_MAX (64u << 20)
 
 struct hands_answer {
-	/* why the request failed, or NULL. If it failed, the other members have no meaning */
+	/* why the request failed, or NULL. If it failed, of the other members only `mount` has a
+	 * meaning */
 	const struct err *err;
 	uint64_t mount; /* HAND_CREATE: the mount that caused the error, as in struct hand_answer */
 	/* HAND_CREATE, HAND_START: warnings about a sandbox that is up, one per line */
@@ -42,7 +44,7 @@ struct hands_answer {
 	 * of the leash returns end of file. Pass CONNECTION to line_new(). For other requests both
 	 * descriptors are -1. */
 	int leash, connection;
-	uint64_t bytes, entries; /* HAND_SIZE, HAND_MARKER */
+	uint64_t bytes, entries; /* HAND_SIZE; HAND_MARKER sets only `bytes` */
 	const char *held;        /* HAND_CREATE, HAND_START: as in struct hand_answer */
 	const char *found;       /* HAND_WORKSPACE, HAND_MARKER: as in struct hand_answer */
 	bool usable;             /* HAND_WORKSPACE */
@@ -56,12 +58,13 @@ typedef void hands_answer_fn(void *arg, const struct hands_answer *a);
 typedef void hands_gone_fn(void *arg);
 MUST_USE int hands_new(struct loop *loop, int channel, hands_gone_fn *gone, void *arg,
 		       struct hands **ret, struct err *e);
-/* Frees all requests; their owners get no answers. Kills hands that are working on a request. */
+/* Kills all hands and frees all requests; the owners of the requests get no answers. */
 void hands_free(struct hands *h);
 
 /* Queues the request Q, which is borrowed for the call. DEADLINE_NS is a monotonic time. The loop
- * later calls FN exactly once, unless hands_drop() is called first. *RET is valid until FN is
- * called or the request is dropped. Fails with ERR_LIMIT if too many requests wait. */
+ * later calls FN exactly once, unless hands_drop() or hands_free() is called first. *RET is
+ * valid until FN is called or the request is dropped. Fails with ERR_LIMIT if too many requests
+ * wait, or if Q is too long. */
 MUST_USE int hands_ask(struct hands *h, const struct hand_request *q, uint64_t deadline_ns,
 		       hands_answer_fn *fn, void *arg, struct hands_request **ret, struct err *e);
 /* Does the same as hands_ask(), for a request that may take minutes because it may fetch an image.

@@ -88,6 +88,7 @@ void job_resume(struct job *j);
  * started. Fails with ERR_UNSUPPORTED if pid 1 is too old. */
 MUST_USE int job_signal(struct job *j, int sig, bool scope, struct err *e);
 /* Kills everything that the command started. The owner still gets what the pipes hold, and then the
+ * end. If pid 1 has already reported the command's end, kills nothing, and the owner gets only the
  * end. A pid 1 that speaks protocol 1 cannot kill a single command. In this case the job closes the
  * line, which ends the other jobs, too. */
 void job_cancel(struct job *j);

@@ -171,7 +171,8 @@ bool job_pipes_are_drained(struct job *j)
 	return false;
 }
 
-/* Passes the open pipes to pid 1, so that background processes never get SIGPIPE. */
+/* Passes the open pipes to pid 1, so that the processes that the command left behind never
+ * get SIGPIPE. */
 static void hand_over(struct job *j)
 {
 	AUTO_BUF b = BUF_INIT(64);

@@ -59,8 +59,8 @@ void job_set_timer(struct job *j, uint64_t at);
 /* Tells the owner the end. WHY is NULL if the end is known. Otherwise WHY says why the end is
  * not known. */
 void job_finish(struct job *j, const struct err *why);
-/* Call this if something on our side failed. Kills the command, because nobody would read its
- * output. */
+/* Call this if something on our side failed. Kills a running command, because nobody would read its
+ * output. If the job had only attached to the command, detaches instead. Then finishes the job. */
 void job_fail(struct job *j, const struct err *why);
 /* Call this after pid 1 has reported the command's end. Finishes the job if everything was read. */
 void job_drain(struct job *j);

@@ -227,8 +227,9 @@ static int hand_over(const struct launch *l, int dir, int lock, bool keep_log, s
 	return r < 0 ? err_sys(e, -r, "hand the record to the supervisor") : 0;
 }
 
-/* Ends what begin_start() began. R is 0 or -1, the result so far. If R is -1, hand_over() sent no
- * record, so the supervisor ends by itself, and we wait for its end. Returns 0 or -1. */
+/* Completes the start that begin_start() began. R is 0 or -1, the result so far. If R is -1,
+ * hand_over() sent no record, so the supervisor ends by itself, and we wait for its end. Returns 0
+ * or -1. */
 static int end_start(struct launch *l, struct starting *s, int r, struct err *e)
 {
 	struct err ignored;

@@ -110,7 +110,7 @@ static void put_rest(struct leash *l)
 
 	if (n > 0)
 		buf_drop(&l->out, (size_t)n);
-	/* the supervisor has closed its end, and the next read says so */
+	/* after such an error the supervisor has closed its end, and the next read says so */
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
 		buf_clear(&l->out);
 	give_back_sent(l);

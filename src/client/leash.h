@@ -38,7 +38,8 @@ void leash_free(struct leash *l);
 void leash_end(struct leash *l);
 /* Asks the supervisor to set the limits that M names, all or none. FN is called later, exactly
  * once, unless the leash is freed first. Answers come in the order of the requests. Fails with
- * ERR_NOT_RUNNING if the sandbox is gone or is ending. */
+ * ERR_NOT_RUNNING if the sandbox is gone or is ending, and with ERR_LIMIT if LEASH_REQUESTS_MAX
+ * requests wait already. */
 MUST_USE int leash_set_limits(struct leash *l, const struct limits_message *m, leash_answer_fn *fn,
 			      void *arg, struct err *e);
 

@@ -311,9 +311,9 @@ void line_free(struct line *n)
 	leave(n);
 }
 
-/* Ends the line, and calls the users of the streams and the owner at once. line_hang_up() does this
- * later, because its caller expects no callbacks. Only code that reads the socket calls fail(), and
- * this code runs callbacks anyway. Returns 1, so that frame_feed() stops. */
+/* Ends the line, and calls the users of the streams and the owner at once. line_hang_up() calls
+ * them later, because its caller expects no callbacks. Only code that reads the socket calls
+ * fail(), and this code runs callbacks anyway. Returns 1, so that frame_feed() stops. */
 static int fail(struct line *n)
 {
 	cut(n);

@@ -24,9 +24,9 @@
 struct line;
 
 #define LINE_STREAMS_MAX 256u        /* the most commands that run at once on one line */
-#define LINE_QUEUE_MESSAGES_MAX 512u /* the most requests that wait for the socket */
-/* the most bytes of all requests that wait for the socket: enough for two of the largest
- * requests */
+#define LINE_QUEUE_MESSAGES_MAX 512u /* a request is refused if this many messages wait already */
+/* A request is refused if with it more bytes than this would wait for the socket. This is enough
+ * for two of the largest requests. */
 #define LINE_QUEUE_BYTES_MAX (16u << 20)
 /* While more bytes than this wait for the socket, jobs take no input. So a pid 1 that grants credit
  * for input and does not read cannot make the queue longer. */

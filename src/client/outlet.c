@@ -39,7 +39,8 @@ static void look(struct outlet *o)
 					 : OUTLET_PLAIN;
 }
 
-/* Does the same as write(2), but never waits. */
+/* Does the same as write(2), but does not wait if the descriptor is a pipe or a socket. A write to
+ * any other descriptor may wait, and so may a write to a pipe that cannot be opened again below. */
 static ssize_t write_now(struct outlet *o, const char *p, size_t n)
 {
 	int r;

@@ -16,7 +16,7 @@ struct outlet {
 	int fd; /* borrowed; -1: output is dropped */
 	enum { OUTLET_UNSEEN, OUTLET_PLAIN, OUTLET_PIPE, OUTLET_SOCKET } kind;
 	int own;      /* a second, non-blocking descriptor of a pipe, or -1 */
-	bool widened; /* outlet_pass() has made FROM and `fd` larger */
+	bool widened; /* outlet_pass() has tried to enlarge its two pipes */
 	bool full;
 	char *rest; /* what the descriptor did not take */
 	size_t rest_at, rest_n;
@@ -35,5 +35,6 @@ bool outlet_waits(const struct outlet *o);
 int outlet_put(struct outlet *o, const char *p, size_t n);
 int outlet_flush(struct outlet *o);
 /* Moves what the pipe FROM holds to the outlet, without copying the bytes to our memory. Returns
- * how many bytes were moved, or 0 if the outlet is full or is no pipe. */
+ * how many bytes were moved. Returns 0 if FROM is empty, if the outlet is full or is no pipe, or
+ * after an error. */
 size_t outlet_pass(struct outlet *o, int from);

@@ -163,8 +163,9 @@ static int check_ids(const struct spec *s, struct err *e)
 			s->user ? s->user : "root");
 }
 
-/* Makes the layers of the image of S for the owner s->owner if they are missing. The store keeps
- * the layers of an image once for each owner that a sandbox needed. */
+/* If S has an OCI image, makes the layers of the image for the owner s->owner, unless the store has
+ * them already. The store keeps the layers of an image once for each owner that a sandbox
+ * needed. */
 static int make_layers(const struct home *h, const struct image_fetch *f, const struct spec *s,
 		       struct err *e)
 {
@@ -197,7 +198,8 @@ int owner_find(const struct home *h, const struct image_fetch *f, struct spec *s
 		return 0;
 	if (find_user(h, s, &s->owner, e) < 0)
 		return -1;
-	/* if the user is root, as in most sandboxes, we need not look up our own ids */
+	/* In most sandboxes the user is root and no mount has an owner; then no layers are needed.
+	 * If each sandbox has its own range of ids, s->owner is already right. */
 	if ((!s->owner.set && !names_owner(s)) || own_ids_have_range(own_ids_may_mount()))
 		return 0;
 	if (follow_mounts(s, &s->owner, e) < 0)

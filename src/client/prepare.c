@@ -49,7 +49,7 @@ int prepare(const struct home *h, const struct preparation *p, struct spec *s, s
 	    sources_hold(s, p->image_word, p->rules, h, ret_mount, e) < 0)
 		return -1;
 	choose_shell(s);
-	/* the image comes last, because fetching it may take long */
+	/* the image comes after the checks, because fetching it may take long */
 	if (s->image.kind == IMAGE_OCI && image_resolve(h, &p->fetch, s, e) < 0)
 		return -1;
 	return owner_find(h, &p->fetch, s, e);

@@ -1,6 +1,7 @@
 /* Protects the files in struct project: the project file and the files that it includes. Wherever a
  * command in the sandbox could write to one of these files, a read-only mount of the file is put
- * over it. */
+ * over it. If a mount of the sandbox has such a file as its source, this mount itself becomes
+ * read-only. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,8 @@ static bool is_covered(const struct spec *s, size_t outer, const char *path)
 }
 
 /* Adds a read-only mount of FILE at PATH. PATH lies in the mount OUTER, and the new mount gets
- * the owner options of OUTER. */
+ * the owner options of OUTER. If OUTER is SIZE_MAX, PATH lies in the root, and the new mount gets
+ * no such options. */
 static int cover_one(const struct project_text *file, struct spec *s, size_t outer,
 		     const char *path, struct err *e)
 {

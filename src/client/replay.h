@@ -17,7 +17,7 @@
 #define REPLAY_MAX_BYTES (BACKGROUND_OUTPUT_BYTES + SCREEN_TEXT_MAX_BYTES)
 
 struct replay {
-	bool waits; /* output is still to come */
+	bool waits; /* true from replay_begin() to replay_done() */
 	uint64_t kept, fresh;
 	struct buf out;
 	struct screen now; /* the modes after all of the command's output */

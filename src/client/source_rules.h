@@ -1,7 +1,7 @@
 /*
  * Rules that say which paths of the host a server gives to its sandboxes. A path is looked up once
- * (base/identity.h), and the rules judge its canonical form. The object that was found is mounted
- * later, even if the path then leads to another object. The path "/" is always refused.
+ * (base/identity.h), and the rules judge its canonical form. If the path leads to another object
+ * later, the mount fails. The path "/" is always refused.
  */
 #pragma once
 

@@ -13,7 +13,8 @@
 struct space {
 	size_t n, n_used;
 	uint64_t bytes, unused_bytes;
-	struct strv unused;    /* names of sandboxes or volumes that are not used */
+	/* names of stopped or crashed sandboxes, or of volumes that no sandbox mounts */
+	struct strv unused;
 	uint64_t *unused_each; /* the disk space of each name in `unused`, in bytes */
 	size_t n_layers;       /* layers that belong to no image */
 };

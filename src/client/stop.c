@@ -66,7 +66,7 @@ static void kill_supervisor(const struct home *h, const char *name, int dir, pid
 /* --- by the supervisor ----------------------------------------------------------------------- */
 
 /* Waits until the lock is free, which means that nothing of the sandbox runs. Returns 0, also if
- * the sandbox no longer exists, or -1 after WAIT_MS. */
+ * the sandbox no longer exists, or -1 if the lock cannot be opened or is not free after WAIT_MS. */
 static int wait_down(const struct home *h, const char *name, unsigned wait_ms, struct err *e)
 {
 	AUTO_FD dir = -1;
@@ -83,8 +83,8 @@ static int wait_down(const struct home *h, const char *name, unsigned wait_ms, s
  * supervisor has released its lock, 0 if the supervisor closed the connection before that, or
  * -errno. We wait for the supervisor's answer and not for the lock, because the next supervisor may
  * already have the lock. If UNSAID is true, the request has no grace period, and the supervisor
- * takes the grace period of its own environment. We do not know how long this period is, so we wait
- * as long as the supervisor answers other questions. */
+ * takes the grace period of its own environment. We do not know how long this period is, so we go
+ * on waiting while the supervisor answers other questions, for at most GRACE_MAX_MS. */
 static int ask_to_stop(const struct home *h, const char *name, int fd, uint64_t grace, bool unsaid)
 {
 	uint64_t deadline = clock_mono_ns() + (grace + CONTROL_ANSWER_MS) * NS_PER_MS;

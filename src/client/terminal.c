@@ -1,7 +1,8 @@
 /*
- * Runs a command with a terminal. Input and output are frames, and each side sends only as many
- * bytes as the other side has granted. If our input is a terminal, cli/console.h has already made
- * it raw, and gives us a descriptor that becomes readable when the size of this terminal changes.
+ * Runs a command with a terminal, or attaches to any running command. Input and output are frames,
+ * and each side sends only as many bytes as the other side has granted. If our input is a terminal,
+ * cli/console.h has already made it raw, and gives us a descriptor that becomes readable when the
+ * size of this terminal changes.
  */
 #include <errno.h>
 #include <poll.h>

@@ -2,9 +2,9 @@
  * A transfer is one operation of a sandbox's file agent over a connection. It begins with the frame
  * FILE and ends with the frame EXIT.
  *
- * While transfer_write() waits for the agent's credit, it reads the agent's bytes and passes them
- * to on_data. The agent sends only as many bytes as we granted. So if on_data is slow, the agent
- * waits, and our memory does not fill up.
+ * While transfer_write() waits for the agent's credit, and while transfer_finish() waits for the
+ * agent's end, they read the agent's bytes and pass them to on_data. The agent sends only as many
+ * bytes as we granted. So if on_data is slow, the agent waits, and our memory does not fill up.
  */
 #pragma once
 
@@ -28,5 +28,5 @@ MUST_USE int transfer_open(struct transfer *t, struct client *c, const struct fi
 /* Sends all N bytes. Fails with ERR_NOT_RUNNING if the agent ended before it took them. In this
  * case on_data has got all bytes that the agent sent. */
 MUST_USE int transfer_write(struct transfer *t, const void *p, size_t n, struct err *e);
-/* Waits until the agent has ended. */
+/* Waits until the agent has ended. Fails if the agent could not start or failed. */
 MUST_USE int transfer_finish(struct transfer *t, struct err *e);

@@ -81,7 +81,8 @@ static int count(struct walk *w, const char *name, struct err *e)
 	return enter(w, fd, e);
 }
 
-/* Counts the next entry of the innermost directory, or leaves the directory. */
+/* Counts the next entry of the innermost directory. If the entry is a directory, enters it. After
+ * the last entry, leaves the innermost directory. */
 static int step(struct walk *w, struct err *e)
 {
 	const struct dirent *d;

@@ -31,9 +31,10 @@ static int tell_supervisor(const struct home *h, const char *name, unsigned live
 }
 
 /* Writes ACTIVE to the file of the active configuration, and NEXT to the file of the configuration.
- * If the second write fails, writes BEFORE to the first file again, so that neither file has
- * changed. NEXT must not be written first: as long as there is no file of the active configuration,
- * a process that reads NEXT would think that the running sandbox already has it. */
+ * Writing NULL removes the file of the active configuration. If the second write fails, writes
+ * BEFORE to the first file again, so that neither file has changed. NEXT must not be written first:
+ * as long as there is no file of the active configuration, a process that reads NEXT would think
+ * that the running sandbox already has it. */
 static int write_both(const struct record *r, const struct spec *next, const struct spec *active,
 		      const struct spec *before, struct err *e)
 {

@@ -27,7 +27,8 @@ struct walk {
 	bool io_visible; /* the kernel lets us see how much the processes read and write */
 };
 
-/* Reads a file below PROC into B. Returns false if the file is gone. */
+/* Reads a file below PROC into B. Returns false if the file is gone, or if we may not
+ * read it. */
 static bool slurp(int proc, const char *file, struct buf *b)
 {
 	buf_clear(b);

@@ -1,9 +1,9 @@
 /*
  * Reads from /proc what the processes of a sandbox use at this moment. The supervisor reports only
  * figures from control groups, because it may not look at other processes. The code in this file
- * adds the missing figures. When a process is reaped, the kernel adds its figures to those of its
- * parent. The parent of every orphan is pid 1. So the sum over all living processes includes the
- * processes that have ended.
+ * adds the missing figures. When a process is reaped, the kernel adds its CPU time and its disk
+ * transfers to those of its parent. The parent of every orphan is pid 1. So for these figures, the
+ * sum over all living processes includes the processes that have ended.
  */
 #pragma once
 

@@ -33,7 +33,8 @@ int answer_read(struct str text, int64_t seq, struct json_doc **ret, struct faul
 }
 
 /* Adds the text of the member KEY, such as "stdout", to OUT. If the text is longer than OUT allows,
- * cuts it. A missing member counts as no text. Returns false if the member is no string. */
+ * cuts it. A missing or null member counts as no text. Returns false if the member has another
+ * type. */
 static bool take_stream(const struct json_value *data, const char *key, struct buf *out)
 {
 	const struct json_value *v = json_get(data, key);

@@ -1,7 +1,7 @@
 /*
- * The connection of the service to its runtime. The connector connects, prepares the default
- * workspace and asks for the skills. After a loss it marks the runtime as unavailable, waits
- * (endpoint/reconnect.h) and does all of this again.
+ * The connection of the service to its runtime. The connector prepares the default workspace,
+ * connects, and asks for the skills if WANTS_SKILLS is true. After a loss it marks the runtime as
+ * unavailable, waits (endpoint/reconnect.h) and does all of this again.
  *
  * The connector waits only for a Box server that others run (RUNTIME_WEBSOCKET), because such a
  * server may be restarting. The member `again` of a fault (service/fault.h) says whether waiting
@@ -29,7 +29,7 @@ struct connector {
  * makes one attempt and never waits. */
 void connector_init(struct connector *c, struct service_config *config,
 		    const struct interrupts *interrupts, bool wants_skills, bool patient);
-/* Connects. If the runtime cannot be reached, c->way is NULL. */
+/* Connects. If this fails, c->way is NULL. */
 void connector_open(struct connector *c);
 /* Connects again after an action failed with F. Returns 0 if the caller can do the action again.
  * Otherwise returns -1. If attempts to connect have failed, F then also tells why. */

@@ -38,5 +38,5 @@ MUST_USE int endpoint_open(const struct runtime_config *c, const struct interrup
 MUST_USE int endpoint_call(struct endpoint *e, enum endpoint_action action, struct str data,
 			   struct json_doc **ret, struct fault *f);
 /* Closes the connection. If the server is our child, sends `box_shutdown` and ends the child.
- * Returns the signal that ended a call, or 0. */
+ * Returns the signal that ended a call or that has come since, or 0. */
 int endpoint_close(struct endpoint *e);

@@ -247,7 +247,7 @@ static void put_pong(struct link *l, struct str payload)
 {
 	unsigned char mask[WEBSOCKET_MASK_BYTES];
 
-	/* if the server does not read, drop the pong */
+	/* if many bytes still wait to be written, the server does not read; then drop the pong */
 	if (l->pending.n - l->written > RECEIVED_MAX_BYTES ||
 	    getrandom(mask, sizeof(mask), 0) != (ssize_t)sizeof(mask))
 		return;
@@ -261,7 +261,7 @@ static bool ends_for_now(int code)
 	return code == 1000 || code == 1001 || code == 1005 || (code >= 1012 && code <= 1014);
 }
 
-/* Returns 1 for a message, 0 for another event, or -1. */
+/* Returns 1 for a message, 0 for a ping or a pong, and -1 for any other event. */
 static int take_event(struct link *l, const struct websocket_event *ev, struct str *ret,
 		      struct fault *f)
 {

@@ -33,7 +33,7 @@ struct reconnect {
 void reconnect_init(struct reconnect *r, uint64_t first_ns, uint64_t until_ns);
 /* Call this when the connection is lost, or when the very first connection, which no loop makes,
  * has failed. Returns true if a loop begins; the state is then RECONNECT_WAITING. Returns false if
- * a loop runs already, or if no attempt can begin in time. */
+ * a loop runs already, if no attempt can begin in time, or if the state is RECONNECT_OVER. */
 bool reconnect_lost(struct reconnect *r, uint64_t now_ns);
 /* Begins the attempt that the loop waits for. Returns false if its time has not come. */
 bool reconnect_try(struct reconnect *r, uint64_t now_ns);

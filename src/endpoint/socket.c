@@ -84,8 +84,8 @@ static bool is_temporary(int error)
 	       error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
 }
 
-/* Tries all addresses of the name. The deadline does not apply to the lookup of the name, which
- * has time limits of its own. */
+/* Tries the addresses of the name in turn, until one connects or a signal comes. The deadline does
+ * not apply to the lookup of the name, which has time limits of its own. */
 static int connect_to(const struct address *a, const struct interrupt *i, uint64_t deadline_ns,
 		      struct fault *f)
 {

@@ -12,9 +12,9 @@
 #include "base/cleanup.h"
 
 #define AUTHORITIES_VARIABLE "SSL_CERT_FILE"
-/* How often one call may read from the socket. OpenSSL skips some messages, such as tickets and
- * requests to renegotiate, and reads on. If a server sent such messages without end, OpenSSL would
- * never return, and our caller could not look at the clock and at signals. */
+/* How often one call of OpenSSL may read from the socket. OpenSSL skips some messages, such
+ * as tickets and requests to renegotiate, and reads on. If a server sent such messages without end,
+ * OpenSSL would never return, and our caller could not look at the clock and at signals. */
 #define READS_PER_CALL 64u
 
 struct tls {

@@ -7,7 +7,8 @@
 #include "endpoint/endpoint.h"
 
 #define REQUEST_MAX_BYTES (16u << 20)
-/* four times the largest message, because the copy may write characters as escapes */
+/* four times the largest message, because ask() copies an answer and may write its characters as
+ * escapes */
 #define ANSWER_MAX_BYTES (64u << 20)
 
 struct way_endpoint {

@@ -44,8 +44,8 @@ static int name_it(int fd, int dir, const char *name)
 	return linkat(AT_FDCWD, path, dir, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
-/* Gives FD the owner and the mode of OLD, the file that it replaces. If OLD is NULL, FD gets the
- * owner of DIR. */
+/* Gives FD the owner and the mode of OLD, the file that is replaced. If OLD is NULL, FD gets the
+ * owner of DIR and the mode 0644. */
 static int copy_attributes(int fd, int dir, const struct stat *old)
 {
 	struct stat now, of;

@@ -24,7 +24,7 @@ struct window {
 	bool too_long;   /* the first line alone exceeds max_bytes; the content is empty */
 	struct buf part; /* the line that is being read */
 	struct buf content;
-	/* the limit that ended the window; WINDOW_WHOLE means that the text ended */
+	/* the limit that ended the window; WINDOW_WHOLE means that no limit has ended it */
 	enum window_limit limit;
 };
 

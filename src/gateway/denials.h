@@ -1,7 +1,7 @@
 /*
- * Reports each refusal once. The report has the name or address, the rule that refused it, and the
- * option of `modify` that would allow it. The table of reported refusals is bounded. When the table
- * is full, one last report says so.
+ * Reports each refusal once. The report has the name or address, and the rule or another reason for
+ * the refusal. If an option of `modify` would allow it, the report has this option too. The table
+ * of reported refusals is bounded. When the table is full, one last report says so.
  */
 #pragma once
 

@@ -35,7 +35,8 @@ static void reply_code(struct gateway *g, const struct dns_query *q, const struc
 	reply(g, q, o, msg, dns_reply_encode(q, rcode, false, msg));
 }
 
-/* Some types of questions are never forwarded. If Q has such a type, answers Q and returns true. */
+/* Some classes and types of questions are never forwarded. If Q is such a question, answers Q and
+ * returns true. */
 static bool answered_without_asking(struct gateway *g, const struct dns_query *q,
 				    const struct dns_origin *o)
 {
@@ -44,10 +45,10 @@ static bool answered_without_asking(struct gateway *g, const struct dns_query *q
 		reply_code(g, q, o, DNS_REFUSED);
 		return true;
 	}
-	/* do not forward questions for service records. Such records carry addresses that our table
-	 * (resolved.h) would not get, and keys with which clients hide the host name from us. A
-	 * client that gets no such record asks for A and AAAA. The answer to AAAA is empty, too, if
-	 * the host could not reach an IPv6 address */
+	/* give an empty answer to questions for service records. Such records carry addresses that
+	 * our table (resolved.h) would not get, and keys with which clients hide the host name from
+	 * us. A client that gets no such record asks for A and AAAA. The answer to AAAA is empty,
+	 * too, if the host could not reach an IPv6 address */
 	if (q->type == DNS_SVCB || q->type == DNS_HTTPS ||
 	    (q->type == DNS_AAAA && !gateway_has_v6_route(g))) {
 		reply_code(g, q, o, DNS_NOERROR);

@@ -7,7 +7,9 @@
  *   guest's ACK      -> OPEN; data is collected in order, and whole messages become questions one
  *                    by one
  *   guest's FIN      -> `ended`; when nothing is left to answer or send, we send FIN -> CLOSING
- *   ACK of our FIN   -> free.  RST, silence, too many resends, too much data -> free at once
+ *   ACK of our FIN   -> free
+ *   in any state     -> free at once after RST, silence, too many resends, too much data or a
+ *                    message with a bad length
  */
 #include "gateway/dns_tcp.h"
 

@@ -7,8 +7,9 @@
  *                   stack
  * From the stack:   parse -> find the flow, or begin one to a published port -> the link
  *
- * All other frames are refused with a RST or an ICMP "unreachable" if the sender understands one,
- * and dropped otherwise. Only this file and held_flow.c give frames to the stack.
+ * All other frames are dropped. If the guest may not begin a flow, it also gets a RST or an ICMP
+ * "unreachable". If a TCP connection from the stack is refused, the stack also gets a RST. Only
+ * this file and held_flow.c give frames to the stack.
  *
  * When both sides of a connection have finished, the firewall sends the stack a reset in the
  * guest's name. Otherwise the stack would keep the socket and its state for ten seconds of
@@ -139,7 +140,7 @@ static enum policy_proto proto_of(const struct packet *p)
 }
 
 /* Returns true if packets to A are refused under every policy: loopback, multicast, reserved
- * addresses and the link's own network. */
+ * addresses and the link's own network, but not the gateway's own addresses. */
 static bool goes_nowhere(const struct gateway *g, const struct addr *a)
 {
 	enum addr_group group = addr_group_of(a, &g->host);
@@ -490,7 +491,8 @@ static void arp_from_guest(struct gateway *g, const struct packet *p)
 		g->counters.dropped++;
 }
 
-/* Returns false if P is forged. The guest has one MAC, and one address of each family. */
+/* Returns false if the source of P is forged, or if P may not go to its destination MAC. The guest
+ * has one MAC, and one address of each family. */
 static bool is_from_guest(const struct gateway *g, const struct packet *p)
 {
 	const struct addr *own = p->src.family == ADDR_V4 ? &g->lease.guest_v4 : &g->lease.guest_v6;

@@ -13,7 +13,9 @@ void firewall_from_stack(struct gateway *g, uint8_t *frame, size_t n);
 /* Tells the guest which connections the host could not make for it. Call this before
  * stack_poll(). */
 void firewall_failed_dials(struct gateway *g);
-/* Call this when the host has a new address. Ends the flows that may lead to the new address. */
+/* Call this when the host has a new address. Ends the flows that the policy no longer allows,
+ * because they may lead to the new address. Leaves open TCP connections to the kernel, which resets
+ * them. */
 void firewall_recheck(struct gateway *g);
 /* Gives the stack all resets and all held bytes (hold.h) that the firewall has collected for the
  * stack. Must not be called from inside a callback of the stack. */

@@ -42,7 +42,8 @@ struct flow {
 #define FLOW_TCP_IDLE_NS (9000ull * 1000000000) /* longer than libslirp's keep-alive of two hours */
 #define FLOW_UDP_IDLE_NS (60ull * 1000000000)   /* while no reply has come */
 #define FLOW_UDP_OPEN_NS (180ull * 1000000000)
-/* if the table is full, UDP conversations without a packet for this long are removed */
+/* if the table is full, a new flow replaces the UDP conversation that was idle longest, but only if
+ * no packet of this conversation has passed for this long */
 #define FLOW_UDP_EVICT_NS (5ull * 1000000000)
 
 struct flow_table {

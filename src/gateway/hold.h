@@ -32,15 +32,16 @@ enum hold_step {
 struct hold *hold_new(uint32_t start, bool http);
 void hold_free(struct hold *g);
 
-/* Learns from a segment of the stack which bytes the stack has sent and acknowledged, and how large
- * the window of the stack is. */
+/* Learns from a segment of the stack which bytes the stack has sent, which bytes of the guest it
+ * has acknowledged, and how large the stack's window is. */
 void hold_hear_stack(struct hold *g, const struct packet *p);
-/* Changes a segment from the stack to the guest: the segment then acknowledges the bytes that the
- * hold took, and its window is the free space of the hold. */
+/* Changes a segment that the stack sends to the guest: the segment then acknowledges the bytes that
+ * the hold took, and its window is the free space of the hold. Leaves the segment as it is if it
+ * acknowledges the guest's FIN. */
 void hold_mark_to_guest(const struct hold *g, struct packet *p);
-/* Takes the data of a segment whose checksum is right. Drops data that is out of order or does not
- * fit; the guest will send this data again. Ignores an acknowledgement of bytes that were never
- * sent. */
+/* Takes the data of a segment of the guest. The caller must have checked the checksum. Drops data
+ * that is out of order or does not fit; the guest will send this data again. Ignores an
+ * acknowledgement of bytes that were never sent. */
 void hold_take(struct hold *g, const struct packet *p);
 enum hold_step hold_next(struct hold *g, struct hello *ret_hello);
 void hold_allow(struct hold *g, const struct hello *h);

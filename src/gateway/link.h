@@ -27,8 +27,8 @@ struct link {
 };
 
 MUST_USE int link_init(struct link *l, int fd, struct err *e);
-/* Reads a frame, which is valid until the next call, and returns 1. Returns 0 if no frame has
- * arrived, or -errno if the link is gone. */
+/* Reads a frame, which is valid until the next link_read(), and returns 1. Returns 0 if no frame
+ * has arrived, or -errno if the link is gone. */
 MUST_USE int link_read(struct link *l, uint8_t **ret_frame, size_t *ret_n);
 /* Sends a frame. If the guest's queue is full, the frame is lost, as can happen in any network. MSS
  * is the guest's MSS (see above), or 0 if the virtio header shall not name one. */

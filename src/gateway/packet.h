@@ -56,8 +56,9 @@ enum packet_fault packet_parse(uint8_t *frame, size_t n, struct packet *ret);
 
 /* Removes the urgent flag and pointer of a TCP segment, and corrects the checksum. */
 void packet_clear_urgent(struct packet *p);
-/* Returns the MSS that a SYN offers, or 536 if the SYN offers less or none. If RAISE_TO is larger
- * than the offer, changes the offer in the packet to RAISE_TO. */
+/* Returns the MSS that a SYN offers, or 536 if the SYN offers less or none. If the SYN has an
+ * offer and RAISE_TO is larger, changes the offer in the packet to RAISE_TO, but still returns the
+ * old one. */
 unsigned packet_take_mss(struct packet *p, unsigned raise_to);
 /* Sets the acknowledgement number and the window of a TCP segment, and corrects the checksum. */
 void packet_set_ack(struct packet *p, uint32_t ack, uint16_t window);

@@ -1,5 +1,6 @@
 /*
- * An ask is one question that waits for its answer. It has a slot, and one socket at a time:
+ * An ask is one question that waits for its answer. It has a slot, and one socket at a time. This
+ * is what happens to an ask:
  *
  *   UDP  --answer-->  done            --truncated-->  TCP
  *   UDP  --half the timeout-->  sent once more

@@ -1,5 +1,6 @@
 /*
- * Asks the host's resolvers on behalf of the guest.
+ * Asks DNS servers on behalf of the guest: the servers that policy names or, if it names none, the
+ * host's own servers.
  *
  * The resolver forwards the questions that policy allowed. Each question gets a new id and a new
  * socket. Only messages that answer the question are passed on. After a time-out or a refused
@@ -33,7 +34,8 @@ struct dns_origin {
 	uint32_t generation;
 };
 
-/* MSG is the checked answer to Q and may be changed. It is NULL if no server answered. */
+/* MSG is the checked answer to Q and may be changed. It is NULL if no server answered, or if
+ * too many questions were in flight (RESOLVER_ASKS_MAX). */
 typedef void resolver_done_fn(void *arg, const struct dns_query *q, const struct dns_origin *o,
 			      uint8_t *msg, size_t n);
 

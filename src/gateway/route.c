@@ -27,8 +27,9 @@ static int open_socket(uint32_t groups)
 
 int route_open(struct route *r, struct err *e)
 {
-	/* listen for changes of routes and rules too, not only of addresses, because anycast
-	 * addresses and local networks appear only as routes and not on an interface */
+	/* listen for changes of addresses and also of routes, because anycast addresses and local
+	 * networks appear only as routes and not on an interface. Rules choose the table of routes,
+	 * so listen for changes of rules as well */
 	const int rules[] = { RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE };
 
 	r->ask = open_socket(0);
@@ -148,8 +149,8 @@ enum route_kind route_to(struct route *r, const struct addr *a, enum policy_prot
 
 /* --- the news --------------------------------------------------------------------------------- */
 
-/* Returns true if the change may concern an address of the host. Most changes of routes concern no
- * such address. */
+/* Returns true if the host may have a new address after this change. Most changes of routes give
+ * the host no address. */
 static bool matters(const struct nlmsghdr *h)
 {
 	const struct rtmsg *route = NLMSG_DATA(h);

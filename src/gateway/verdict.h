@@ -1,7 +1,7 @@
 /*
  * Verdicts on flows. First the kernel says where a flow leads, then policy allows or refuses the
  * flow. If the guest's bytes later show a host name, policy judges the flow again. Each refusal is
- * reported to the supervisor.
+ * reported to the supervisor once (gateway/denials.h).
  */
 #pragma once
 

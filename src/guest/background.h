@@ -4,9 +4,9 @@
  * command starts. When a client has got the exit status, pid 1 drops the entry. If no client
  * fetches the exit status, pid 1 drops the entry some time after the command's end (keep_ms).
  *
- * These functions use no descriptor and no clock; the caller passes the time. Before they allocate
- * memory, they take the bytes from the table's pool (guest/pool.h). So an entry is either complete
- * or refused with ERR_LIMIT.
+ * These functions use no descriptor and no clock; the caller passes the time. When an entry is
+ * made, the bytes that it needs are taken from the table's pool (guest/pool.h). If the pool has too
+ * few bytes left, the entry is refused with ERR_LIMIT. So every entry is complete.
  */
 #pragma once
 

@@ -22,12 +22,13 @@ struct caller {
 };
 
 /* Parses the text of /proc/TID/status; does not set RET->tid. Returns -E2BIG if there are too many
- * groups or the text is cut off. */
+ * groups or the text is cut off, and -EINVAL if a number in the text is malformed. */
 MUST_USE int caller_parse(struct str status, struct caller *ret);
 
 /* Returns true if PATH begins with one of the links `fd/N`, `root`, `cwd` and `exe` that the
- * caller's own process has in /proc, such as /proc/self/fd/5/x. In this case RET_LINK is the path
- * of the link below /proc, with the caller's number in place of "self". RET_REST is the rest of
- * PATH without leading slashes. */
+ * caller's own process has in /proc, such as /proc/self/fd/5/x, or if PATH begins with /dev/fd/N.
+ * In this case RET_LINK is the path of the link below /proc, such as 12/fd/5, with the caller's
+ * numbers instead of "self" or "thread-self". RET_REST is the rest of PATH without leading
+ * slashes. */
 bool caller_owns_link(const struct caller *c, const char *path, char ret_link[CALLER_LINK_BYTES],
 		      const char **ret_rest);

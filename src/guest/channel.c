@@ -55,7 +55,7 @@ void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_
 }
 
 /* Sends output for the log to the supervisor. Never blocks, and never lets the queue grow beyond
- * its limit. If the supervisor is slower than the output, records are lost, and a marker in the log
+ * its limit. If the supervisor is slower than the output, output is lost, and a line in the log
  * says so. */
 void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, size_t n)
 {

@@ -27,8 +27,8 @@ struct connection {
 /* Queues a frame without sending it; connection_flush() sends it. */
 void connection_add(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
 		    const void *p, size_t n);
-/* Returns true if too many bytes wait for the client. The caller then postpones its answer until
- * looks_resume(). */
+/* Returns true if too many bytes wait for the client. The caller then postpones the next requests
+ * or its answer. server.c goes on with them when the client has read enough. */
 bool connection_hold(struct connection *c);
 /* Sends as much of the queue as the socket takes. */
 void connection_flush(struct connection *c);

@@ -1,9 +1,10 @@
 /*
- * The deputy waits for calls and starts a task for each call (guest/errand.h), at most
- * DEPUTY_TASKS_MAX at a time. Further calls wait in the kernel. The exit status of a task is the
- * answer to the call. A task joins the payload's namespace, so root in the sandbox can stop or kill
- * it. Therefore the deputy never blocks on a task, and kills tasks that take too long. A task is a
- * copy of pid 1 and is non-dumpable like pid 1, so no process of the payload can read its memory.
+ * The deputy waits for system calls of the payload and starts a task for each call
+ * (guest/errand.h), at most DEPUTY_TASKS_MAX at a time. Further calls wait in the kernel. The exit
+ * status of a task is the answer to the call. A task joins the payload's user namespace, so root in
+ * the sandbox can stop or kill it. Therefore the deputy never blocks on a task, and kills tasks
+ * that take too long. A task is a copy of pid 1 and is non-dumpable like pid 1, so no process of
+ * the payload can read its memory.
  */
 #include "guest/deputy.h"
 
@@ -214,7 +215,8 @@ static int receive_listener(int link)
 
 /* Keeps only the capabilities that the deputy needs to look into /proc/TID of every process in the
  * sandbox. These processes include file agents (guest/agent.h), which are copies of pid 1. The
- * deputy has all other rights as the owner of the payload's namespace. */
+ * deputy has all other rights as the owner of the payload's namespace. Also attaches the filter
+ * that restricts the system calls of the deputy itself. */
 static bool confine(void)
 {
 	struct err ignored;

@@ -49,7 +49,8 @@ struct exec_args {
 	int cgroup; /* directory of this command's own group, or -1 */
 	/* A function of ours that runs instead of a program, or NULL. It runs behind the same walls
 	 * as a program, in a copy of pid 1's memory. It reads and writes stdio, and its result is
-	 * the exit status. The members `paths`, `argv` and `envp` are not used. */
+	 * the exit status. With such a function, the members `paths`, `argv` and `envp` are not
+	 * used. */
 	int (*agent)(const void *arg);
 	const void *agent_arg;
 	int report_fd; /* the pipe for the report, or -1; a successful exec closes it */

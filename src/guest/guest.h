@@ -96,7 +96,7 @@ void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, si
 void presence_began(struct guest *g);
 /* Call this when a process has ended: the process may have been the last one that can write. */
 void presence_may_end(struct guest *g);
-/* Answers the frame COUNT. */
+/* Answers the frame COUNT, which asks how much commands have written. */
 void presence_count(struct guest *g);
 /* session.c: reaps every child that has ended. */
 void sessions_reap(struct guest *g);

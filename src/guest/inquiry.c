@@ -58,8 +58,8 @@ static void tell_session(const struct session *s, struct command_message *m)
 		m->flags |= COMMAND_NO_INPUT;
 }
 
-/* Fills M with what pid 1 knows of the command with number ID. Returns false if pid 1 knows
- * nothing of this command. */
+/* Fills M with what pid 1 knows of the command with number ID. Returns false if pid 1
+ * does not know this command, or if the command has not begun. */
 static bool tell(struct guest *g, uint64_t id, struct command_message *m)
 {
 	const struct session *s = session_by_number(g, id);
@@ -101,7 +101,8 @@ void inquiry_list(struct connection *c, uint32_t stream)
 
 /* --- LOOK ------------------------------------------------------------------------------------ */
 
-/* Returns true if NOW is the state that the LOOK waits for, or if the LOOK does not wait. */
+/* Returns true if pid 1 must answer the LOOK now: the command has ended, its state NOW is the one
+ * that the LOOK waits for, or the LOOK does not wait. */
 static bool is_so(const struct command_message *now, const struct look_message *m)
 {
 	if (now->flags & COMMAND_ENDED || !(m->flags & UNTIL))
@@ -116,7 +117,7 @@ static bool is_so(const struct command_message *now, const struct look_message *
 }
 
 /* Answers a LOOK. If the LOOK has the flag LOOK_TAKE and the command has ended, pid 1 then
- * forgets the command. */
+ * forgets the command, unless another client is just getting the exit status (b->taker). */
 static void show(struct connection *c, uint32_t stream, const struct look_message *m,
 		 struct command_message *now)
 {

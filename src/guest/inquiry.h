@@ -1,7 +1,8 @@
 /*
  * Answers questions of clients about commands. The client need not be attached to the command,
  * because the question names the command by its number (wire/background.h). The questions are the
- * frames LIST, LOOK, FEED, and SIGNAL with a number. pid 1 answers with COMMAND frames, or with
+ * frames LIST, LOOK, FEED, and SIGNAL with a number. pid 1 answers LIST with one COMMAND frame for
+ * each command, and then PONG. It answers the other questions with one COMMAND frame, or with
  * ERROR.
  *
  * A LOOK may wait for output, for the end, or for room for input. pid 1 keeps a list of at most

@@ -48,7 +48,7 @@ pid_t report_sender(int sock);
 enum report_state {
 	REPORT_MORE,  /* more bytes must come */
 	REPORT_WHOLE, /* all bytes have come */
-	REPORT_BAD,   /* the report is longer than REPORT_MAX_BYTES or than the pool allows */
+	REPORT_BAD,   /* the report is longer than REPORT_MAX_BYTES, or there is no memory for it */
 };
 
 /* A report that is arriving. The caller keeps the descriptor of the connection. */
@@ -56,8 +56,8 @@ struct report {
 	enum report_state state;
 	unsigned char head[REPORT_HEAD_BYTES];
 	size_t n_head;
-	/* the report's bytes, which the pool counts; NULL before the length is known and after
-	 * report_take() */
+	/* the report's bytes, which the pool counts; NULL before the length is known, if the report
+	 * is bad, and after report_take() */
 	char *p;
 	size_t n, want;
 };

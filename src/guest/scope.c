@@ -182,8 +182,9 @@ static void keep_spare(struct scopes *s, struct scope *c)
 	*c = SCOPE_NONE;
 }
 
-/* Gives C a launcher for the next command, if C is free and pid 1 may make one more launcher. With
- * marks, pid 1 uses only one launcher at a time. */
+/* Gives C a launcher for the next command, if C is free and pid 1 may make one more launcher. Pid 1
+ * makes none before a first command has ended. With marks, pid 1 uses only one launcher at a
+ * time. */
 static void add_launcher(struct scopes *s, struct scope *c)
 {
 	unsigned most = s->payload < 0 ? 1 : SCOPES_LAUNCHERS_MAX;

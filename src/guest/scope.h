@@ -1,13 +1,13 @@
 /*
  * A scope: all processes that one command started, even if they try to hide.
  *
- * If pid 1 has a delegated cgroup v2 directory, each command gets a group of its own, and pid 1
- * freezes and kills the group. Otherwise each command starts in a UTS namespace of its own, and
- * this namespace is the command's mark. No process of the payload can get rid of its mark, because
- * the payload owns no namespace, and the filter refuses unshare and setns. To kill a scope, pid 1
- * looks for all processes with the mark and kills them. pid 1 repeats such passes until a pass
- * finds no process. A fork bomb can be faster than such passes, so after SCOPE_PASSES_NS pid 1
- * kills every process in the sandbox.
+ * If pid 1 has a delegated cgroup v2 directory, and the kernel can kill a whole group, each command
+ * gets a group of its own, and pid 1 freezes and kills the group. Otherwise each command starts in
+ * a UTS namespace of its own, and this namespace is the command's mark. No process of the payload
+ * can get rid of its mark, because the payload owns no namespace, and the filter refuses unshare
+ * and setns. To kill a scope, pid 1 looks for all processes with the mark and kills them. pid 1
+ * repeats such passes until a pass finds no process. A fork bomb can be faster than such passes, so
+ * after SCOPE_PASSES_NS pid 1 kills every process in the sandbox.
  *
  * When a scope is empty, a later command uses it again. The scope may have got a launcher by then.
  */
@@ -41,8 +41,9 @@ struct scope {
 #define SCOPE_NONE ((struct scope){ .group = -1, .procs = -1, .mark = -1 })
 
 struct scopes {
-	int payload; /* delegated cgroup directory; -1 if there is none, so that scopes are marks */
-	/* the list of pid 1's children; -1 if scopes are groups and the sandbox is not watched */
+	int payload; /* the delegated cgroup directory; -1 if scopes are marks */
+	/* the list of pid 1's children; -1 if it cannot be opened, or if scopes are groups and the
+	 * sandbox is not watched */
 	int children;
 	pid_t deputy; /* a child of pid 1 that is no command (guest/deputy.h), or 0 */
 	const struct exec_walls *walls;
@@ -67,12 +68,13 @@ void scopes_reaped(struct scopes *s, pid_t pid);
 /* Returns true if the sandbox has no process except waiting launchers and the deputy. Returns false
  * if in doubt. */
 bool scopes_are_free(const struct scopes *s);
-/* Starts the command of A in the scope C, or in a new scope if C is SCOPE_NONE. Returns what
- * exec_start() returns. */
+/* Starts the command of A in the scope C. If C is SCOPE_NONE, first makes C an empty scope of an
+ * ended command, or a new scope. Returns what exec_start() returns, or -1 if there is no scope. */
 pid_t scope_start(struct scopes *s, struct scope *c, struct exec_args *a);
-/* Lets a launcher start the command of A (launcher_order()). Returns false if no launcher is free.
- * CLIENT_IS_KEPT says that the client sends one command after another. In this case the launcher
- * first moves to the CPU of pid 1, because another CPU would have to wake up. */
+/* Lets a launcher start the command of A (launcher_order()). Returns false if no launcher is free,
+ * or if A is too long for an order. CLIENT_IS_KEPT says that the client sends one command after
+ * another. In this case the launcher first moves to the CPU of pid 1, because another CPU would
+ * have to wake up. */
 bool scope_order(struct scopes *s, struct scope *ret, const struct exec_args *a,
 		 bool client_is_kept);
 /* Removes the launcher, which has ended, from C and returns it. The caller frees the launcher. */
@@ -80,9 +82,9 @@ struct launcher *scope_release_launcher(struct scopes *s, struct scope *c);
 /* Returns true if PID is the launcher of C. */
 bool scope_owns(const struct scope *c, uint64_t pid);
 enum scope_state { SCOPE_DONE, SCOPE_AGAIN, SCOPE_SWEPT };
-/* Kills the processes of C. SCOPE_AGAIN means that the caller must call again in a later turn of
- * the loop. SCOPE_SWEPT means that the passes took too long, and every process in the sandbox was
- * killed. */
+/* Kills the processes of C. SCOPE_DONE means that no process of C runs any more. SCOPE_AGAIN means
+ * that the caller must call again in a later turn of the loop. SCOPE_SWEPT means that the passes
+ * took too long, and every process in the sandbox was killed. */
 enum scope_state scope_kill(const struct scopes *s, struct scope *c);
 /* Kills every process in the sandbox except pid 1 and the deputy. */
 void scopes_kill(const struct scopes *s);

@@ -1,8 +1,11 @@
 /*
- * The system call filter of every command in a sandbox. The build compiles it from
- * tools/seccomp.table. The process of a command installs the filter (guest/exec.c) while it still
- * has the capability to do so. After that the process still sets its bounding set, groups and ids
- * and calls exec, so the filter allows these calls.
+ * The system call filters of commands, of pid 1 and of the deputy. The build compiles them from
+ * tables in tools/.
+ *
+ * seccomp_filter is the filter of every command, from tools/seccomp.table. The process of a command
+ * installs the filter (guest/exec.c) while it still has the capability to do so. After that the
+ * process still sets its bounding set, groups and ids and calls exec, so the filter allows these
+ * calls.
  */
 #pragma once
 

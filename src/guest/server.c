@@ -36,9 +36,9 @@ static void drop_fds(struct connection *c)
 }
 
 /* Returns how many bytes the client has read for certain. A frame from the client proves nothing,
- * because the client may have sent it before pid 1 sent the last bytes. So pid 1 asks the kernel,
- * but only if a command depends on the answer. AT_END says that pid 1 has read the end of what the
- * client sends. */
+ * because the client may have sent it before pid 1 sent the last bytes. So pid 1 asks the kernel.
+ * But if no command depends on the answer, returns the number of all bytes that were sent. AT_END
+ * says that pid 1 has read the end of what the client sends. */
 static uint64_t bytes_heard(const struct connection *c, bool at_end)
 {
 	struct pollfd p = { .fd = c->fd };
@@ -46,7 +46,8 @@ static uint64_t bytes_heard(const struct connection *c, bool at_end)
 
 	if (!sessions_must_be_heard(c))
 		return c->sent;
-	/* this is the memory of the unread bytes, which is never less than their number */
+	/* SIOCOUTQ tells how much memory the unread bytes take, which is never less than their
+	 * number */
 	if (ioctl(c->fd, SIOCOUTQ, &unread) < 0 || (uint64_t)unread > c->sent)
 		return 0;
 	/* If the client has closed its socket, the kernel has dropped what was unread. At the end,
@@ -145,7 +146,9 @@ void connection_end(struct connection *c)
 {
 	/* if data is queued, the client reads it and then closes the connection itself */
 	if (c->out.n == 0)
-		connection_close(c, c->sent); /* the caller knows that no process is left */
+		/* no process of the command is left, so pid 1 need not ask what the client has
+		 * read */
+		connection_close(c, c->sent);
 }
 
 static bool on_hello(struct connection *c, struct str body)
@@ -285,7 +288,7 @@ static int take_frame(void *arg, const struct frame *f)
 }
 
 /* Handles the frames that waited, and the frames in the N bytes at P. Closes the connection if
- * the bytes are no valid frames. */
+ * a frame is invalid or not allowed, or if there is no memory for the answers. */
 static void take_frames(struct connection *c, const char *p, size_t n)
 {
 	if (frame_feed(&c->in, p, n, take_frame, c) < 0 || buf_failed(&c->out))

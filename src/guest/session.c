@@ -1,5 +1,6 @@
 /*
- * A session is one command, from the frame EXEC to the frame EXIT. There are five kinds:
+ * A session is one command or one file agent, from the frame EXEC or FILE to the frame EXIT. There
+ * are five kinds:
  *
  *   piped       the client holds the other ends of the command's pipes; pid 1 only watches the
  *               process
@@ -291,9 +292,10 @@ static void on_began(void *arg)
 		session_feed(s);
 }
 
-/* Called if the program could not be executed, but pid 1 has already told the client the command's
- * number (START_SILENT). This happens if the process was stopped before the exec. So the failure is
- * kept and reported like any other end, and no other command gets the number. */
+/* Called if the program of a terminal or detached command could not be executed, but pid 1 has
+ * already taken the command for begun (START_SILENT), and has told the client its number. This
+ * happens if the process was stopped before the exec. So the failure is kept and reported like any
+ * other end, and no other command gets the number. */
 static void session_failed_late(struct session *s, const struct exec_report *why)
 {
 	s->ended = true;
@@ -616,7 +618,8 @@ static void forget_heard(struct connection *c, uint64_t heard)
 	}
 }
 
-/* Keeps the background commands whose EXIT was sent to C for other clients. */
+/* Keeps background commands for other clients, if their EXIT was sent to C but C may not have read
+ * it. */
 static void keep_unheard(struct connection *c)
 {
 	for (struct background *b = c->guest->backgrounds.first; b; b = b->next)

@@ -1,6 +1,7 @@
 /*
- * A session is one command, from the frame EXEC to the frame EXIT. It has a stream of a connection,
- * or is detached.
+ * A session is one command, from the frame EXEC to the frame EXIT, or one file agent
+ * (guest/agent.h), from the frame FILE to the frame EXIT. It has a stream of a connection, or is
+ * detached.
  */
 #pragma once
 
@@ -47,8 +48,9 @@ struct session {
 	/* where EXIT ends in the bytes to the client, as connection_end_of_queue() counts */
 	uint64_t exit_end;
 	/* The pipes that a piped command has as descriptors 0, 1 and 2, or -1. They must be open
-	 * until the command has begun. pid 1 keeps the last two open until EXIT is sent. So the
-	 * end of the command closes no pipe, and the client wakes up only once, for EXIT. */
+	 * until the command has begun. If the command left no process behind, pid 1 keeps the last
+	 * two open until EXIT is sent. So the end of the command closes no pipe, and the client
+	 * wakes up only once, for EXIT. */
 	int held[3];
 	struct exit_message end;
 	struct words words;
@@ -111,9 +113,9 @@ bool sessions_must_be_heard(const struct connection *c);
  * the EXIT of a command, it was alive when the command ended. So the command ended normally, and
  * its session is released. */
 void sessions_release_known(struct connection *c, uint64_t heard);
-/* Call it when the connection is gone. Kills the client's commands that do not outlive their
- * client, and the background processes of commands whose EXIT the client has not read. HEARD is the
- * number of bytes that the client has read for certain. */
+/* Call it when the connection is gone. Concerns the client's commands that do not outlive their
+ * client: kills those that still run, and the processes left by those whose EXIT the client has not
+ * read. HEARD is the number of bytes that the client has read for certain. */
 void sessions_drop(struct connection *c, uint64_t heard);
 /* Cancels every command that has not begun yet. */
 void sessions_cancel(struct guest *g);
@@ -157,8 +159,8 @@ void session_keep(struct session *s);
  * background entry. */
 void session_add_attached(struct connection *c, uint32_t stream, uint64_t id,
 			  const struct background *b, const struct attach_message *m);
-/* As soon as the client that has attached tells the size of its terminal, asks the program to
- * draw its screen again. */
+/* Call it when a client has attached. As soon as this client tells the size of its terminal, pid 1
+ * asks the program to draw its screen again. */
 void session_redraw(struct session *s);
 
 /* session_report.c */
@@ -197,11 +199,11 @@ void session_kill(struct session *s);
 /* Sets a timer that kills the command after MS milliseconds. The command then counts as timed
  * out. */
 void session_kill_after(struct session *s, uint64_t ms);
-/* Called when the command has ended. With the flag EXEC_WHOLE, called when everything that the
- * command started has ended. Passes on the last output and sends EXIT. */
+/* Called when the command has ended or, with the flag EXEC_WHOLE, only when everything that the
+ * command started has ended, too. Passes on the last output and sends EXIT. */
 void session_conclude(struct session *s);
-/* Called when the child is reaped and its output was passed on. Sends EXIT. pid 1 keeps the session
- * until it knows that the client has read EXIT. The reason: when a client dies, the
+/* Called when the command is reaped and its output was passed on. Sends EXIT. pid 1 keeps the
+ * session until it knows that the client has read EXIT. The reason: when a client dies, the
  * command's pipes break, and this may end the command before pid 1 sees that the client is gone.
  * When pid 1 then sees that the client is gone, it needs the session to kill the processes that the
  * command left behind. If a kill of the scope has begun, pid 1 keeps the session until the kill is

@@ -11,7 +11,7 @@
  *
  * If pid 1 keeps the command without a client (s->background is set), the memory for its input
  * counts against the pool. The memory for a whole credit is reserved as long as a client is
- * attached. pid 1 gives the rest back when the command has taken all input.
+ * attached. When the command has taken all input, pid 1 gives all other memory back.
  */
 #include "guest/session.h"
 

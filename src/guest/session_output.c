@@ -2,10 +2,10 @@
  * pid 1 relays output from a terminal, from a file agent, or from the pipes of a background
  * command.
  *
- * The output goes to the client within the client's credit. While no client is attached, it goes to
- * the log. If the command has a background entry (guest/background.h), the output also goes into
- * the ring of that entry. Clients can look at the ring, and the next client that attaches first
- * gets the contents of the ring.
+ * The output goes to the client within the client's credit. While no client is attached, the output
+ * of a command goes to the log, and the output of a file agent is dropped. If the command has a
+ * background entry (guest/background.h), the output also goes into the ring of that entry. Clients
+ * can look at the ring, and the next client that attaches first gets the contents of the ring.
  *
  * For an attached client, pid 1 never reads output that it cannot send. A new client has at least
  * as much credit as the ring is large, so pid 1 can send the whole ring. After that, pid 1 reads
@@ -133,8 +133,8 @@ static void on_outlet(void *arg, int fd, uint32_t events)
 
 	if (events & LOOP_WRITE)
 		session_feed(s);
-	/* While s->emptying is set, pid 1 still kills processes of the command. Then
-	 * session_conclude() passes on the rest of the output later. */
+	/* While s->emptying is set, pid 1 still kills processes of the command, so the session must
+	 * not finish here. Later session_conclude() passes on the rest of the output. */
 	if (s->ended && !s->emptying) {
 		session_pass_rest(s);
 		return;
@@ -277,8 +277,8 @@ void session_detach(struct session *s)
 	session_part(s);
 }
 
-/* Sends the output in the ring from offset AT on. The flag KEPT tells the client that pid 1 has
- * logged this output. */
+/* Sends the output in the ring from offset AT on. The flag KEPT tells the client that this output
+ * is in the log already: pid 1 or an earlier client has logged it. */
 static void send_kept(struct connection *c, uint32_t stream, struct background *b, uint64_t at,
 		      unsigned joined)
 {

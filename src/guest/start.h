@@ -46,7 +46,7 @@ enum start_event {
 	START_SEEN,       /* the launcher has cloned the process */
 	START_NOT_SEEN,   /* the launcher is alive, and has not cloned yet */
 	START_STUCK,      /* the launcher is dead, or could not clone */
-	START_GONE,       /* the launcher is dead, and had not cloned */
+	START_GONE,       /* the launcher was reaped, and had not cloned */
 	START_EXECUTED,   /* the program runs */
 	START_SILENT,     /* pid 1 did not hear of the exec within START_PATIENCE_MS */
 	START_EXITED,     /* the process has ended */
@@ -103,7 +103,7 @@ void start_init(struct start *s, struct loop *loop, struct scopes *scopes, struc
 void start_done(struct start *s);
 
 enum start_flag {
-	/* the caller keeps the descriptors of A open until the command began */
+	/* the caller of start_begin() keeps the descriptors of A open until the command began */
 	START_KEEPS_STDIO = 1 << 0,
 	/* the client sends one command after another; see CLIENT_IS_KEPT of scope_order() */
 	START_CLIENT_STAYS = 1 << 1,

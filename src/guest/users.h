@@ -11,7 +11,8 @@
 #include "base/err.h"
 #include "base/user.h"
 
-/* A file that pid 1 has read. pid 1 keeps the text until the file changes. */
+/* A file that pid 1 has read. pid 1 keeps the text until the file changes, but only if the file is
+ * short and its last change is more than a second old. */
 struct users_file {
 	struct stat seen; /* all zero if the text is not kept */
 	char *text;       /* allocated as short as possible, because an idle sandbox keeps it */

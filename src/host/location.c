@@ -20,7 +20,8 @@ void location_done(struct location *l)
 	free_p(&l->path);
 }
 
-/* Returns the part of PATH below DIR ("" or "/…"), or NULL when PATH is not below it. */
+/* Returns "" if PATH is DIR, or "/…", the rest of PATH, if PATH is below DIR. Otherwise returns
+ * NULL. */
 static const char *rest_below(const char *path, const char *dir)
 {
 	size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);

@@ -22,8 +22,8 @@ struct mountinfo {
 	struct str super;  /* options of the file system */
 };
 
-/* Removes lines from the front of REST up to the first well-formed line, and parses that line.
- * Returns false at the end. */
+/* Removes malformed lines from the front of REST, then removes and parses the first well-formed
+ * line. Returns false if there is no such line. */
 bool mountinfo_next(struct str *rest, struct mountinfo *ret);
 /* Decodes the octal escapes that the kernel writes for blanks and backslashes. Returns 0,
  * -ENAMETOOLONG if OUT is too small, or -EINVAL if the result would contain a NUL, which no path

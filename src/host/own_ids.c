@@ -27,8 +27,8 @@ bool own_ids_have_range(bool may_mount)
 	return geteuid() == 0 && may_mount && has_capability(CAP_SETUID);
 }
 
-/* Finds ids for the root of a container. This root can write the maps of sandboxes itself, if the
- * map of the container's user namespace is long enough. */
+/* Finds ids for the root of a container. This root can write the maps of sandboxes itself if it has
+ * CAP_SETUID, and if the maps of the container's user namespace are long enough. */
 static void find_in_map(struct own_ids *i, struct err *why)
 {
 	struct idmap m;

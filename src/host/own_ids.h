@@ -22,11 +22,11 @@ struct own_ids {
 	bool direct;                 /* SUB: we can write the maps ourselves, without newuidmap */
 };
 
-/* Returns true if we are root, not in a container, and may mount. */
+/* Returns true if we have CAP_SYS_ADMIN and are not in the user namespace of a container. */
 bool own_ids_may_mount(void);
 /* Returns true if we can give each sandbox its own range of ids. MAY_MOUNT is the result of
  * own_ids_may_mount(). */
 bool own_ids_have_range(bool may_mount);
 /* Finds the ids if own_ids_have_range() returned false. If a sandbox can have only a single id, WHY
- * says why, with a hint. */
+ * says why, and may have a hint. */
 void own_ids_find(struct own_ids *ret, struct err *why);

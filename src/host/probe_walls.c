@@ -1,5 +1,5 @@
-/* Probes of the things that the process engine needs for its walls: namespaces, mounts and
- * control groups. */
+/* Probes of the things that the process engine needs for its walls: namespaces, ranges of ids,
+ * mounts and control groups. */
 #include "host/probe.h"
 
 #include <errno.h>

@@ -71,8 +71,8 @@ static int range_find(const char *path, const char *user, uid_t uid, uint32_t wa
 }
 
 /* Finds the program NAME, which writes the id map of a user namespace for an ordinary user. The
- * program must get this privilege from its file: by set-user-id root or by a file capability. The
- * file system of the program must not be mounted nosuid. */
+ * program needs a privilege for this, and must get it from its file: by set-user-id root or by a
+ * file capability. The file system of the program must not be mounted nosuid. */
 static int find_mapper(const char *name, char out[SUBID_PROGRAM_BYTES], struct err *e)
 {
 	AUTO_FREE char *path = program_of_system(name);

@@ -50,8 +50,8 @@ static int open_in(int layer_fd, const char *path)
 }
 
 /* Adds PATH to the result with the owner and mode of FD. The mode also gets the bits AT_LEAST. Adds
- * nothing if the mode is 0755 and the owner is root. On disk, the id of this process stands for
- * root. */
+ * nothing if the mode is then 0755 and owner and group are root's, or if the result has no room for
+ * PATH. On disk, the ids of this process stand for those of root. */
 static void add(struct search *s, const char *path, int fd, unsigned at_least)
 {
 	struct image_implied *p = &s->out[s->n];

@@ -28,8 +28,11 @@ struct image_implied {
 	uint32_t uid, gid;
 };
 
-/* Writes the implied directories to OUT and returns their number. Leaves out directories that
- * belong to root and have mode 0755. LAYER_FD may be O_PATH descriptors, the lowest layer first. */
+/* Writes the implied directories to OUT and returns their number. Each gets the owner and mode that
+ * a lower layer has for it. Leaves out directories that no layer has an entry for, directories that
+ * belong to root and have mode 0755, paths that are too long, and what exceeds IMAGE_IMPLIED_MAX.
+ * The image's root is always treated as an implied directory. LAYER_FD may be O_PATH descriptors,
+ * the lowest layer first. */
 size_t image_implied_find(const int *layer_fd, size_t n_layers,
 			  struct image_implied out[IMAGE_IMPLIED_MAX]);
 

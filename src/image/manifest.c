@@ -7,7 +7,8 @@
 #include "base/json.h"
 
 /* The media types of layers that we can unpack. This list only separates layers from other things
- * that a manifest may name, because the bytes of a layer tell how the layer is compressed. */
+ * that a manifest may name. We do not take the compression of a layer from its media type, because
+ * the bytes of the layer tell it. */
 static const char *const layer_types[] = {
 	MEDIA_OCI_LAYER,    MEDIA_OCI_LAYER "+gzip",    MEDIA_OCI_LAYER "+zstd",
 	MEDIA_DOCKER_LAYER, MEDIA_DOCKER_LAYER ".gzip", MEDIA_DOCKER_LAYER ".zstd",

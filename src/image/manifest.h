@@ -51,9 +51,10 @@ struct image_manifest {
 MUST_USE int manifest_parse(const char *p, size_t n, struct image_manifest *ret, struct err *e);
 void manifest_done(struct image_manifest *m);
 
-/* Finds the item of an index for the platform OS/ARCHITECTURE. If the index has only one item
- * and this item names no platform, takes it. Otherwise fails with ERR_NOT_FOUND and lists the
- * platforms in the message. INDEX owns the result. */
+/* Finds the item of an index for the platform OS/ARCHITECTURE. If several items fit, prefers one
+ * without a variant. If no item fits, takes the only item of an index, provided that this item
+ * names no platform. Otherwise fails with ERR_NOT_FOUND and lists the platforms in the message.
+ * INDEX owns the result. */
 MUST_USE int manifest_select(const struct image_manifest *index, const char *os,
 			     const char *architecture, const struct image_descriptor **ret,
 			     struct err *e);

@@ -2,8 +2,9 @@
  * Image references have the form [host[:port]/]path[:tag][@digest].
  *
  * The parser adds what the user left out: the default registry, `library/` for short names in this
- * registry, and the tag `latest`. So all ways to write one image have the same reference_key().
- * struct reference does not keep the text that the user wrote. Callers keep it for their messages.
+ * registry, and, if there is no digest, the tag `latest`. So all ways to write one image have the
+ * same reference_key(). struct reference does not keep the text that the user wrote. Callers keep
+ * it for their messages.
  */
 #pragma once
 
@@ -27,8 +28,8 @@ struct reference {
 
 /* Fails with ERR_INVALID. The message names the reference and says what is wrong with it. */
 MUST_USE int reference_parse(const char *s, struct reference *ret, struct err *e);
-/* Writes "registry/repository:tag", or "…@digest" if there is a digest. Equal keys mean the same
- * image. */
+/* Writes "registry/repository:tag", or "registry/repository@digest" if there is a digest.
+ * Equal keys mean the same image. */
 void reference_key(const struct reference *r, char out[REFERENCE_KEY_BYTES]);
 /* Returns the part after /manifests/ in a registry's URL: the digest if there is one, otherwise the
  * tag. */

@@ -91,8 +91,8 @@ void image_records_free(struct image_record *r, size_t n);
 /* Writes the name of the directory, below a layer's directory, that has the layer with rotated
  * owners. The name is "" if no id is rotated. */
 void image_form_name(const struct rotation *r, char out[IMAGE_FORM_BYTES]);
-/* These functions write paths relative to the home, for openat. DIGEST is the digest of the blob
- * (image_layer.digest). */
+/* The functions image_…_path() write paths relative to the home, for openat. DIGEST is the digest
+ * of the blob (image_layer.digest). */
 void image_blob_path(const char *digest, char out[IMAGE_PATH_BYTES]);
 /* Writes the name of the flat form in cache/flat. All images with the same layers share one flat
  * form. */

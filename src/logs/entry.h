@@ -1,6 +1,7 @@
 /*
- * Reads one entry of a sandbox's log. A log holds what commands printed, so no line is trusted. A
- * line that does not parse as an entry is skipped.
+ * Reads one entry of a sandbox's log, or makes an entry from a line of plain text. A log holds what
+ * commands printed, so no line is trusted. A line of the log that does not parse as an entry is
+ * skipped.
  */
 #pragma once
 
@@ -14,13 +15,16 @@
 #define ENTRY_LINE_MAX_BYTES (2u << 20)
 
 struct entry {
-	struct str line; /* the whole line of the log, without its line feed; borrowed */
+	/* the whole line of the log, without its line feed; borrowed; empty if the entry was made
+	 * from plain text */
+	struct str line;
 	uint64_t t_ns;
-	const char *time; /* the time as it is written in the log */
+	const char *time; /* t_ns as text; for an entry of the log, as it is written there */
 	enum execlog_source source;
 	uint64_t id;     /* 0 if the entry has no id */
 	struct str body; /* the bytes that were printed */
-	/* owned memory, to which the slices above point */
+	/* owned memory, to which `time` and `body` may point; the body of an entry that was made
+	 * from plain text is borrowed */
 	struct json_doc *doc;
 	struct buf bytes;
 	char stamp[CLOCK_RFC3339_BYTES];

@@ -19,7 +19,7 @@ static const char *skip_sequence(const char *p, const char *end)
 		while (p < end && !(*p >= 0x40 && *p <= 0x7e))
 			p++;
 		return p < end ? p + 1 : end;
-	case ']': /* OSC, DCS, SOS, PM, APC: up to BEL or ESC \ */
+	case ']': /* OSC, DCS, SOS, PM, APC: up to BEL, ESC \ or the ESC of another sequence */
 	case 'P':
 	case 'X':
 	case '^':
@@ -228,8 +228,8 @@ void render_entry(struct buf *out, struct render *r, const struct entry *e)
 	/* a byte that is shown as \\xNN takes four bytes */
 	AUTO_BUF plain = BUF_INIT(4 * ENTRY_LINE_MAX_BYTES);
 	struct str body = e->body;
-	/* an entry that cordon itself wrote begins a new line; if entries get prefixes, every entry
-	 * begins a new line */
+	/* a whole entry begins a new line and ends its last line; entries that cordon itself wrote
+	 * are whole, and if entries get prefixes, all entries are whole */
 	bool whole = r->timestamps || r->show_id || e->source == LOG_SYSTEM || e->source == LOG_NET;
 
 	if (r->json) {

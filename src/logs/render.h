@@ -8,8 +8,8 @@
 enum render_bytes {
 	RENDER_STRIP, /* escape sequences are taken out, for a file or another program */
 	RENDER_RAW,   /* nothing is taken out or changed */
-	/* like RENDER_STRIP; other control bytes are shown as \xNN, and a carriage return
-	 * begins a new line */
+	/* like RENDER_STRIP; a carriage return begins a new line, and control bytes except tab and
+	 * line feed are shown as \xNN */
 	RENDER_TERMINAL,
 };
 

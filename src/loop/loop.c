@@ -1,10 +1,10 @@
 /*
  * Each descriptor, timer and signal has a slot in one array. The epoll cookie is {slot,
- * generation}. When an entry is removed, the generation of its slot is raised and the slot goes to
- * the free list. So a late event for the removed entry does not match the slot. A server keeps
- * thousands of idle descriptors and timers, so no operation walks all slots: free slots are a list,
- * timers are a heap ordered by deadline, and the few signals are a list. All signals share one
- * signalfd.
+ * generation}. When an entry is removed, its slot goes to the free list. When a new entry takes the
+ * slot, the generation of the slot is raised. So a late event for the removed entry finds a free
+ * slot or another generation, and is dropped. A server keeps thousands of idle descriptors and
+ * timers, so no operation walks all slots: free slots are a list, timers are a heap ordered by
+ * deadline, and the few signals are a list. All signals share one signalfd.
  */
 #include "loop/loop.h"
 
@@ -405,8 +405,8 @@ static int run_timers(struct loop *l)
 		void *arg = l->slot[slot].arg;
 		long before = switches(l);
 
-		/* a timer fires once; its slot is freed first, so its handler may add a new
-		 * timer */
+		/* a timer fires once; its slot is freed first, so that a new timer of its handler
+		 * can take the slot */
 		heap_remove(l, slot);
 		give_back(l, slot);
 		l->n_live--;

@@ -47,8 +47,8 @@ static bool matches_name(const struct rule *r, const struct policy_flow *f,
 }
 
 /* A translator on the way turns an IPv6 address of NAT64 or 6to4 into the IPv4 address in it. So a
- * deny rule about this IPv4 address matches both. An allow rule matches only the address that it
- * names. */
+ * deny rule about this IPv4 address matches the IPv6 address, too. An allow rule matches only the
+ * address that it names. */
 static bool matches_address(const struct rule *r, const struct addr *a)
 {
 	struct addr carried;
@@ -94,7 +94,8 @@ struct verdict policy_decide(const struct policy *p, const struct addr_host *hos
  * `any` match as they would match a connection to that port. Rules about names match the name that
  * is asked for. An allow rule about a name matches, whatever its ports are: a client that may
  * connect to example.com:443 must be able to resolve example.com. A deny rule about a name matches
- * only if it is not limited to protocols or ports. Rules about addresses never match.
+ * only if it is not limited to protocols or ports. Rules about prefixes or about other groups never
+ * match.
  */
 static bool matches_query(const struct rule *r, enum policy_proto proto, const char *name)
 {

@@ -5,7 +5,7 @@
  * rule decides. policy_decide() is a pure function: it uses no clock and no sockets, and allocates
  * no memory. The calling code must tell which names this sandbox has resolved to which addresses.
  *
- * The struct also has the other settings of the `network` object that shape traffic (resolver,
+ * struct policy also has the other settings of the `network` object that shape traffic (resolver,
  * address pools, limits). These settings are in the same struct as the rules because they are
  * passed on in the same way: options fill the struct, the sandbox's record keeps it as JSON, and
  * the gateway obeys it.
@@ -91,7 +91,8 @@ struct verdict {
 /* If NAMES is NULL, no name counts as resolved. If the client showed a name (the authority), an
  * allow rule about names matches only under two conditions. First, the rule covers the shown name.
  * Second, a name that the rule covers was resolved to the address of the peer. For a deny rule one
- * of the two conditions is enough. */
+ * of the two conditions is enough. If the client showed no name, only the second condition
+ * counts. */
 struct verdict policy_decide(const struct policy *p, const struct addr_host *host,
 			     const struct policy_flow *f, const struct policy_names *names);
 /* Decides whether the sandbox may ask the resolver for NAME. PROTO is the protocol that carries the

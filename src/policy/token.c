@@ -308,7 +308,7 @@ static int parse_scope(const struct token *t, struct str scope, struct str targe
 	return 0;
 }
 
-/* Returns true if S, or S up to one of its colons, is an IPv6 address. */
+/* Returns true if S, or S up to one of its colons, is an IPv6 address or prefix. */
 static bool looks_like_ipv6(struct str s)
 {
 	struct cidr c;

@@ -140,7 +140,7 @@ static void group_name(const char *id, char out[64])
 	snprintf(out, 64, "cordon-%s", id);
 }
 
-/* Reads the text of FILE in DIR into OUT. If the file does not exist, OUT is "". */
+/* Reads the first line of FILE in DIR into OUT. If the file cannot be read, OUT is "". */
 static void read_words(int dir, const char *file, char out[WORDS_MAX_BYTES])
 {
 	AUTO_FD fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
@@ -230,8 +230,8 @@ static void set_buffers_v1(int dir, uint64_t memory_bytes)
 }
 
 /* Version 1 has one limit for memory and one for memory + swap, and the first must never be larger
- * than the second. So if the limits shrink, the limit for memory is set first. If they grow, the
- * limit for memory + swap is set first. */
+ * than the second. So we try to set the limit for memory first, which works if the limits shrink.
+ * If the limits grow, this fails, and we set the limit for memory + swap first. */
 static bool set_memory_v1(int dir, uint64_t bytes)
 {
 	if (!set_number(dir, "memory.limit_in_bytes", bytes)) {
@@ -526,8 +526,8 @@ static bool release_groups(int parent, const char *name, unsigned depth)
 	if (dir < 0 || depth == 0)
 		return true;
 	list = fdopendir(fcntl(dir, F_DUPFD_CLOEXEC, 0));
-	/* If a group below NAME cannot be released, the unlinkat() of NAME below fails, too. So the
-	 * results of these calls are not needed. */
+	/* If a group below NAME cannot be released, the unlinkat() after this loop fails, too. So
+	 * the results of these calls are not needed. */
 	while (list && (d = readdir(list)))
 		if (d->d_type == DT_DIR && d->d_name[0] != '.')
 			IGNORE(release_groups(dir, d->d_name, depth - 1));

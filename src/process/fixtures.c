@@ -106,8 +106,8 @@ static void make_place(void)
 		IGNORE(erase_tree(parent, temp + strlen(PARENT "/")));
 }
 
-/* Returns true if all nodes are the right devices and their file system is not mounted with
- * `nodev`. */
+/* Returns true if all nodes are the right devices with the right mode, and their file system is not
+ * mounted with `nodev`. */
 static bool nodes_work(int dev)
 {
 	struct statvfs fs;

@@ -23,7 +23,7 @@ struct fixture_link {
 extern const struct fixture_link fixture_links[];
 #define FIXTURE_LINKS 5
 
-/* Opens both directories, and makes them if they are missing. Returns false if device nodes cannot
- * be made or used in them. In that case the nodes of the host are mounted one by one in the
- * sandbox's /dev, and the sandbox's /sys is a new file system. */
+/* Opens both directories, and makes them if they are missing. Returns false if they cannot be made
+ * or opened, or if the device nodes in /dev cannot be used. In that case the nodes of the host are
+ * mounted one by one in the sandbox's /dev, and the sandbox's /sys is a new file system. */
 bool fixtures_open(int *ret_sys, int *ret_dev);

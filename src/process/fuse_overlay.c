@@ -26,7 +26,7 @@
 #define DEVICE_NAME "/dev/fd/3" /* for libfuse this name means: descriptor 3 is an open /dev/fuse */
 #define STDERR_FD 2
 #define OPTIONS_MAX_BYTES 8192u /* enough for 500 layers; the name of a layer has five bytes */
-#define WORDS_MAX_BYTES 4096u   /* how much text fuse-overlayfs may print before it ends */
+#define WORDS_MAX_BYTES 4096u   /* room for the text that fuse-overlayfs printed */
 /* how long fuse-overlayfs gets to write back files that commands had mapped */
 #define END_WAIT_MS 5000
 
@@ -150,9 +150,9 @@ static int release(struct process_instance *s, const struct role *role, int hold
 	return 0;
 }
 
-/* Maps the owners of the files in the trees MAPS to the ids of the sandbox, and also to the id of
- * pid 1. The writer needs the id of pid 1: it runs under this id, so a new file belongs to this id
- * until the writer gives it to its owner. Returns 0 or -1. */
+/* Maps the owners of the files in the trees MAPS to the sandbox's range of ids. The map also has
+ * the id of pid 1, because the writer runs under this id: a new file belongs to this id until the
+ * writer gives the file to its owner. Returns 0 or -1. */
 static int map_trees(const struct plan *p, const struct ids *ids, const struct tree_map *maps,
 		     size_t n, struct err *e)
 {

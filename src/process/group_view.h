@@ -14,14 +14,15 @@
 #include "wire/group_view.h"
 
 struct group_views {
-	unsigned kinds;           /* one bit for each enum group_view */
+	unsigned kinds;           /* bit K is set if there is a mount of the enum group_view K */
 	int fd[GROUP_VIEW_COUNT]; /* the mounts, in the order of the bits */
 	unsigned n;
 	int join[CGROUP_SEEN_COUNT]; /* the files `tasks` of the groups that pid 1 joins */
 	unsigned n_joins;
 };
 
-/* Makes the mounts for the groups *C. Call this after cgroup_limit(), and only if we may mount. If
- * no group limits anything, no mount is made. A mount that fails is left out. */
+/* Makes the mounts for the groups *C. Call this after cgroup_limit(), and only if we may mount.
+ * With version 1, mounts are made only if *C has a group in `memory` or `cpu`. With version 2, a
+ * mount is made only if memory or CPU time is limited. A mount that fails is left out. */
 void group_views_open(const struct cgroup *c, struct group_views *ret);
 void group_views_close(struct group_views *v);

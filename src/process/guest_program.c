@@ -30,8 +30,9 @@ static int sealed_copy(int from, off_t size, const char *path, int *ret_fd, stru
 	return 0;
 }
 
-/* Makes a read-only mount of PATH, a file of the host's root, and opens the file through this
- * mount. All sandboxes share the file's pages. In the sandbox the file belongs to nobody. */
+/* Makes a read-only mount of PATH, a file whose owner is root on the host, and opens the file
+ * through this mount. All sandboxes share the file's pages. In the sandbox the owner of the file is
+ * the user `nobody`. */
 static int readonly_mount(const char *path, int *ret_fd)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |

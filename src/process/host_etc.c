@@ -1,8 +1,8 @@
 /*
  * Two walks fill the copy of /etc (process/host_etc.h): one through /etc for the names in `wanted`,
  * and one through /usr and /etc/alternatives for links that lead to /etc. Both walks call
- * copy_path(), which copies one path and the directories above it, and checks the permissions of
- * each.
+ * copy_path(), which copies one path, the directories above it and everything below it, and checks
+ * the permissions of each.
  */
 #include "process/host_etc.h"
 
@@ -316,7 +316,7 @@ static void copy_file(struct copy *c, int from, int to, const char *name, const 
 }
 
 /* Opens the directory NAME in FROM and in TO. If TO lacks the directory, makes it. Returns false if
- * not all users may read the directory in FROM. */
+ * one of the two cannot be opened, or if not all users may list and enter the one in FROM. */
 static bool open_both(int from, int to, const char *name, int *ret_from, int *ret_to)
 {
 	AUTO_FD in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -15,6 +15,7 @@
 /* Copies the files into the directory TO, the new /etc. Files that TO already has stay as they are.
  * A file that cannot be copied is left out. */
 void host_etc_copy(int to);
-/* Adds a text to OUT that changes when the host's files change, so that an old copy can be
- * recognised. Every start calls this function, so it looks at only a few files. */
+/* Adds a text to OUT, by which an old copy can be recognised: the text changes when
+ * programs are installed on the host. Every start calls this function, so the text depends on only
+ * a few files. */
 void host_etc_key(struct buf *out);

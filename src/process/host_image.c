@@ -341,9 +341,10 @@ static int open_made_once(int cache_fd, const char *base, const struct ids *i,
 	char name[32], path[64];
 	const struct make_args a = { cache_fd, name, build_it, i };
 
-	/* The directory exists once for each owner of its files, under different names. Without a
-	 * suffix the owner is the user who runs cordon, with a suffix it is the first id of this
-	 * user's range. */
+	/* The directory exists once for each owner and group of its files, under different names.
+	 * Without a suffix both ids are those of the user who runs cordon. With "-u" the owner is
+	 * the first id of this user's range of user ids. With "-g" the group is the first id of the
+	 * range of group ids. */
 	snprintf(name, sizeof(name), "%s%s%s", base, i->rotation.uid ? "-u" : "",
 		 i->rotation.gid ? "-g" : "");
 	snprintf(path, sizeof(path), "host/%s", name);

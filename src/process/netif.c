@@ -20,7 +20,8 @@
 
 #define ETHERTYPE_ALL 0x0300 /* ETH_P_ALL in network byte order */
 
-/* Reads COUNT acknowledgements. Returns the first error of a request that must not fail, or 0. */
+/* Reads COUNT acknowledgements. Returns -errno if the reading fails. Otherwise returns the first
+ * error of a request that must not fail, or 0. */
 static long read_acks(int fd, uint32_t count)
 {
 	uint8_t buf[4096] __attribute__((aligned(4)));

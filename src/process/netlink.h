@@ -54,8 +54,8 @@ void netlink_add_interface(struct netlink_batch *b, const struct netif *n);
 
 /* --- running: netif.c, system calls only ----------------------------------------------------- */
 
-/* Sends the requests in the current network namespace. Returns 0, or -errno of the first request
- * that failed. */
+/* Sends the requests in the current network namespace. Returns 0, or -errno of a system
+ * call that failed or of the first request that failed without NETLINK_SEQ_OPTIONAL. */
 MUST_USE long netlink_run(const struct netlink_batch *b);
 
 /* Brings lo up. Returns 0 or -errno. */

@@ -31,7 +31,7 @@ struct netns {
 	int fd;       /* the new network namespace */
 	int link;     /* the gateway's end of the interface, or -1 */
 	int coming;   /* a futex: the id of the task; 0 after the task has set `fd` or has ended */
-	/* a value of enum netns_order; if it is NETNS_GO, the members below are set */
+	/* a value of enum netns_order; if it is NETNS_GO, `setup` and `sysctl` are set */
 	int order;
 	const struct netif_setup *setup; /* the interface to make, or NULL for loopback only */
 	struct netns_sysctl sysctl[NETNS_SYSCTLS];

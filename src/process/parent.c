@@ -3,8 +3,8 @@
  *   1. if we are root, a task begins to make the network namespace, before we have the request
  *   2. the plan is made: we open all sources, clone all trees and map their ids, which needs our
  *      privileges and our view of the file system
- *   3. the v2 group of pid 1 is made, so that the clone is born in it: joining a group later would
- *      wait for an RCU grace period
+ *   3. the v2 group of pid 1 is made, so that the child of step 4 is born in it: joining a group
+ *      later would wait for an RCU grace period
  *   4. the child is cloned as soon as the network namespace exists; the child shares our memory and
  *      waits for a byte
  *   5. the child's ids are mapped, the network is finished, and the child gets the byte; while the
@@ -99,9 +99,10 @@ static int prepare_netif(struct process_instance *i, const struct process_reques
 	return 0;
 }
 
-/* Returns the groups of the payload that may ping, as outer ids (process/ids.h). The kernel's
- * setting for ping (ping_group_range) takes only one range of host ids. If the payload's groups are
- * not one range, only the group of the user who runs cordon may ping. */
+/* Returns the first and the last group of the payload that may ping, as outer ids (process/ids.h).
+ * The kernel's setting for ping (ping_group_range) is one range of host ids. With IDS_SUBID this
+ * range starts at the group of the user who runs cordon. If this group is above the groups from
+ * /etc/subgid, only this group may ping. */
 static void ping_groups(const struct ids *ids, unsigned *ret_first, unsigned *ret_last)
 {
 	*ret_first = *ret_last = ids_shift(ids);
@@ -111,7 +112,7 @@ static void ping_groups(const struct ids *ids, unsigned *ret_first, unsigned *re
 		*ret_last = IDS_PER_SANDBOX - 1;
 }
 
-/* Adds the steps that make the network, if no task of process/netns.h makes it. */
+/* Adds the steps that make the network. Called only if no task of process/netns.h makes it. */
 static void add_network(struct process_instance *i, const struct ids *ids)
 {
 	struct netns_sysctl sysctl[NETNS_SYSCTLS];
@@ -236,8 +237,9 @@ static int serve(struct process_instance *i, const struct process_request *r, st
 	return 0;
 }
 
-/* Gives pid 1 a separate mount of the group of its commands, so that `..` does not lead out of the
- * group. If we may not mount, the child makes this mount in its own mount namespace. */
+/* Pid 1 gets a separate mount of the group of its commands, so that `..` does not lead out of the
+ * group. If we may mount, cgroup_enclose() makes this mount. Otherwise this function adds the step
+ * by which the child makes it in its own mount namespace. */
 static int add_group(struct process_instance *i, int *ret_tree, struct err *e)
 {
 	int payload = cgroup_payload(&i->cgroup);
@@ -321,8 +323,8 @@ static int make_child(struct process_instance *i, const struct process_request *
 	return clone_in_network(i, e);
 }
 
-/* Fills *E with the reason why the ids of the child could not be mapped. If the child has died,
- * says why it died. */
+/* Called when mapping the ids of the child has failed, with the reason in *E. If the child has
+ * failed too, replaces *E by the reason of the child's failure. Returns -1. */
 static int namespaces_refused(const struct process_instance *i, struct err *e)
 {
 	return i->child->report.err ? ids_refused(i->child->report.err, e) : -1;

@@ -1,6 +1,7 @@
 /*
- * The plan is a list of all steps that a child does between clone and exec. The plan is made before
- * the clone.
+ * The plan is a list of all steps that a child does between clone and exec. If the parent may
+ * mount, the plan is made before the clone. Otherwise it is made after the clone, and the child
+ * waits for it.
  *
  * process/rootfs.c turns a spec into an array of steps. process/child.c carries out the steps with
  * system calls only. The strings of the steps are in the plan's arena. A tree is a mount that a

@@ -64,9 +64,9 @@ MUST_USE int process_begin(const struct process_request *r, struct process_insta
 /* Does the rest of the start. All members of the request *R must be set now. */
 MUST_USE int process_start(const struct process_request *r, struct process_instance *ret,
 			   struct err *e);
-/* Call this after process_start(). Waits until the child has mounted the overlay or has failed.
- * Returns true if the kernel refused this overlay. Then the caller ends the instance, and may start
- * it again with rootfs.served. */
+/* Call this after process_start(). Waits until the child has mounted the overlay or has failed,
+ * but at most 10 seconds. Returns true if the kernel refused this overlay. Then the caller ends the
+ * instance, and may start it again with rootfs.served. */
 bool process_overlay_refused(const struct process_request *r, const struct process_instance *i);
 /* Fills E with the reason why the channel closed before READY. Always returns -1. */
 int process_failure(struct process_instance *i, struct err *e);
@@ -84,10 +84,10 @@ void process_done(struct process_instance *i);
 
 /* Opens the program of pid 1 in such a way that no process in the sandbox can ever write to it.
  *
- * If only the host's root can write to the file, the file itself is opened, and all sandboxes share
- * its pages. If PARENT_MOUNTS is true, the file is opened through a read-only mount. For an
- * ordinary user the file is opened directly: a user's sandbox has no id for the host's root, so no
- * process in it can own the file.
+ * If only the host's root can write to the file, the file itself is opened in two cases, and all
+ * sandboxes share its pages. First, if PARENT_MOUNTS is true, the file is opened through a
+ * read-only mount. Second, if an ordinary user runs cordon, the file is opened directly: a user's
+ * sandbox has no id for the host's root, so no process in it can own the file.
  *
  * In all other cases root in the sandbox could own the file and write to it. So we make a copy of
  * the file in memory and seal the copy. */

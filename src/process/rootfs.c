@@ -246,7 +246,8 @@ static int open_nodes(struct builder *b, int trees[FIXTURE_NODES])
 	return 0;
 }
 
-/* Mounts the device nodes of the host one by one, because we cannot make device nodes. */
+/* Builds /dev in a tmpfs. The device nodes of the host are mounted one by one, because we cannot
+ * make device nodes. */
 static void add_host_nodes(struct builder *b, const int trees[FIXTURE_NODES])
 {
 	add_mount(b, "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, DEV_OPTIONS);
@@ -287,9 +288,9 @@ static int open_group(struct builder *b, int group, int *ret)
 	return 0;
 }
 
-/* Makes the directories on which control groups are mounted. The child mounts the groups on these
- * directories. But if the supervisor may mount, pid 1 attaches the supervisor's mounts to them
- * later. */
+/* Makes the directories on which control groups are mounted. If GROUP is a tree, add_sys() attaches
+ * the tree there. If GROUP is -1 and the supervisor may mount, pid 1 attaches the supervisor's
+ * mounts later. Otherwise the sandbox shows no control groups and needs no directories. */
 static void add_group_places(struct builder *b, int group)
 {
 	if (group < 0 && !b->r->parent_mounts)
@@ -342,8 +343,8 @@ static void add_msb(struct builder *b, int shell)
 	char options[48];
 
 	snprintf(options, sizeof(options), "mode=755,size=%um,nr_inodes=4096", MSB_AREA_MIB);
-	/* a flat root may lack the mount point /run/microsandbox; every other root has it in its
-	 * lowest layer */
+	/* a flat root may lack the mount point /run/microsandbox; every other root has it
+	 * already */
 	if (b->r->spec->image.root_disk.kind == ROOT_DISK_FLAT)
 		add_way(b, "/run/microsandbox", true, false);
 	add_own_place(b, "/.msb");
@@ -424,9 +425,10 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 			return err_wrap(b->e, "volume '%s'", m->source);
 		return 0;
 	}
-	/* The user who works in the sandbox is mapped to the owner of the source. The kernel maps
-	 * one id to one id. So no other user of the sandbox, not even root, can store files in the
-	 * volume. */
+	/* With stat-virt, one user of the sandbox is mapped to the owner of the source: the user
+	 * that the volume's options name, or else the user who works in the sandbox. The kernel
+	 * maps one id to one id. So no other user of the sandbox, not even root, can store files in
+	 * the volume. */
 	if (m->stat_virt != STAT_VIRT_OFF)
 		map = (struct tree_map){
 			.kind = MAP_OWNER,
@@ -839,7 +841,8 @@ int rootfs_plan(const struct rootfs *r, int device, int group, struct plan *p,
 {
 	struct builder b = { .r = r, .p = p, .maps = maps, .pin = -1, .e = e };
 	struct trees *t = plan_room(p, sizeof(*t));
-	char stage[64] = "mode=755,size=1m"; /* the stage holds nothing but mount points */
+	/* enough for mount points; larger options follow if the writable layer is in the stage */
+	char stage[64] = "mode=755,size=1m";
 	bool whole = r->one_disk || spec_image_in_place(&r->spec->image);
 
 	if (r->spec->n_mounts > SPEC_MOUNTS_MAX)
@@ -925,7 +928,7 @@ static void add_libraries(struct builder *b, const int tree[ARRAY_SIZE(libraries
 void rootfs_fuse_overlay_options(const struct rootfs *r, bool writes, struct buf *out)
 {
 	name_layers(r, out);
-	/* what commands have written must not be lost if fuse-overlayfs is killed */
+	/* writeback=0: what commands have written must not be lost if fuse-overlayfs is killed */
 	if (writes)
 		buf_add_str(out, WRITABLE_LAYER ",writeback=0");
 }

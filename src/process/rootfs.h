@@ -1,10 +1,10 @@
 /*
  * Turns a spec into the steps that build its root file system.
  *
- * Every source is opened before the clone. Sources are descriptors, so nobody can replace a source
- * between the check and the mount. If the parent may mount (CAP_SYS_ADMIN), it clones the trees
- * itself and maps their ids. Otherwise the child clones the trees by their canonical paths, and
- * checks that each has the inode that the parent saw.
+ * The parent opens every source before it clones the child that builds the root. Sources are
+ * descriptors, so nobody can replace a source between the check and the mount. If the parent may
+ * mount (CAP_SYS_ADMIN), it clones the trees itself and maps their ids. Otherwise the child clones
+ * the trees by their canonical paths, and checks that each has the inode that the parent saw.
  */
 #pragma once
 
@@ -62,7 +62,8 @@ struct rootfs {
 	 * (process/fuse_overlay.h) */
 	bool layers_shown;
 	bool one_disk; /* the only layer is the whole root, on a mount of this sandbox alone */
-	/* the directory with upper/ and work/, or -1 if the writable layer is in memory */
+	/* the directory with upper/ and work/; -1 if the writable layer is in memory, or if the
+	 * root has no writable layer (one_disk, or an image that is used in place) */
 	int upper_fd;
 	bool upper_is_mount; /* upper_fd is a mount of this sandbox alone */
 	/* the writable layer has a limit; the payload can fill it, so room is kept for the next
@@ -73,7 +74,8 @@ struct rootfs {
 	size_t n_owners;
 	int sys_fd, dev_fd; /* the directories of process/fixtures.h, or -1 */
 	bool served;        /* fuse-overlayfs unites the layers instead of the kernel */
-	/* one per spec->mount: -1 for a tmpfs; for a disk, the descriptor of its mount */
+	/* one per spec->mount: the descriptor of the source; for a disk, of its mount; -1 for a
+	 * tmpfs */
 	int *volume_fd;
 	struct rootfs_hidden *hidden; /* allocated; a place comes before the places below it */
 	size_t n_hidden;

@@ -12,10 +12,10 @@
 #include "base/io.h"
 #include "base/str.h"
 
-/* The kernel counts our own processes for the same limit: pid 1, the deputy and its tasks, the
- * launchers and the file agents. So the limit is larger than that of the payload by this number.
- * There are usually fewer of our processes. While there are more, such as many tasks of the deputy,
- * the payload can have fewer processes. */
+/* For RLIMIT_NPROC the kernel counts the payload and also our own processes: pid 1, the deputy and
+ * its tasks, the launchers and the file agents. So we set RLIMIT_NPROC to the payload's limit plus
+ * this number. There are usually fewer of our processes. While there are more, such as many tasks
+ * of the deputy, the payload can have fewer processes. */
 #define OWN_PROCESSES 8
 #define ENVIRONMENT_MAX_BYTES 256
 #define SETTING_MAX_BYTES 64

@@ -6,7 +6,8 @@
  * namespace and for all namespaces above it. A user namespace gets its limits from the process that
  * makes it. So pid 1 first takes the limits that shares_environment() names (base/holder.h), and
  * then makes the payload's namespace. These limits hold for all ids of the payload together. For
- * inotify, each user namespace has settings instead, and the child writes them.
+ * inotify, each user namespace has settings instead. The child writes them before it executes
+ * pid 1.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * The WWW-Authenticate header of a registry's 401 answer: it says how the client must log in. The
+ * The WWW-Authenticate header of a registry's 401 answer: it says how cordon must log in. The
  * header comes from a server that we do not trust, so the size of every field is limited and the
  * parser is fuzzed.
  */

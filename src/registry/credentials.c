@@ -83,7 +83,7 @@ static int open_secrets(int home_fd, bool create, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* Reads the stored logins. Sets *RET to NULL if no login is stored. */
+/* Reads the stored logins. Sets *RET to NULL if there is no file of logins. */
 static int read_store(int secrets_fd, struct json_doc **ret, struct err *e)
 {
 	AUTO_BUF text = BUF_SECRET(CREDENTIALS_MAX_BYTES);
@@ -134,8 +134,8 @@ static void write_hosts(struct json_writer *w, const struct json_value *hosts, c
 	}
 }
 
-/* Writes the file again with a new login for HOST, or without a login for HOST if USERNAME is
- * NULL. */
+/* Writes the file of logins again, with a new login for HOST, or without a login for HOST if
+ * USERNAME is NULL. */
 static int rewrite_store(int secrets_fd, const struct json_doc *old, const char *host,
 			 const char *username, const char *password, struct err *e)
 {

@@ -30,7 +30,7 @@ struct fetch_item {
 	CURL *easy;
 	bool resumed, answered, restart_tried;
 	struct err write_err; /* its code is ERR_NONE if no write has failed */
-	/* these members hold for all attempts together */
+	/* these members hold for all attempts at the same endpoint */
 	unsigned n_tries;
 	bool authenticated;
 	uint64_t not_before_ns;

@@ -1,8 +1,8 @@
 /*
- * Shows one line per layer on a terminal, redraws the lines in place and wipes them at the end.
- * Shows nothing when stderr is not a terminal.
+ * Shows one line per layer and a total on a terminal, redraws the lines in place and wipes them at
+ * the end. Shows nothing when stderr is not a terminal. The line of the total looks like this:
  *
- *   0123456789ab  ━━━━━━━━━━╌╌╌╌╌╌╌╌╌╌  12.3 / 45.6 MiB  5.1 MiB/s  7s
+ *          total  ━━━━━━━━━━╌╌╌╌╌╌╌╌╌╌  12.3 / 45.6 MiB  5.1 MiB/s  7s
  */
 #pragma once
 

@@ -213,7 +213,8 @@ static int pull_all(struct pull *p, const char *reference, bool *ret_cached, str
 	return r < 0 ? -1 : install_put_record(p->store, &p->install, reference, e);
 }
 
-/* Pulls the image REFERENCE. Sets *RET_CACHED to true if nothing had to be fetched. */
+/* Pulls the image REFERENCE. Sets *RET_CACHED to true if the store already has all blobs
+ * and unpacked layers of the image; the manifest may still be fetched. */
 static int pull_image(const struct store *store, const struct settings *s, const char *reference,
 		      const struct pull_options *o, bool *ret_cached, struct err *e)
 {

@@ -26,7 +26,7 @@ struct search {
 	char *text; /* the content of the file that is searched */
 	size_t n_matches, n_files, result_bytes, total_bytes;
 	uint64_t regex_ns; /* time that matching took so far */
-	const char *limit; /* the limit that ended the search, or NULL */
+	const char *limit; /* the limit because of which the result is not complete, or NULL */
 	bool cut_line, cut_file;
 	bool late;
 };

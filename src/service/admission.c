@@ -291,7 +291,8 @@ static bool same_limits(const struct admission_record *r, const struct admission
 	       r->max_managed_processes == g->max_managed_processes;
 }
 
-/* Checks that the grant is not older than the record. */
+/* Checks that the grant is newer than a revocation and not older than the record or the generation
+ * FENCED, and that a grant with the revision of the record has the same limits. */
 static int check_order(const struct admission_record *r, const struct admission_grant *g,
 		       uint64_t fenced, struct fault *f)
 {

@@ -88,7 +88,8 @@ static int check_paths(const struct box_spec *b, struct fault *f)
 	return 0;
 }
 
-/* Sets the network policy of the sandbox to the policy of the configuration. */
+/* Enables the network if the BoxSpec asks for it. If the configuration has a network policy, an
+ * enabled network gets this policy. */
 static int set_network(struct spec *s, const struct blueprint *p, const struct box_spec *b,
 		       struct fault *f)
 {

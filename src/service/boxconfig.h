@@ -2,8 +2,9 @@
  * The section `box` of LangBot's configuration. The server gets it from the environment and from
  * the action `box_init`.
  *
- * A configuration is one JSON object. Each `box_init` replaces whole sections. Texts and values
- * that the functions return are borrowed and are valid until the next box_config_merge().
+ * A configuration is one JSON object. A member of it that is an object is called a section here.
+ * Each `box_init` replaces whole sections. Texts and values that the functions return are borrowed
+ * and are valid until the next box_config_merge().
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 #include "service/model.h"
 
 #define BOX_CONFIG_MAX_BYTES (1u << 20)
-#define BOX_ROOTS_MAX 256u /* the largest number of directories below which mounts are allowed */
+#define BOX_ROOTS_MAX 256u /* box_config_list() ignores further entries of a list */
 
 struct box_config {
 	struct json_doc *doc; /* NULL if the configuration is empty */
@@ -47,6 +48,6 @@ MUST_USE int box_config_int(const struct box_config *c, const char *section, con
 			    struct fault *f);
 /* Reads a member that is a list of texts, or one text with entries that are separated by commas.
  * Entries are trimmed, and blank entries are left out. The caller frees *RET. If the member is
- * absent, returns false and *RET is empty. */
+ * absent or null, returns false and *RET is empty. */
 bool box_config_list(const struct box_config *c, const char *section, const char *key,
 		     struct model_texts *ret);

@@ -55,7 +55,8 @@ struct box_spec {
 	int64_t workspace_quota_mb; /* 0 means no quota */
 };
 
-/* Appends the absolute path PATH to OUT, without empty, "." and ".." components. "/" becomes "". */
+/* Appends the absolute path PATH to OUT, without empty and "." components. A ".." is left out
+ * together with the component before it. "/" becomes "". */
 void box_path_normal(const char *path, struct buf *out);
 /* Returns true if PATH is DIR or lies below DIR. Compares only the texts of the paths. */
 bool box_path_inside(const char *path, const char *dir);

@@ -1,6 +1,7 @@
 /*
  * Shortens a long text for a model: the beginning and the end stay, and a notice between them says
- * how many characters are missing. The result never has more characters than the limit.
+ * how many characters are missing. The result never has more characters than the limit. If the
+ * limit leaves no room for text besides the notice, only the notice stays, cut to the limit.
  */
 #pragma once
 

@@ -6,7 +6,8 @@
 #include "service/model.h"
 #include "service/python.h"
 
-/* Reads an integer of at least 1. Returns FALLBACK if the field is absent. */
+/* Reads an integer of at least 1. Returns FALLBACK if the field is absent, or if the integer or an
+ * earlier field was bad. */
 static uint64_t read_number(struct model *m, const char *field, uint64_t fallback)
 {
 	const struct json_value *v = model_get(m, field);

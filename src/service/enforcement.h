@@ -17,8 +17,8 @@ struct enforcement_words {
 		layer[ENFORCEMENT_BYTES];
 };
 
-/* Reads the four lines that wire/leash.h describes. The first call logs which limits are not
- * enforced. */
+/* Reads the four lines that wire/leash.h describes. Does nothing if LINES is empty. At the first
+ * report, logs if memory or CPU time is not limited by a control group. */
 void enforcement_take(struct enforcement_words *e, const char *lines);
 /* Returns true if control groups enforce memory, CPU time and the number of processes. */
 bool enforcement_by_groups(const struct enforcement_words *e);

@@ -1,10 +1,11 @@
 /*
  * A failure as a Box peer sees it: "ClassName: text".
  *
- * To find the class, the peer looks for class names in the whole message. So a session id that
- * contains a class name could make the peer see another failure. Therefore a fault alters each
- * class name that its text contains. The text may quote long input of the peer, so a fault keeps at
- * most FAULT_TEXT_MAX characters.
+ * To find the class, the peer looks in the whole message for class names with a colon. So a session
+ * id that contains such a name could make the peer see another failure. Therefore, if the text
+ * contains such a name of a class that the peer distinguishes, a fault puts a blank before the
+ * colon. The text may quote long input of the peer, so a fault keeps at most FAULT_TEXT_MAX
+ * characters.
  */
 #pragma once
 
@@ -61,9 +62,10 @@ int fault_set_again(struct fault *f);
  * BEHIND. BEFORE and BEHIND may be "". Returns -1. */
 int fault_about(struct fault *f, enum fault_class class, const char *before, struct str subject,
 		const char *behind);
-/* Makes a fault from MESSAGE, the error message of a runtime. The fault's class is the first class
- * of enum fault_class whose name is in MESSAGE, or FAULT_BOX if there is none. A class name at the
- * beginning of MESSAGE is cut off. Returns -1. */
+/* Makes a fault from MESSAGE, the error message of a runtime. The classes that the peer
+ * distinguishes are tried in the order of enum fault_class. The fault gets the first class whose
+ * name, with a colon, is in MESSAGE, or FAULT_BOX if there is none. If MESSAGE begins with the name
+ * of the fault's class, this name is cut off. Returns -1. */
 int fault_from_message(struct fault *f, struct str message);
 /* Moves the fault in *FROM to *TO. *FROM is empty afterwards. */
 void fault_move(struct fault *to, struct fault *from);

@@ -1,5 +1,6 @@
-/* The section `box.limits` of a configuration: how many sessions, processes and so on a server may
- * have at once. */
+/* The section `box.limits` of a configuration: how many sessions, processes and admission records a
+ * server may have at once, how large an uploaded file may be, and how long the server keeps ended
+ * processes. */
 #pragma once
 
 #include <stdbool.h>

@@ -33,7 +33,7 @@
 #define FIRST_BACKEND "nsjail" /* the backend of sandboxes that have no label with a backend */
 #define SPEC_TEXT_MAX_BYTES (1u << 20)
 #define WAIT_STEP_MS 20
-#define WAIT_SEC 60  /* how long to wait for a sandbox that another process makes */
+#define WAIT_SEC 60  /* how long to wait for a sandbox that is starting or ending */
 #define BUSY_SEC 300 /* how long to wait for the commands of other calls */
 
 /* A session that a call uses. */
@@ -93,8 +93,9 @@ static int read_label(const struct record *r, struct box_spec *ret, struct fault
 	return box_spec_decode(json_root(doc), ret, f);
 }
 
-/* Compares the session of the record *R with the spec of the call. Fails if they differ in anything
- * but the extra mounts. *RET_SAME is true if the extra mounts are the same too. */
+/* Compares the session of the record *R with the spec of the call. Fails if they differ in the id,
+ * the backend or a field that box_spec_compare() compares. The extra mounts may differ: *RET_SAME
+ * is true if they are the same too. */
 static int compare(const struct use *u, const struct record *r, bool *ret_same, struct fault *f)
 {
 	struct box_spec has = { 0 };
@@ -123,7 +124,7 @@ enum found {
 
 /* Locks the directory of the record *R, and moves its descriptor from r->dir to u->lock. Returns
  * FOUND_READY, FOUND_BUSY if another call holds the lock, or FOUND_UNREADY if the name belongs to
- * another sandbox by now. */
+ * another sandbox or to none by now. */
 static enum found lock(struct use *u, struct record *r)
 {
 	AUTO_FD now = -1;

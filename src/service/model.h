@@ -19,8 +19,8 @@
 /* The largest integer of a field. A field may hold seconds or megabytes; converted to nanoseconds
  * or bytes, this number still fits into 64 bits. */
 #define MODEL_INT_MAX INT32_MAX
-#define MODEL_ENV_MAX 10000u    /* the most variables that model_env() reads */
-#define MODEL_TEXTS_MAX 100000u /* the most texts that model_texts() reads */
+#define MODEL_ENV_MAX 10000u    /* the most variables that model_env() accepts */
+#define MODEL_TEXTS_MAX 100000u /* the most texts that model_texts() accepts */
 
 struct model {
 	const struct json_value *v; /* an object; NULL reads as an empty object */
@@ -60,7 +60,7 @@ char *model_text(struct model *m, const char *field, const char *fallback, bool 
 char *model_text_or_null(struct model *m, const char *field, bool trim);
 /* Reads an integer of at least MIN and at most MODEL_INT_MAX. */
 int64_t model_int(struct model *m, const char *field, int64_t fallback, int64_t min);
-/* Reads a number greater than 0. */
+/* Reads a number greater than 0 and at most a million. */
 double model_positive(struct model *m, const char *field, double fallback);
 bool model_bool(struct model *m, const char *field, bool fallback);
 /* Reads a text that must be one of the N words. Returns the index of the word. */

@@ -1,9 +1,9 @@
 /*
  * struct process keeps output of the process in the buffer `held`. The bytes before the offset `at`
  * are done: an attachment has got them, or they were skipped. No attachment has got the other
- * bytes. The job reads output only while an attachment wants more. So `held` has at most an
- * unfinished line and the bytes of one call of on_output(). After the end of the process, `held`
- * has the rest of the pipe.
+ * bytes. While the process runs, the job reads output only while an attachment wants more. So
+ * `held` has at most an unfinished line and the bytes of one call of on_output(). When the process
+ * has ended, the job reads the rest of the pipe in any case, and adds it to `held`.
  */
 #include "service/process.h"
 
@@ -133,9 +133,10 @@ static void give_line(struct process *p, size_t end, size_t next)
 		a->blocked = true;
 }
 
-/* Skips a line that is longer than PROCESS_LINE_MAX_BYTES, and ends the attachment. The next
- * attachment starts after this line. END is the offset after the bytes of the line that we have.
- * OPEN is true if more bytes of the line follow. */
+/* Skips the bytes that we have of a line longer than PROCESS_LINE_MAX_BYTES. If they are the first
+ * bytes of the line, also ends the attachment. The next attachment starts after this line. END is
+ * the offset after the bytes of the line that we have. OPEN is true if more bytes of the line
+ * follow. */
 static void refuse_line(struct process *p, size_t end, bool open)
 {
 	bool told = p->skipping;
@@ -146,8 +147,9 @@ static void refuse_line(struct process *p, size_t end, bool open)
 		end_attachment(p->attached, 1009);
 }
 
-/* Gives the complete lines to the attachment, and then asks the job for more output if the
- * attachment wants it. The callbacks may call any function except process_free(). */
+/* Gives the complete lines to the attachment, and then asks the job for more output if it is
+ * wanted. When the job has ended, also gives the unfinished last line, and ends the attachments
+ * when all output has been given. The callbacks may call any function except process_free(). */
 static void pump(struct process *p)
 {
 	while (p->attached && !p->attached->blocked) {

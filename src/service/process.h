@@ -27,8 +27,8 @@ struct process;
 /* Callbacks to the session of a process. */
 struct process_owner {
 	void (*used)(void *arg); /* bytes went through an attachment */
-	/* Called with output of the process, borrowed for the call. NUMBER is the number that pid 1
-	 * gave the process. */
+	/* Called with N bytes of output of the process, which are valid until the callback returns.
+	 * NUMBER is the number that pid 1 gave the process. */
 	void (*printed)(void *arg, uint64_t number, enum job_output which, const char *p, size_t n);
 	void (*ended)(void *arg, struct process *p); /* P ended by itself, or was stopped */
 	void *arg;
@@ -85,5 +85,6 @@ void process_detach(struct attachment *a);
 void attachment_resume(struct attachment *a);
 /* Sends N bytes and a newline to the process. If this returns false, the message is queued, and the
  * calling code must wait for `room` before it sends another message. Messages of an attachment that
- * waits for its turn are dropped. */
+ * waits for its turn are dropped. A message is also dropped if the memory ceiling of the server has
+ * no room for it. In these cases the function returns true. */
 bool attachment_say(struct attachment *a, const char *p, size_t n);

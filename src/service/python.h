@@ -22,7 +22,7 @@ bool python_is_alnum(uint32_t c);
 struct str python_trim(struct str s);
 /* Does the same as str.rstrip(). Returns a slice of S. */
 struct str python_trim_end(struct str s);
-/* Returns true if S holds a blank anywhere. */
+/* Returns true if S holds a character for which python_is_space() returns true. */
 bool python_has_space(struct str s);
 /* Does the same as len(): counts characters, not bytes. */
 size_t python_length(struct str s);
@@ -32,7 +32,8 @@ struct str python_first(struct str s, size_t n);
 bool python_is_name(struct str s);
 
 /* These functions convert a JSON value as the fields of a Python model do. They return 0, or
- * -EINVAL for null, NaN, an infinity, an integer that is too large or a value of a wrong type. */
+ * -EINVAL for null, NaN, an infinity, an integer that is too large, and every other value that has
+ * no such conversion, for example 2.5 or "x" for an integer. */
 MUST_USE int python_int(const struct json_value *v, int64_t *ret);
 MUST_USE int python_float(const struct json_value *v, double *ret);
 MUST_USE int python_bool(const struct json_value *v, bool *ret);

@@ -87,8 +87,9 @@ static const struct json_value *find(const struct json_value *object, struct str
 	return NULL;
 }
 
-/* Appends the variable NAME of the query. If the variable is missing, appends the field of this
- * name or a default. */
+/* Appends the variable NAME of the query. If the variable is missing, or is an array or an object,
+ * appends the field of this name. If there is no such field either, appends another field or a
+ * fixed word. */
 static void add_variable(void *arg, struct str name, struct buf *out)
 {
 	const struct query *q = arg;

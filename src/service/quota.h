@@ -9,7 +9,7 @@
 enum quota_phase { QUOTA_BEFORE, QUOTA_AFTER };
 
 /* Fails with a FAULT_VALIDATION if the workspace of the spec *S holds more than its quota or more
- * than MAX_ENTRIES files and directories. Succeeds if *S has no workspace or no quota, or if the
- * directory does not exist. */
+ * than MAX_ENTRIES files and directories, or if it cannot be measured. Succeeds if *S has no
+ * workspace or no quota, or if the directory does not exist. */
 MUST_USE int quota_check(const struct box_spec *s, int64_t max_entries, enum quota_phase phase,
 			 struct fault *f);

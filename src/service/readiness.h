@@ -1,7 +1,8 @@
 /*
  * The checks that show whether a server can do what it promises. The result is used by /readyz, by
- * the action `box_health` and by the admission of sandboxes. In standard mode only
- * READY_BACKEND_AVAILABLE must pass. If grants are enforced, all checks must pass.
+ * the action `box_health` and by the admission of sandboxes. If grants are enforced, all checks
+ * must pass, except those that the operator has switched off. If grants are not enforced, only
+ * READY_BACKEND_AVAILABLE must pass.
  */
 #pragma once
 

@@ -203,7 +203,7 @@ static size_t find_key(const struct scan *s, size_t at)
 	return 0;
 }
 
-/* Finds a JSON web token: up to three parts in base64, joined by dots. */
+/* Finds a JSON web token: parts in base64, joined by dots. The first part begins with "eyJ". */
 static size_t find_web_token(const struct scan *s, size_t at)
 {
 	size_t n;

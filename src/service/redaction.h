@@ -4,9 +4,10 @@
  *
  * A secret of fewer than 18 characters becomes `***`. Most longer secrets keep their first 6 and
  * last 4 characters, so that a person can tell which secret it was. A longer secret becomes `***`
- * too if it is a password or a parameter in a URL or a web form, is the token of a Telegram bot, or
- * belongs to a person. A private key becomes `[REDACTED PRIVATE KEY]`. The text is not trusted. A
- * word that only looks like a secret is hidden too.
+ * too if it is the password in a URL, a parameter of a URL or of a web form, the key in the token
+ * of a Telegram bot, a Discord id, or a telephone number. A private key becomes
+ * `[REDACTED PRIVATE KEY]`. The text is not trusted. A word that only looks like a secret is hidden
+ * too.
  */
 #pragma once
 

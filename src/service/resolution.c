@@ -10,7 +10,8 @@
 /* enough for a command of 1 MiB and 1024 mounts, all escaped */
 #define PAYLOAD_MAX_BYTES (8u << 20)
 
-/* The fields that the configuration or the profile fills if a call leaves them out. */
+/* The fields that the configuration or the profile fills if a call leaves them out. If the profile
+ * locks a field, it fills the field in any case. */
 static const char *const filled[] = {
 	"image",     "network",    "timeout_sec",      "host_path_mode",    "cpus",
 	"memory_mb", "pids_limit", "read_only_rootfs", "workspace_quota_mb"
@@ -48,7 +49,7 @@ static void copy_given(const struct service_config *c, const struct json_value *
 	}
 }
 
-/* Adds the fields that the call leaves out. */
+/* Adds the fields that the call leaves out, and the fields that the profile locks. */
 static void add_missing(const struct service_config *c, const struct json_value *payload,
 			struct json_writer *w)
 {

@@ -4,6 +4,8 @@
  * A model's call has only a command, a directory, a time limit and environment variables. The
  * service chooses the session, the mounts and the limits. A trusted program passes a BoxSpec. The
  * configuration and the profile add the fields that this BoxSpec leaves out.
+ *
+ * resolve_own() finds the directories that the tools for files may use directly.
  */
 #pragma once
 
@@ -25,8 +27,9 @@ MUST_USE int resolve_payload(const struct service_config *c, const struct json_v
 			     struct box_spec *ret, struct fault *f);
 /* HOST_PATH is a directory that is mounted in a sandbox. If the tools for files may use this
  * directory directly, returns its real path; otherwise returns NULL. The directory must be on this
- * machine and below an allowed directory, or below the directory of skills if SKILL is true. The
- * reason for the check: a Box server says where its skills are, and must not lead a tool to other
- * files of this machine. The calling code must open the returned path without following links,
- * because someone may have replaced a directory of the path by a link meanwhile. */
+ * machine. If SKILL is true, it must be in the directory of skills, otherwise in an allowed
+ * directory. The reason for the check: a Box server says where its skills are, and must not lead a
+ * tool to other files of this machine. The calling code must open the returned path without
+ * following links, because someone may have replaced a directory of the path by a link
+ * meanwhile. */
 char *resolve_own(const struct service_config *c, const char *host_path, bool skill);

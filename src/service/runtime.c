@@ -105,8 +105,8 @@ static char *absolute(const struct runtime *r, const char *path)
 	return path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", r->directory, path);
 }
 
-/* Returns a path of the section `local`. A relative path begins at ABOVE. FALLBACK replaces a
- * missing path. */
+/* Returns a path of the section `local`. A relative path begins at ABOVE, or at r->directory
+ * if ABOVE is NULL. FALLBACK replaces a missing path. */
 static char *local_path(const struct runtime *r, const struct box_config *c, const char *key,
 			const char *fallback, const char *above)
 {
@@ -119,7 +119,8 @@ static char *local_path(const struct runtime *r, const struct box_config *c, con
 }
 
 /* Reads the directories in which the host paths of mounts must be, from `allowed_mount_roots`. If
- * this list is not configured, the directory `host_root` is the only root. */
+ * this list is not configured, the directory `host_root` is the only root. If neither is
+ * configured, the list is empty. */
 static int read_roots(const struct runtime *r, const struct box_config *c, struct model_texts *ret,
 		      struct fault *f)
 {
@@ -296,7 +297,8 @@ static void write_backend(const struct runtime *r, bool available, struct json_w
 	json_end_object(w);
 }
 
-/* A request of a peer that waits until the examiner (service/examiner.h) has checked the server. */
+/* A request of a peer. The request waits until the examiner (service/examiner.h) has checked the
+ * server. Only `box_status` waits for an answer of the backend instead. */
 struct question {
 	struct runtime *runtime;
 	struct reply reply;

@@ -48,7 +48,8 @@ void runtime_backend_info(struct runtime *r, const struct reply *reply);
 /* In standard mode, answers like runtime_backend_info(). If grants are enforced, answers with the
  * readiness or a failure. */
 void runtime_health(struct runtime *r, const struct reply *reply);
-/* Reads a marker that the peer has written to the default workspace. */
+/* Answers with the size and the hash of a marker, a file that the peer has written to the default
+ * workspace. The peer learns in this way whether both see the same directory. */
 void runtime_verify_volume(struct runtime *r, const struct json_value *data,
 			   const struct reply *reply);
 void runtime_status(struct runtime *r, const struct tenant *t, const struct reply *reply);

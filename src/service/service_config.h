@@ -11,6 +11,7 @@
 #include "service/model.h"
 #include "service/profile.h"
 
+/* SERVICE_CONNECT_SEC to SERVICE_WORKSPACE_ID are defaults that the section `service` can change */
 #define SERVICE_CONNECT_SEC 30 /* time limit for connecting to a runtime and preparing it */
 #define SERVICE_EXEC_SEC 300   /* time limit for the answer to a command */
 /* pause between two pings, and time limit for the answer to a ping */

@@ -160,8 +160,8 @@ static void on_process_ended(void *arg, struct process *p)
 	}
 }
 
-/* Called when the sandbox ended by itself: its memory ran out, it was removed, or its supervisor
- * was killed. */
+/* Called when the sandbox ended before let_go() ended it: its memory ran out, it was removed, or
+ * its supervisor was killed. */
 static void on_line_gone(void *arg, const struct err *why)
 {
 	struct session *n = arg;

@@ -23,7 +23,7 @@ struct session {
 	struct box_spec spec;
 	struct holding held; /* what the spec takes from the ceiling (service/ceiling.h) */
 	char *sandbox;       /* the name of the sandbox */
-	struct line *line;   /* NULL if the sandbox has ended */
+	struct line *line;   /* NULL if the sandbox has ended or is being ended */
 	struct leash *leash;
 	bool logged;                       /* what commands print goes to the sandbox's log */
 	bool gone;                         /* the leash has reported that the sandbox is gone */
@@ -50,7 +50,7 @@ struct work {
 	struct slot *slot;
 	enum work_kind kind;
 	enum work_stage stage;
-	bool unwanted; /* the work was cancelled, so no reply is sent */
+	bool unwanted; /* no reply is sent: the work was cancelled, or the server queued it */
 	struct reply reply;
 	struct box_spec spec;
 	struct process_spec process;
@@ -111,7 +111,8 @@ MUST_USE int session_new(struct slot *slot, const struct box_spec *b, bool logge
 void session_log(struct session *n, uint64_t id, enum job_output which, const char *p, size_t size);
 const char *session_backend_name(const struct sessions *all);
 char *session_sandbox_name(const struct slot *s);
-/* Ends the processes, then the sandbox. Calls slot_continue() when the sandbox is gone. */
+/* Ends the processes, then the sandbox. Calls slot_continue() when the sandbox is gone, or
+ * when its end takes too long. */
 void session_close(struct session *n);
 void session_free(struct session *n);
 struct process *session_find_process(const struct session *n, const char *id);
@@ -127,8 +128,8 @@ MUST_USE int session_start_process(struct session *n, struct process_spec *spec,
 /* Queues the end of the session in the slot *S. Called if the sandbox has ended or the session was
  * idle for too long. */
 void sessions_expire(struct slot *s);
-/* Runs the active work again. Must be called when the event has happened for which this work
- * waited. */
+/* Lets the loop run the active work, for the first time or again. Must be called when the event has
+ * happened for which this work waited. */
 void slot_continue(struct slot *s);
 /* Frees all work of a slot. Calls no reply. */
 void slot_drop_work(struct slot *s);

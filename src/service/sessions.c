@@ -1,5 +1,5 @@
-/* The table of sessions, and questions about it. The reaper ends idle sessions. A trial runs one
- * command in a sandbox of its own. */
+/* The table of sessions, and questions about it. The reaper ends idle sessions and forgets
+ * processes that ended long ago. A trial runs one command in a sandbox of its own. */
 #include "service/sessions.h"
 
 #include <stdlib.h>

@@ -30,7 +30,7 @@ struct request {
 	bool imports;   /* the worker has asked for the source */
 	bool lost_root; /* the worker has found that its root was deleted */
 	loop_id timer;
-	enum fault_class class; /* the class of the fault if the worker itself fails */
+	enum fault_class class; /* the class of faults other than a worker's answer */
 	struct reply reply;
 };
 
@@ -434,8 +434,8 @@ static char *find_source(const char *op, const struct tenant *t, const struct js
 	return xstrndup(v->string.p, v->string.n);
 }
 
-/* Returns the fault class of failures: FAULT_BOX for the operations `list` and `get`, and
- * FAULT_VALIDATION for all others. */
+/* Returns the class of faults other than a worker's answer: FAULT_BOX for the operations `list` and
+ * `get`, and FAULT_VALIDATION for all other operations. */
 static enum fault_class failure_class(const char *op)
 {
 	return strcmp(op, "list") == 0 || strcmp(op, "get") == 0 ? FAULT_BOX : FAULT_VALIDATION;

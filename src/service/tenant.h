@@ -4,8 +4,8 @@
  * A tenant is one Workspace of one LangBot instance in one generation. The names of a tenant's
  * directories and sandboxes are made from a digest, so that an id that a peer chose never becomes a
  * path or a sandbox name. The legacy tenant is for peers without Workspaces. It has no directory of
- * its own, and peers see its session ids as they were given. The names of its sandboxes are made
- * from a digest too.
+ * its own, and peers see its session ids as they were given, without blanks at the ends. The names
+ * of its sandboxes are made from a digest too.
  *
  * A session is identified by its tenant and its id. Never compare physical ids
  * (tenant_physical_id()) alone: an id of the legacy tenant may look like the physical id of another
@@ -62,7 +62,8 @@ void tenant_session_digest(const struct tenant *t, struct str cleaned,
 /* Returns true if S is a letter or digit, followed by at most 127 letters, digits and characters of
  * "._:-". */
 bool tenant_is_instance(struct str s);
-/* Returns true if S is not empty and has at most TENANT_WORKSPACE_MAX characters. */
+/* Returns true if S, without the blanks at its ends, is not empty and has at most
+ * TENANT_WORKSPACE_MAX characters. */
 bool tenant_is_workspace(struct str s);
 /* Reads a generation: a decimal number of at least 1, without leading zeros. Returns false for
  * anything else. */

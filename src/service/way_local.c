@@ -15,7 +15,8 @@
 struct way_local {
 	struct way way;
 	const struct service_config *config;
-	const char **root; /* the allowed roots and the directory of skills, borrowed */
+	/* the allowed roots and the directory of skills; the texts are borrowed */
+	const char **root;
 	struct local_rules rules;
 };
 

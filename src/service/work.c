@@ -266,8 +266,8 @@ static void close_session(struct work *w)
 	session_close(w->slot->session);
 }
 
-/* Returns true if there is a session that the work can use. Otherwise finishes the work, or begins
- * or awaits the next step: a session that ends, or a sandbox that is made. */
+/* Returns true if there is a session that the work can use. Otherwise finishes the work with a
+ * fault, or the work has to wait: until the old session has ended, or until a sandbox is made. */
 static bool have_session(struct work *w)
 {
 	struct session *n = w->slot->session;
@@ -492,7 +492,9 @@ struct work *sessions_stop_process(struct sessions *all, const struct tenant *t,
 	return w;
 }
 
-/* If the slot's session will be deleted, makes all commands fail that wait for this session. */
+/* Called because the slot's session will be deleted. Makes all commands fail that are queued behind
+ * the first work, because they wait for this session. If there is no session, or if it is closing
+ * already, these commands get a new session, so they do not fail. */
 static void fail_waiting_execs(struct slot *s)
 {
 	if (!s->session || s->session->closing)

@@ -22,8 +22,8 @@ struct workplace {
 	char *found; /* the canonical path; NULL until a hand has found it */
 	/* the directory was found below a root, and we may read, write and enter it */
 	bool usable;
-	/* how many times workplace_configure() was called. A hand's answer to an older question is
-	 * ignored */
+	/* how many times workplace_configure() was called. If a question was asked before the last
+	 * of these calls, its answer does not change `found` and `usable` */
 	unsigned serial;
 };
 

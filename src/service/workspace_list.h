@@ -13,7 +13,7 @@
 #define WORKSPACE_UNKNOWN SIZE_MAX
 
 struct workspace_list {
-	size_t n; /* the number of Workspaces */
+	size_t n; /* how many Workspaces the list has */
 	size_t cap;
 	struct workspace_slot *slot;
 };

@@ -40,8 +40,9 @@ static int enter(int *dir, struct str part, bool follow)
 	return 0;
 }
 
-/* Goes down the path *REST as far as it exists. *REST becomes the part that is missing. Returns 0
- * or -errno. */
+/* Goes down the path *REST as far as it exists, and replaces *DIR by the last directory that
+ * exists. *REST becomes the part that is missing; if nothing is missing, REST->p becomes NULL.
+ * Returns 0 or -errno. */
 static int descend(int *dir, struct str *rest)
 {
 	while (rest->p) {

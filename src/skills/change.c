@@ -142,7 +142,7 @@ static int fill_plain(const struct creation *c, const char *name, int fd, struct
 	return write_entry(c, fd, NULL, y);
 }
 
-/* Creates a skill if the request has no package_root. The skill's directory may exist already, but
+/* Creates a skill for a request without package_root. The skill's directory may exist already, but
  * only if it holds no skill that can be read. */
 static int create_plain(const struct creation *c, struct why *y)
 {

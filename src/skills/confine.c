@@ -35,7 +35,7 @@ static int limit_files(const struct places *p, struct err *e)
 	uint64_t write = read | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE |
 			 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR |
 			 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
-			 /* for the sweep, which moves packages before it erases them */
+			 /* for the sweep, which moves directories out of a package to erase them */
 			 LANDLOCK_ACCESS_FS_REFER;
 	struct confine_files f;
 

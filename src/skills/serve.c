@@ -51,7 +51,9 @@ static void reply_again(struct buf *out, const char *with)
 	reply_end(out, &w);
 }
 
-/* Writes the reply for a failure. Which class the peer sees depends on the operation. */
+/* Writes the reply for an operation that failed. If the operation needs a directory that this
+ * worker has not opened, the reply asks for another worker. Otherwise the reply has an error class,
+ * and the operation decides which class the peer sees. */
 static void reply_why(struct buf *out, const struct operation *o, const struct why *y)
 {
 	if (y->elsewhere)

@@ -96,8 +96,8 @@ static bool all_printable(struct str s)
 	return true;
 }
 
-/* Returns true if a reader of YAML 1.1 could take S for a number, a date or a boolean instead of a
- * string. */
+/* Returns true if a reader of YAML 1.1 could take S for something other than a string: a number, a
+ * date, a boolean, null, or one of the special values `=` and `<<`. */
 static bool has_other_meaning(const char *s)
 {
 	static const char *const words[] = { "null", "~",   "true", "false", "yes", "no",

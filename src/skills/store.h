@@ -74,8 +74,8 @@ enum where {
 };
 
 /* Decides where NAMED, a trimmed path from a peer, leads. *RET_PATH becomes the same path, absolute
- * and normalised. If the path is in the store, *RET_REST points to the part of *RET_PATH that is
- * relative to the store. */
+ * and normalised; if NAMED is the source, the canonical path of the source. If *RET_PATH is in the
+ * store, *RET_REST points to the part of *RET_PATH that is relative to the store. */
 enum where store_locate(const struct store *s, const char *named, char **ret_path,
 			const char **ret_rest);
 

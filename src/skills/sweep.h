@@ -8,8 +8,8 @@
 
 #include "skills/store.h"
 
-/* The length of the list. If the list is full, sweep_add() does nothing. The rubbish of that store
- * stays until a later change of the store adds it to the list. */
+/* The length of the list. If the list is full, sweep_add() does not add the store. Then the rubbish
+ * stays until a later change of the store adds the store to the list. */
 #define SWEEP_STORES_MAX 16u
 
 struct sweep {

@@ -31,8 +31,8 @@ struct why {
 #define AUTO_WHY __attribute__((cleanup(why_done))) struct why
 
 void why_done(struct why *y);
-/* These functions set the text and return -1. Text beyond WHY_MAX_BYTES is cut off. why_sys() also
- * adds the message for ERRNUM. */
+/* These functions set the text and the class, and return -1. Text beyond WHY_MAX_BYTES is cut off.
+ * why_set() sets the class WHY_VALUE. why_sys() sets WHY_OS, and adds the message for ERRNUM. */
 int why_set(struct why *y, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int why_sys(struct why *y, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Appends TEXT to the reason. */

@@ -1,10 +1,10 @@
 /*
  * A file passes three stages:
  *
- *   expand   replace ${NAME}, make host paths absolute, put the contents of patch files and
- *            env_file in place of their names, write a network preset as an object, put the
- *            contents of a --net-conf file below the key `network` (see wrapper() for the other
- *            options)
+ *   expand   replace ${NAME} (not in a project file), make host paths absolute, put the contents
+ *            of patch files and env_file in place of their names, write a network preset as an
+ *            object, put the contents of a --net-conf file below the key `network` (see wrapper()
+ *            for the other options)
  *   check    apply the file to a spec that is thrown away
  *   merge    merge the file into the result of the files before it
  *
@@ -302,7 +302,8 @@ static int try_out(const struct json_value *v, struct err *e)
 
 /* --- merge --------------------------------------------------------------------------------- */
 
-/* Writes LOWER, with the members of HIGHER merged into LOWER. */
+/* Writes LOWER, with the members of HIGHER merged into LOWER. If one of the two is not an object,
+ * writes HIGHER. */
 static void merge(struct json_writer *w, const struct json_value *lower,
 		  const struct json_value *higher, bool root)
 {

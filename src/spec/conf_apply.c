@@ -1,8 +1,8 @@
 /*
- * The table `keys` lists the keys of a --conf file in the order in which they are applied (the
- * shell before the scripts). For each key, the table also says which other files may have it, such
- * as the files of --resource-conf. A key whose feature does not exist yet is refused, so that no
- * setting is ignored in silence.
+ * The table `keys` lists the keys of --conf files and project files, in the order in which they are
+ * applied: for example, `shell` comes before `scripts`, because scripts use the shell. For each
+ * key, the table also says which other files may have it, such as the files of --resource-conf. A
+ * key whose feature does not exist yet is refused, so that no setting is ignored in silence.
  */
 #include "spec/conf_apply.h"
 

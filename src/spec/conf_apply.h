@@ -22,7 +22,7 @@ MUST_USE int conf_check_keys(const struct json_value *v, enum conf_scope scope, 
 MUST_USE int conf_apply_value(const struct json_value *v, const char *shell, struct spec *s,
 			      struct conf_extra *x, struct err *e);
 
-/* --- conf_fs.c, conf_network.c: keys of the root ------------------------------------------- */
+/* --- conf_fs.c, conf_network.c: keys at the top level -------------------------------------- */
 
 MUST_USE int conf_apply_mounts(const struct json_value *v, const char *path, struct conf_target *a,
 			       struct err *e);

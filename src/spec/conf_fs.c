@@ -1,4 +1,4 @@
-/* Mounts and patches of configuration files. */
+/* The file system parts of configuration files: mounts, the root, writable paths and patches. */
 #include "spec/conf_apply.h"
 
 #include <stdlib.h>
@@ -48,7 +48,8 @@ static int mount_tmpfs_size(const struct json_value *v, const char *path, struct
 	return in.size ? parse_size_mib(at, in.size, &m->size_mib, e) : 0;
 }
 
-/* Checks that the mount has only options of its kind. */
+/* Checks that the mount has exactly one kind and only options of this kind. Also checks the values
+ * of `create` and `fstype`. */
 static int check_mount(const struct mount_in *in, const char *path, struct err *e)
 {
 	if (!!in->bind + !!in->named + !!in->tmpfs + !!in->disk != 1)

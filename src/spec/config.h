@@ -1,6 +1,6 @@
 /*
- * The file config.json of an installation. This file has defaults for sandboxes, and paths of the
- * installation's directories.
+ * The file config.json of an installation. This file has defaults for sandboxes, paths of the
+ * installation's directories, settings of registries, and a few other settings.
  *
  * Every member is optional, and unknown members are ignored, so several versions of cordon can use
  * one file. A struct config owns its strings. 0, NULL and empty lists mean "not given".
@@ -58,7 +58,7 @@ MUST_USE int config_load(const char *home, struct config *ret, struct err *e);
 MUST_USE int config_read(const struct json_value *v, const char *home, struct config *ret,
 			 struct err *e);
 void config_done(struct config *c);
-/* Puts the defaults into a new spec, before configuration files and flags are applied. A default
- * limit is not a limit that the user set: if the host cannot enforce a default limit, the start
- * does not fail, but `inspect` shows that the limit is not enforced. */
+/* Puts the defaults into a new spec, before other configuration files and flags are applied. A
+ * default limit is not a limit that the user set: if the host cannot enforce a default limit, the
+ * start does not fail, but `inspect` shows that the limit is not enforced. */
 void config_apply(const struct config *c, struct spec *s);

@@ -26,7 +26,8 @@ static bool has_blank(struct str s)
 	return false;
 }
 
-/* Adds the variable of one line, and returns NULL or what is wrong with the line. */
+/* Adds the variable of one line, and returns NULL or what is wrong with the line. A bare name gets
+ * the value that it has in our own environment. If it has none there, adds nothing. */
 static const char *add_line(struct spec_env **list, size_t *n, struct str line,
 			    enum env_file_bare bare)
 {

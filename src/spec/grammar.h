@@ -1,8 +1,8 @@
 /*
  * The grammars of option values: sizes, durations, mounts, ports and so on.
  *
- * Each parser gets the name of the flag ("--memory"), so that every message can name the flag and
- * the value. No parser has side effects, and all parsers are fuzzed.
+ * A parser that serves several flags gets the name of the flag ("--memory"), so that its messages
+ * can name the flag. No parser has side effects, and all parsers are fuzzed.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ MUST_USE int parse_size_mib(const char *flag, const char *s, uint64_t *ret, stru
 MUST_USE int parse_duration_s(const char *flag, const char *s, uint64_t *ret, struct err *e);
 MUST_USE int parse_duration_ms(const char *flag, const char *s, uint64_t *ret, struct err *e);
 /* Parses `host`, a path with or without ",cow", or a reference. Makes relative paths absolute.
- * Frees and replaces the members kind, reference and digest of *RET, so *RET must be zeroed or hold
- * an earlier result. The member root_disk stays. */
+ * Replaces the members kind, cow, reference and manifest_digest of *RET and frees their old values,
+ * so *RET must be zeroed or hold an earlier result. The other members stay. */
 MUST_USE int parse_image(const char *s, struct spec_image *ret, struct err *e);
 /* Returns true if parse_image() would take S for a path of this machine. */
 bool image_is_local(const char *s);

@@ -29,8 +29,8 @@
 #define DIGEST_HEX_DIGITS 64u
 #define COW ",cow"
 
-/* Each function NAME_fault() returns NULL, or a text that says what is wrong. It may change its
- * argument, which is a copy. */
+/* Each function whose name ends in _fault returns NULL, or a text that says what is wrong. It may
+ * change its argument, which is a copy. */
 
 static const char *digest_fault(const char *d)
 {

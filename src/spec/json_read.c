@@ -3,7 +3,7 @@
  *
  * Fields are decoded by tables, and then checked like the values of flags. So a damaged record
  * cannot put a value into a spec that no command line could put there. The parameter PATH is the
- * member's path, for messages.
+ * path of the member that is read, for the texts of errors.
  */
 #include "spec/spec.h"
 
@@ -501,7 +501,7 @@ static int read_rlimit(const struct json_value *v, const char *path, struct spec
 	if (json_decode(v, path, fields, ARRAY_SIZE(fields), false, &in, e) < 0)
 		return -1;
 	r.resource = rlimit_number(in.resource);
-	/* null was read as -1, which becomes UINT64_MAX and means unlimited */
+	/* a limit that is missing or null stays -1, which becomes UINT64_MAX: unlimited */
 	r.soft = (uint64_t)in.soft;
 	r.hard = (uint64_t)in.hard;
 	if (r.resource < 0 || r.soft > r.hard)
@@ -533,7 +533,7 @@ static int read_scripts(const struct json_value *runtime, struct spec *s, struct
 	return 0;
 }
 
-/* Runs the same checks as for the values of flags. */
+/* Checks the shell, the user and the host name like the values of flags. */
 static int check_runtime(const struct spec *s, struct err *e)
 {
 	if ((s->shell && parse_shell(s->shell, e) < 0) || (s->user && parse_user(s->user, e) < 0) ||

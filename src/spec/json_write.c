@@ -3,7 +3,7 @@
  *
  * The code writes keys in sorted order, and a test checks the order. A string that is not UTF-8 is
  * written twice. KEY has the string with replacement characters, and KEY_base64 has the exact
- * bytes. The reader prefers KEY_base64.
+ * bytes. json_read.c prefers KEY_base64.
  */
 #include "spec/spec.h"
 

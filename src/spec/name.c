@@ -14,7 +14,8 @@
 /* with "-" and 8 hex digits this makes 64 bytes, the kernel's limit */
 #define HOSTNAME_KEPT_BYTES 55
 
-/* Returns NULL if all characters of NAME are allowed, else a text that says what is wrong. */
+/* Returns NULL if NAME is not empty and has allowed characters only, else a text that says what is
+ * wrong. */
 static const char *alphabet_fault(const char *name)
 {
 	if (!*name)

@@ -9,7 +9,7 @@
 #define SIZE_DECIMALS_MAX 9u /* with so few decimals, the fraction times the unit cannot overflow */
 
 /* Returns the number of KiB in one UNIT, or 0 if UNIT is unknown. Accepts K, KB, Ki, KiB and so on,
- * in any case. */
+ * in upper or lower case. */
 static uint64_t unit_kib(const char *unit)
 {
 	static const char letters[] = "kmgt";

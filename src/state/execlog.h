@@ -1,5 +1,6 @@
 /*
- * The file exec.log holds what commands printed. Each line is one entry, a JSON object.
+ * The file exec.log holds what commands printed, and messages of cordon itself. Each line is one
+ * entry, a JSON object.
  *
  * The process that reads the output of a command also writes the log: a client for its own command,
  * the supervisor for detached commands. Each entry is written by one write() in append mode, so
@@ -41,5 +42,6 @@ void execlog_close(struct execlog *l);
 void execlog_add(struct execlog *l, uint64_t id, enum execlog_source s, const void *p, size_t n);
 
 /* If FILE in LOGS_DIR has at least EXECLOG_MAX_BYTES, renames it to FILE.1. Before that, renames
- * FILE.1 to FILE.2 and so on, up to EXECLOG_OLD_FILES old files. */
+ * FILE.1 to FILE.2 and so on, up to EXECLOG_OLD_FILES old files. Does nothing if another process
+ * holds EXECLOG_ROTATE_LOCK. */
 void execlog_rotate(int logs_dir, const char *file);

@@ -11,6 +11,7 @@
  *   cache/            images, the base of image `host`
  *   run/ID.sock       pid 1's socket; ID is a hash of the sandbox's name
  *   run/ID.ctl        the supervisor's socket
+ *   bin/              commands that `cordon install` made
  */
 #pragma once
 
@@ -49,7 +50,7 @@ struct home {
 
 /* Opens the home, and makes it if it is missing. Some parts of the home may be links to other
  * directories (state/places.h). Fails if such a link now leads to another directory than when the
- * link was made. */
+ * link was made, unless this directory holds a file HOME_PLACE_MARK. */
 MUST_USE int home_open(struct home *h, struct err *e);
 void home_done(struct home *h);
 #define AUTO_HOME __attribute__((cleanup(home_done))) struct home

@@ -236,7 +236,8 @@ static int check_unseen(const struct home *h, const char *real, struct err *e)
 	return r;
 }
 
-/* Checks that HOME/NAME is empty, so that no file is left behind. */
+/* Checks that HOME/NAME is empty or does not exist, so that no file is left behind. Refuses a link
+ * whose target does not exist. */
 static int check_left(const struct home *h, const char *name, const char *to, struct err *e)
 {
 	AUTO_FREE char *content = NULL;

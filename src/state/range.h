@@ -3,10 +3,11 @@
  * using the same range.
  *
  * The table is a file of fixed slots, one per range. A slot holds the path of the record that
- * claimed the range. If that record is gone, the slot is free. The table survives a reboot, because
- * the files of a stopped sandbox still belong to its range. Every change is made under the lock of
- * the table. The table is one file. A directory with one file per claim would be slower: to make
- * and delete an inode for each sandbox costs more than all mounts of the sandbox.
+ * claimed the range. If that record is gone, the slot is free. The table must survive a reboot,
+ * because the files of a stopped sandbox still belong to its range. So it is in /var/lib; if it
+ * cannot be written there, a small table in /run is used instead. Every change is made under the
+ * lock of the table. A directory with one file per claim would be slower than one file: to make and
+ * delete an inode for each sandbox costs more than all mounts of the sandbox.
  */
 #pragma once
 

@@ -122,8 +122,8 @@ static enum status reconcile(bool live, const struct state *s)
 }
 
 /* Reads state.json and looks at the lock. Fails if state.json or the lock cannot be read: otherwise
- * the record of a live sandbox could look dead and be erased. A state.json that is missing or
- * damaged is no failure. */
+ * the record of a live sandbox could look dead and be erased. Also fails if a newer cordon wrote
+ * state.json. A state.json that is missing or damaged is no failure. */
 static int look(const char *name, struct record *r, struct err *e)
 {
 	int live = record_is_live(r->dir);

@@ -2,9 +2,10 @@
  * The files config.json and active.json of a record hold configurations of the sandbox, as the user
  * asked for them. Both files are replaced atomically.
  *
- * The next start uses config.json. If `modify` changes config.json of a live sandbox, active.json
- * holds the configuration with which this sandbox runs. The next start removes active.json. The
- * parameter DIR of the functions is the directory of the record.
+ * The next start uses config.json. If `modify` leaves changes of a live sandbox for the next
+ * start, active.json holds the configuration with which this sandbox runs. Otherwise a live sandbox
+ * runs with config.json. The next start removes active.json. The parameter DIR of the functions is
+ * the directory of the record.
  */
 #pragma once
 

@@ -33,5 +33,6 @@ void record_start_ends(int lock);
 /* If a start is under way, waits for its end, but only for a limited time. */
 void record_await_start(const struct home *h, const char *name);
 bool record_is_starting(int dir);
-/* Returns 1 if the sandbox is live, 0 if it is not, or -errno. */
+/* Returns 1 if a process holds the lock: the supervisor of a live sandbox, or a process that is
+ * starting or stopping the sandbox. Returns 0 if no process holds the lock, or -errno. */
 int record_is_live(int dir);

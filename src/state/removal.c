@@ -108,7 +108,7 @@ static bool release_claims(const struct home *h, int sandboxes, int dir, const c
 		home_erase_sockets(h, r.spec.name);
 		range_release(path);
 	}
-	IGNORE(flock(sandboxes, LOCK_UN)); /* close() would release the lock too */
+	IGNORE(flock(sandboxes, LOCK_UN)); /* if this fails, close() releases the lock */
 	return true;
 }
 
@@ -137,7 +137,7 @@ bool record_sweep(const struct home *h, record_release *release)
 			enough &= r != -EACCES && r != -EPERM;
 		}
 		if (is_new)
-			IGNORE(flock(fd, LOCK_UN)); /* close() would release the lock too */
+			IGNORE(flock(fd, LOCK_UN)); /* if this fails, close() releases the lock */
 	}
 	return enough;
 }

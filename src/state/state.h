@@ -32,7 +32,8 @@ const char *status_lower(enum status s); /* "running", for tables */
 #define NOT_ENFORCED "not enforced"
 
 /* How each limit is enforced: "cgroup v1", "cgroup v2", "rlimit, per process", "user namespace",
- * "affinity", "project quota", "loop image", "tmpfs", "watched", NOT_ENFORCED, "none". */
+ * "affinity", "project quota", "loop image", "tmpfs", "watched", NOT_ENFORCED, "none". `ids` says
+ * which ids the sandbox has: "own range", "subuid range" or "single id". */
 struct enforcement {
 	char memory[24], cpus[24], pids[24], root_disk[24], volumes[24], ids[24];
 };

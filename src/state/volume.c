@@ -56,8 +56,8 @@ int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *
 	return 0;
 }
 
-/* Releases the volume's quota first, because the quota cannot be found once the directory is
- * gone. */
+/* Erases the volume NAME in DIRFD. Releases its quota first, because the quota cannot be found once
+ * the directory is gone. */
 static int erase_volume(int dirfd, const char *name)
 {
 	AUTO_FREE char *data = xasprintf("%s/data", name);
@@ -167,7 +167,7 @@ int volume_create(const struct home *h, const char *name, const struct volume_fo
 	if (dir < 0) {
 		err_sys(e, errno, "make volume '%s'", name);
 	} else if (fill(h, temp, dir, form, e) == 0 && write_description(dir, name, form, e) == 0) {
-		/* people want to keep the data in a volume, so we wait until it is on the disk */
+		/* people keep data in a volume, so wait until the new volume is on the disk */
 		if (fsync(dir) == 0 &&
 		    sys_renameat2(h->fd, temp, h->fd, path, RENAME_NOREPLACE) == 0)
 			return 0;

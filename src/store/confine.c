@@ -44,7 +44,8 @@ static int limit_files(int dir_fd, int read_fd, struct err *e)
 
 	if (confine_files_begin(&f, e) < 0)
 		return -1;
-	/* do not use Landlock's first version: it forbids links and renames between directories */
+	/* true without Landlock, and for Landlock's first version: we do not use that version,
+	 * because it forbids links and renames between directories */
 	if (!(f.handled & LANDLOCK_ACCESS_FS_REFER)) {
 		confine_files_done(&f);
 		return 0;

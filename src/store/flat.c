@@ -105,8 +105,8 @@ static int measure(const struct flat_build *w, struct disk_make *ret, uint64_t *
 }
 
 /* Checks that BYTES bytes are free on the host. The file system in the file knows only its own
- * size. If the host's disk became full meanwhile, we would only learn it from a late input/output
- * error. */
+ * size. If the host's disk becomes full while this file system is filled, we only learn it from a
+ * late input/output error. */
 static int check_room(const struct flat_build *w, uint64_t bytes, struct err *e)
 {
 	struct statvfs v;

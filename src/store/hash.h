@@ -23,6 +23,6 @@ void hash_end(struct hash *h, char out[DIGEST_BYTES]);
 void hash_done(struct hash *h);
 
 void hash_bytes(const void *p, size_t n, char out[DIGEST_BYTES]);
-/* Hashes the file FD from its beginning to its end. Afterwards the offset of FD is at the end.
- * Returns 0 or -errno. */
+/* Adds all bytes of the file FD to H, and sets *RET_N to their number. Afterwards the offset of FD
+ * is at the end. Returns 0 or -errno. */
 MUST_USE int hash_fd(struct hash *h, int fd, uint64_t *ret_n);

@@ -1,6 +1,7 @@
 /*
  * Makes an image usable after its blobs are in the store. The layers are unpacked first. Then the
- * record of the image is written to the store. The record is a file with the image's name.
+ * record of the image is written to the store. The record says which image
+ * a reference means.
  */
 #pragma once
 

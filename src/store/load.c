@@ -29,7 +29,8 @@
 
 /* the most links between a name and its file; real archives use one */
 #define LOAD_LINKS_MAX 8
-/* at most: index.json, the index of an image, and the image's manifest */
+/* the most indexes and manifests that are read for one item of index.json; real archives have an
+ * image's index and its manifest */
 #define LOAD_INDEX_DEPTH_MAX 3
 #define LOAD_INDEX_BYTES_MAX MANIFEST_MAX_BYTES
 
@@ -212,7 +213,8 @@ static int check_names(struct load *l, const struct image_strings *names, struct
 }
 
 /* Unpacks the layers of an image whose blobs are in the store, and writes one record for each name
- * of the image. NAMES are the names in the archive. */
+ * of the image. NAMES are the names in the archive. The first image also gets the names of
+ * --tag. */
 static int finish_image(struct load *l, struct install *i, const struct image_strings *names,
 			struct err *e)
 {

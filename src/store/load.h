@@ -1,7 +1,8 @@
 /*
  * Loads images from archives. An archive of `docker save` has a manifest.json, and an OCI layout
  * has an index.json. If an archive has neither of these files and the user gave a tag, the archive
- * is a plain root file system. An archive is a tar, plain or compressed, in a file or from a pipe.
+ * is a plain root file system. An archive is a tar, plain or compressed. An archive of images may
+ * come from a pipe. A plain root file system must be in a file, because it is read twice.
  */
 #pragma once
 

@@ -4,8 +4,8 @@
  * tree. The first pass enters every directory of the layer. If the tree lacks the directory, the
  * first pass makes it. The second pass sets owners, modes, attributes and times of the layer's
  * directories, because the first pass changes the times of directories. If a layer only implies a
- * directory (IMAGE_IMPLIED_XATTR), the directory keeps the owner, mode, attributes and times that
- * it has in the tree.
+ * directory (IMAGE_IMPLIED_XATTR) that the tree had before this layer, the second pass leaves the
+ * directory as it is.
  *
  * A directory is stored as (parent, name) and opened from its parent without following links. The
  * walk is depth first and the last few directories stay open, so a deep tree needs neither many
@@ -42,7 +42,7 @@
 struct directory {
 	size_t parent; /* index in `dir`; the root is its own parent */
 	char *name;
-	bool new; /* no lower layer has this directory */
+	bool new; /* this layer made the directory in the tree */
 };
 
 /* A file with several names, found by its inode number in the layer. */

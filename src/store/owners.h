@@ -2,7 +2,9 @@
  * Which host ids own the files of an ordinary user's images. A file that belongs to the id 0 in the
  * image belongs to the user on the host. A file that belongs to an id from 1 to OWNERS_ID_MAX in
  * the image belongs to an id of the range that host/subid.h finds for the user. The engine that
- * mounts the layers uses the same rule.
+ * mounts the layers uses the same rule. There are two exceptions. If the range cannot be mapped,
+ * all files belong to the user. If the ids are rotated, other ids have these places
+ * (base/rotation.h).
  */
 #pragma once
 

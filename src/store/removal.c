@@ -16,13 +16,13 @@
 #include "store/sweep.h"
 #include "store/usage.h"
 
-#define PRUNE_WAIT_NS (10 * NS_PER_SEC) /* how long prune waits for a pull or a create to end */
+#define PRUNE_WAIT_NS (10 * NS_PER_SEC) /* how long prune waits for a pull, load or create to end */
 #define PRUNE_RETRY_NS (50 * NS_PER_MS)
 
 /* --- remove --------------------------------------------------------------------------------- */
 
-/* Fails if a sandbox uses the image. An image with a damaged record counts as unused, so that it
- * can be removed. */
+/* Fails if a sandbox uses the image, or if there is no such image or its record cannot be read. An
+ * image with a damaged record counts as unused, so that it can be removed. */
 static int check_unused(const struct store *store, const struct usage *u, const char *reference,
 			struct err *e)
 {
@@ -146,7 +146,8 @@ static int print_result(const struct sweep_result *s, bool json, struct err *e)
 	json_writer_init(&w, &out, 2);
 	json_begin_object(&w);
 	json_key_int(&w, "bytes_reclaimed", (int64_t)s->bytes_reclaimed);
-	/* msb prints this member, so we print it too; cordon has no fsmeta files */
+	/* msb prints fsmeta_removed and vmdk_removed, so we print them too; cordon has no such
+	 * files */
 	json_key_int(&w, "fsmeta_removed", 0);
 	json_key_int(&w, "image_refs_removed", (int64_t)s->references_removed);
 	json_key_int(&w, "layers_removed", (int64_t)s->layers_removed);

@@ -163,8 +163,8 @@ static void write_layers(struct json_writer *w, const struct view *v)
 		json_key_str(w, "blob_digest", l->digest);
 		json_key_int(w, "compressed_size_bytes", (int64_t)l->size_bytes);
 		json_key_str(w, "diff_id", l->diff_id);
-		/* this member has the name that msb uses; the value is the size of the unpacked
-		 * tree */
+		/* this member has the name that the msb of microsandbox uses; the value is the size
+		 * of the unpacked tree */
 		json_key_int(w, "erofs_size_bytes", (int64_t)v->info[i].disk_bytes);
 		json_key_str(w, "media_type", l->media_type);
 		json_key_int(w, "position", (int64_t)i);

@@ -157,7 +157,8 @@ static uint64_t layer_bytes(const struct store *store, const char *hex)
 	return bytes;
 }
 
-/* Moves each unused tree away by one rename. Afterwards one worker erases all these trees. */
+/* Moves the directory of each unused layer, with all its trees, away by one rename. Afterwards one
+ * worker erases all these directories. */
 static int sweep_layers(const struct store *store, const struct live *l, struct sweep_result *ret,
 			struct err *e)
 {
@@ -226,8 +227,8 @@ static void sweep_bases(const struct store *store)
 			sweep_base(dirfd(dir), entry->d_name);
 }
 
-/* Erases the partial blobs of interrupted pulls, which are the regular files in store->tmp_fd. We
- * hold the store's lock exclusively, so no pull is using these files. */
+/* Erases the regular files in store->tmp_fd: partial blobs of interrupted pulls, and files that a
+ * crashed writer left. We hold the store's lock exclusively, so no process is using these files. */
 static void sweep_parts(const struct store *store, struct sweep_result *ret)
 {
 	AUTO_DIR dir = dir_open(store->tmp_fd, ".");

@@ -2,7 +2,7 @@
  * inflate.c decompresses and hashes the blob of a layer, and libarchive's tar reader gets the plain
  * bytes through a callback. So the blob is read once, and the digest also covers what follows the
  * tar's end mark. This code runs in a worker (store/worker.h). If unpacking fails, the process that
- * started the worker removes the whole directory.
+ * started the worker removes the directory of the layer.
  *
  * A later entry of the tar replaces an earlier entry of the same name. Whiteouts are different:
  * they delete files of lower layers and never files of this layer. If one layer has both an entry
@@ -91,8 +91,9 @@ static int entry_err(int errnum, const char *what, const char *path, struct err 
 
 /* --- names ---------------------------------------------------------------------------------- */
 
-/* Removes leading "/" and "./", removes a slash at the end of PATH, and refuses "..". *RET points
- * into PATH. The result "" is the root itself. */
+/* Removes leading "/" and "./", and slashes at the end of PATH. Refuses a path with "..", a path
+ * that ends in "/.", and a path that is too long. *RET points into PATH. The result "" is the root
+ * itself. */
 static int clean_path(char *path, const char **ret, struct err *e)
 {
 	size_t n = strlen(path);
@@ -195,7 +196,8 @@ static int find_existing(const struct place *p, enum existing *ret, struct err *
 	return 0;
 }
 
-/* Removes what exists at the place of an entry that is not a directory. */
+/* Makes room for an entry that is not a directory: removes what exists at its place, also a whole
+ * directory. */
 static int erase_place(const struct place *p, struct err *e)
 {
 	enum existing was;
@@ -387,7 +389,7 @@ static int make_whiteout(struct unpack *u, const struct place *p, struct err *e)
 		return 0;
 	}
 	if (was != EXISTING_DIRECTORY)
-		return 0; /* the entry itself hides the lower file */
+		return 0; /* what exists here, a file or a whiteout, hides the lower file */
 	dir = openat(p->parent_fd, hidden.base, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return dir < 0 ? entry_err(errno, "open", p->path, e) : set_opaque(u, dir, p->path, e);
 }
@@ -686,7 +688,9 @@ static int read_rest(struct unpack *u, struct err *e)
 	return 0;
 }
 
-/* Makes the whiteout of PATH. Called after all entries were unpacked, when the whole layer is
+/* Hides what lower layers have at PATH. If this layer has a directory there, makes it opaque. If
+ * this layer has another file there, that file hides the lower one already. If it has nothing
+ * there, makes a whiteout. Called after all entries were unpacked, when the whole layer is
  * known. */
 static int hide_one(struct unpack *u, const char *path, struct err *e)
 {

@@ -13,6 +13,8 @@
  * A whiteout (`.wh.NAME`, which deletes a file of a lower layer) becomes a character device 0:0,
  * which every user may make. A directory that hides the directories of lower layers gets the
  * attribute `user.overlay.opaque`. Overlays that are mounted with `userxattr` obey this attribute.
+ * If the file system can store no such device, or no such attribute, files named `.wh.NAME` and
+ * `.wh..wh..opq` take their place. Then only fuse-overlayfs can mount the layer.
  */
 #pragma once
 
@@ -25,9 +27,9 @@
 #define UNPACK_ENTRIES_MAX (1u << 20)
 #define UNPACK_XATTR_MAX_BYTES 65536u /* the kernel's own limit for one attribute */
 
-/* Reads a blob of BLOB_BYTES from BLOB_FD and unpacks it to DIR_FD/root. The owners are rotated by
- * ROTATION. Fails if the layer needs more than the allowance LEFT. After a failure a part of the
- * tree stays on disk. */
+/* Reads a blob of BLOB_BYTES from BLOB_FD and unpacks it to DIR_FD/root, or to DIR_FD/served if the
+ * layer needs files named `.wh.NAME`. The owners are rotated by ROTATION. Fails if the layer needs
+ * more than the allowance LEFT. After a failure a part of the tree stays on disk. */
 MUST_USE int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners owners,
 			  const struct rotation *rotation, const struct allowance *left,
 			  struct image_layer_info *ret, struct err *e);

@@ -98,7 +98,8 @@ bool worker_advance(struct worker *w)
 		ssize_t k;
 
 		if (!room) {
-			/* the reply is too long: worker_finish() reports a broken reply */
+			/* the reply is too long: worker_finish() will report that the worker
+			 * died */
 			kill(w->child.pid, SIGKILL);
 			return true;
 		}

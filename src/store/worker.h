@@ -15,7 +15,7 @@
  *
  * If an ordinary user runs cordon, the worker runs in a user namespace with the user's subordinate
  * ids, so that files keep their owners. If the user has no subordinate ids, the namespace maps only
- * the user's own id.
+ * the user's own id. If the host allows no user namespace, the worker runs without one.
  */
 #pragma once
 
@@ -45,8 +45,8 @@ struct worker {
 };
 
 MUST_USE int worker_start(const struct worker_order *o, struct worker *ret, struct err *e);
-/* Reads the bytes that have arrived, without waiting. Returns true when the answer is complete.
- * Then worker_finish() must be called. */
+/* Reads the bytes that have arrived, without waiting. Returns true when no more bytes will come:
+ * the answer is complete or too long, or the worker died. Then worker_finish() must be called. */
 bool worker_advance(struct worker *w);
 /* Waits until the worker exits. If the worker reports an error, fails with that error. RET may be
  * NULL when the answer does not matter. */

@@ -27,10 +27,10 @@ struct bus {
 MUST_USE int bus_open(struct bus *b, uint64_t deadline_ns, struct err *e);
 void bus_done(struct bus *b);
 /* Sends the call C and waits for the answer. The type of RET is DBUS_RETURN, or DBUS_ERROR if the
- * call was refused. The strings of RET belong to B and are valid until the next call. The
- * function numbers the call itself and ignores the serial of C. */
+ * call was refused. The strings of RET belong to B and are valid until the next bus_call() or
+ * bus_next(). The function numbers the call itself and ignores the serial of C. */
 MUST_USE int bus_call(struct bus *b, const struct dbus_call *c, const struct buf *body,
 		      struct dbus_message *ret, struct err *e);
 /* Waits for the next message of any kind. The strings of RET belong to B and are valid until the
- * next call. */
+ * next bus_call() or bus_next(). */
 MUST_USE int bus_next(struct bus *b, struct dbus_message *ret, struct err *e);

@@ -11,13 +11,13 @@
  *                 NET_BIND_SERVICE      to let the gateway publish a port below 1024
  *   files         its record; its sockets; the engine's files. If the record is deleted when the
  *                 sandbox ends: the right to make and remove directories beside the record, to
- *                 retire it. With a network: the gateway, the loader, the libraries, and the files
- *                 that name the host's resolvers
+ *                 retire it. With a network: the gateway, the loader, the libraries, /dev/urandom,
+ *                 and the files that name the host's resolvers
  *   calls         tools/supervisor.table
  *
- * The supervisor of an ordinary user never has a capability; its other rights are the same. A start
- * needs the set-user-id program newuidmap, which must have run before this confinement sets
- * no_new_privs.
+ * The supervisor of an ordinary user never has a capability, but it may make a few more calls: the
+ * part `lift` of the table. Its files are the same. A start needs the set-user-id program
+ * newuidmap, which must have run before this confinement sets no_new_privs.
  */
 #include "supervisor/confine.h"
 

@@ -19,8 +19,9 @@ struct disk {
 	const char *what; /* "disk volume 'x'": for messages */
 	int source;       /* the file, opened with O_PATH */
 	bool readonly;
-	bool ours;          /* we made the file system ourselves, with mke2fs */
-	const char *fstype; /* NULL if the first blocks of the file show the type */
+	bool ours; /* we made the file system ourselves, with mke2fs */
+	/* not used if `ours` is true; otherwise NULL if magic bytes in the file show the type */
+	const char *fstype;
 };
 
 /* The files that are locked for one sandbox. */

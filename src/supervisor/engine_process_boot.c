@@ -19,10 +19,10 @@ static bool is_disk(const struct spec_mount *m)
 
 /* Returns the switches that the mount M needs: SWITCH_SHARED, SWITCH_WRITABLE, both or none.
  *
- * A read-only mount may need SWITCH_SHARED, too. Another sandbox may be able to write to the
- * directory of M. That sandbox can make a socket in this directory, and pass writable
- * descriptors to a process of our sandbox that connects to the socket. With IDS_RANGE this does
- * not matter: two sandboxes have no id in common, so such descriptors are of no use. */
+ * A read-only mount of a directory may need SWITCH_SHARED, too. Another sandbox may be able to
+ * write to the directory of M. That sandbox can make a socket in this directory, and pass writable
+ * descriptors to a process of our sandbox that connects to the socket. With IDS_RANGE this does not
+ * matter: two sandboxes have no id in common, so such descriptors are of no use. */
 static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
 {
 	if (!m->readonly)
@@ -30,9 +30,9 @@ static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
 	return i->mode != IDS_RANGE && !m->identity.of_parent ? SWITCH_SHARED : 0u;
 }
 
-/* Fills BOOT->own_mount with the mounts that only this sandbox uses, and BOOT->own_device with the
- * devices of the disk images among them. Pid 1 lets commands make files with privileges only in
- * these mounts. Sets the switches that the root and the other mounts need. */
+/* Fills BOOT->own_mount with the writable mounts that only this sandbox uses, and BOOT->own_device
+ * with the devices of the disk images among them. Pid 1 lets commands make files with privileges
+ * only in these mounts. Sets the switches that the root and the other mounts need. */
 static void name_own_mounts(const struct rootfs *r, struct boot_message *boot)
 {
 	const struct spec *spec = r->spec;

@@ -1,18 +1,19 @@
 /*
  * The writable layer of a sandbox, and how its size is enforced.
  *
- *   layers/0/{upper,work}   a directory: under a project quota if the file system has quotas, else
- *                           watched (watched_layer.h)
- *   layers/0/disk.raw       a file system in a file, if the user asked for a size (root only)
+ *   layers/0/{upper,work}   a directory: under a project quota if cordon can set one, else watched
+ *                           (watched_layer.h)
+ *   layers/0/disk.raw       a file system in a file, if the user asked for a size and cordon can
+ *                           set no quota (root only)
  *   layers/0/disk.raw       with --root-disk flat: the whole root, a copy of the image's flat form
  *   the user's own disk     with --root-disk PATH
  *   in memory               with --root-disk tmpfs; ephemeral sandboxes without --root-disk disk,
  *                           unless a disk.raw can give them the size that the user asked for
  *
  * The first start chooses one of these forms. Later starts find the files of that form in layers/0,
- * if it has any. A file system in a file (disk.raw) is made only if the user asked for a size. For
- * the default size such a file would cost too much, so without a quota the layer is a plain
- * directory that we watch.
+ * if it has any. Without --root-disk flat, a file system in a file (disk.raw) is made only if the
+ * user asked for a size. For the default size such a file would cost too much, so without a quota
+ * the layer is a plain directory that we watch.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -96,9 +96,9 @@ static void warn_a_server(struct supervisor *s)
 		buf_addf(&s->warnings, "%s\n", container_advice(CONTAINER_CGROUPS));
 }
 
-/* Adds one warning that names the limits that are not enforced. For `run`, names only a limit that
- * the user asked for. For `create`, also names defaults. With soft limits only a server is
- * warned. */
+/* Adds one warning that names the limits of memory and CPUs that do not hold for the whole sandbox.
+ * For `run`, names only a limit that the user asked for. For `create`, also names defaults. With
+ * soft limits only a server is warned. */
 static void warn_of_limits(struct supervisor *s)
 {
 	const struct spec *spec = &s->record.spec;

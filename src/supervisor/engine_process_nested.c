@@ -17,7 +17,8 @@ static bool is_shared_directory(const struct spec_mount *m)
 	       (m->kind == MOUNT_NAMED && !m->kind_disk);
 }
 
-/* Returns the number of the writable mount that mount I lies in, or SIZE_MAX. */
+/* Returns the number of the mount that mount I lies in if this is a writable shared directory. In
+ * all other cases returns SIZE_MAX. */
 static size_t source_of(const struct spec *spec, size_t i)
 {
 	size_t outer = spec_mount_above(spec, i);

@@ -28,7 +28,8 @@
 #define ROOTFS_OWNERS_MAX (IMAGE_IMPLIED_MAX + 1)
 
 /* Only root can give the files of each mount another owner. So without root, refuses stat-virt=off,
- * and allows uid= and gid= only if they are the ids of the user who works inside. */
+ * and allows uid= and gid= only if they are the ids of the user who works inside and the sandbox
+ * has a range of ids. As root, allows all ids that a sandbox has. */
 static int check_owner(const struct ids *i, const struct spec_mount *m, struct err *e)
 {
 	if (!m->has_owner && m->stat_virt != STAT_VIRT_OFF)
@@ -139,8 +140,8 @@ static void add_implied(struct rootfs *r, const struct image_implied *p)
 }
 
 /* Some directories of the image RECORD have no entry in the tar of their layer (image/implied.h).
- * Adds the right owner and mode of each such directory to R->owners. R->layer_fd[0] is a layer of
- * ours; the layers of the image follow it. */
+ * Adds each such directory to R->owners with its right owner and mode, unless these are root and
+ * 0755. R->layer_fd[0] is a layer of ours; the layers of the image follow it. */
 static void find_implied(const struct supervisor *s, const struct image_record *record,
 			 struct rootfs *r)
 {

@@ -140,7 +140,8 @@ static int take_request(struct supervisor *s, struct str *in)
 	return r;
 }
 
-/* Gives the leash up, because the command has closed its end or has sent a malformed request. */
+/* Called when the command has closed its end, or when its requests cannot be read. Gives the leash
+ * up, and ends the sandbox if it must not live without the command. */
 static void let_go(struct supervisor *s)
 {
 	loop_remove(s->loop, &s->leash_watch);

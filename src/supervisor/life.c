@@ -5,8 +5,9 @@
  * start fails or takes too long, pid 1 is killed. A stop during STARTING leads to STOPPING. The
  * supervisor reports the outcome of the start to the command that started it, on the leash
  * (wire/leash.h). In STOPPING the supervisor asks pid 1 to end its commands, and kills pid 1 when
- * the grace is over. In DEAD it cleans up. It deletes the record of an ephemeral sandbox. In any
- * other record it writes Stopped if the stop was intended, else Crashed. It releases the lock last.
+ * the grace is over. In DEAD it cleans up. It deletes the record of an ephemeral sandbox, and of a
+ * sandbox that has never been up. In any other record it writes Stopped if the stop was intended,
+ * else Crashed. It releases the lock last.
  */
 #include <assert.h>
 #include <errno.h>
@@ -407,7 +408,8 @@ static void on_terminate(void *arg, int sig)
 
 /* --- the whole ------------------------------------------------------------------------------- */
 
-/* After DEAD, removes everything of the instance, and deletes or updates the record. */
+/* Called after the sandbox's end, and after a start that failed before there was a sandbox. Removes
+ * everything of the instance, and deletes or updates the record. */
 static void clean_up(struct supervisor *s)
 {
 	struct err e;
@@ -453,7 +455,8 @@ static int watch_all(struct supervisor *s)
 
 /* Notes in the record that a start is under way. If we are killed later, we leave control groups
  * and other things outside the record. The command that removes the sandbox sees the note and then
- * releases these things (supervisor_release()). A start that fails writes the old state back. */
+ * releases these things (supervisor_release()). If the start fails, clean_up() replaces
+ * the note. */
 static void note_start(const struct supervisor *s)
 {
 	struct state begun = s->record.state;

@@ -64,7 +64,8 @@ static void on_started(void *arg, const struct json_value *ports, const struct e
 	s->gateway_failed = true;
 }
 
-/* Reads the addresses at each start, because they belong to the machine, not to the sandbox. */
+/* Reads the addresses of the host from the configuration of the home at each start, because they
+ * belong to the machine, not to the sandbox. */
 static int read_host_addresses(struct supervisor *s, struct err *e)
 {
 	struct config c;

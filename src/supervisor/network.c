@@ -466,7 +466,8 @@ struct network_counters network_count(struct network *n)
 	struct err e;
 
 	buf_add_str(&b, "{\"type\":\"counters\"}");
-	/* if this fails, the caller sees older numbers */
+	/* the gateway answers later, so the new numbers are for the next call. If this fails, the
+	 * next call returns the same numbers as this call */
 	if (n->state == GATEWAY_SERVING)
 		IGNORE(send_message(n, &b, &e));
 	return (struct network_counters){ n->before.rx_bytes + n->now.rx_bytes,

@@ -20,8 +20,9 @@
 /* Gives up the advantages of this process. Called before this process makes its first child, so
  * that no child inherits the advantages. Called while this process still has CAP_SYS_RESOURCE: a
  * score that is set with this capability is a lower bound for the scores of all children, unless
- * they have the capability too. This function cannot fail, because the kernel lets every process
- * give up these advantages. */
+ * they have the capability too. This function returns no error, because the kernel lets every
+ * process give up these advantages. Only reserved processors stay, if a cpuset forbids all
+ * others. */
 void priority_give_up(void);
 
 /* Sets *RET to the processors that are both in MINE and in THEIRS. If there are none, sets *RET to

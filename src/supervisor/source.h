@@ -20,7 +20,8 @@
 /* Looks up the identities that an older record lacks, and writes these identities into the record.
  * Follows no link. */
 MUST_USE int sources_learn(struct supervisor *s, struct err *e);
-/* Opens PATH with O_PATH. Fails if the identity of the opened object is not ID. The error message
- * begins with WHAT ("volume source") and has the hint HINT, which is VOLUME_HINT or ANEW_HINT. */
+/* Opens PATH with O_PATH. If *ID is not known yet, fills it in; otherwise fails if the opened
+ * object has another identity. The error message begins with WHAT ("volume source"). If the object
+ * is missing or another one, the error has the hint HINT, which is VOLUME_HINT or ANEW_HINT. */
 MUST_USE int source_open(const char *what, const char *path, struct identity *id, const char *hint,
 			 int *ret_fd, struct err *e);

@@ -18,7 +18,7 @@ struct policy;
 
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
 #define STOP_USUAL UINT32_MAX /* a grace time of this value means the usual time */
-/* the time between SIGTERM and SIGKILL, unless our environment sets another time */
+/* the usual time between the first signal and SIGKILL, unless our environment sets another time */
 #define STOP_GRACE_MS 2000
 /* if the image has its own stop signal, we send that signal first, then SIGTERM, and SIGKILL at
  * most this long after SIGTERM */
@@ -81,9 +81,9 @@ MUST_USE int supervisor_run(struct supervisor *s);
  * REASON is written to the log and to the record. */
 void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason);
 void supervisor_touch(struct supervisor *s);
-/* Makes a new sandbox and its record permanent. Called when the sandbox is up. If `unsettled` is
- * true, called later, when the client says that it has made all its changes (LEASH_SETTLED in
- * wire/leash.h). */
+/* Notes that the sandbox has booted. From now on, the record of a sandbox that is not ephemeral
+ * stays. Called when the sandbox is up. If `unsettled` is true, called later, when the client says
+ * that it has made all its changes (LEASH_SETTLED in wire/leash.h). */
 void supervisor_settle(struct supervisor *s);
 /* Sends pid 1 a frame of TYPE with a NUMBER. Returns false if pid 1 does not take the frame. */
 bool supervisor_tell(const struct supervisor *s, enum frame_type type, uint64_t number);
@@ -114,14 +114,15 @@ static inline bool supervisor_may_vanish(const struct supervisor *s)
 {
 	return s->record.spec.ephemeral || !s->record.state.booted_once;
 }
-/* link.c: the network of the sandbox. These functions do nothing if the sandbox has no network. */
+/* link.c: the network of the sandbox. If the sandbox has no network, link_read_policy() fails,
+ * link_count() reports 0 bytes, and the other functions do nothing. */
 /* Makes S->network. */
 MUST_USE int link_prepare(struct supervisor *s, struct err *e);
 /* Opens the link when pid 1 is ready. If *RET_WAITS is set, the start must wait until
  * supervisor_gateway_up() or supervisor_fail() is called. */
 MUST_USE int link_open(struct supervisor *s, bool *ret_waits, struct err *e);
-/* Reads the policy of NOW, to which the running network will change. Fails if the sandbox has no
- * network. The caller must call policy_done() for *RET. */
+/* Reads the policy of NOW, to which the running network will change. The caller must call
+ * policy_done() for *RET. */
 MUST_USE int link_read_policy(struct supervisor *s, const struct spec *now, struct policy *ret,
 			      struct err *e);
 void link_count(const struct supervisor *s, struct usage_message *u);

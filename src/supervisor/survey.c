@@ -41,7 +41,7 @@ static bool count(int dir, const char *name, struct survey *s)
 	return S_ISDIR(st.st_mode);
 }
 
-/* Returns the next name in the directory of LEVEL, or NULL at its end. */
+/* Returns the next name in the directory of LEVEL, or NULL at its end or if it cannot be read. */
 static const char *next_name(struct survey_room *r, unsigned level)
 {
 	const struct entry *d;

@@ -3,9 +3,10 @@
  * function of the C library, and makes system calls through base/raw.h, because the task that runs
  * this code shares the memory of the supervisor, which runs at the same time.
  *
- * If a file has N names, each name counts as one N-th of the file's size. So all names together
- * count the file once. The walk always ends, because the number of files and the depth are bounded
- * (each level holds a descriptor). A tree beyond either bound counts as having too many files.
+ * If a file has N names, each name counts as one file, but only as one N-th of the file's size. So
+ * all names together count the size once. The walk always ends, because the number of files and the
+ * depth are bounded (each level holds a descriptor). A tree beyond either bound counts as having
+ * too many files.
  */
 #pragma once
 
@@ -30,7 +31,7 @@ struct survey {
 	uint64_t bytes, files;
 };
 
-/* Adds to RET the size of the directory NAME in DIR with everything below. If there are more than
- * MOST files, RET->files is SURVEY_TOO_MANY. */
+/* Adds to RET the bytes and files of the directory NAME in DIR with everything below. If RET->files
+ * then exceeds MOST, or if the tree is too deep, RET->files becomes SURVEY_TOO_MANY. */
 void survey_tree(int dir, const char *name, uint64_t most, struct survey_room *room,
 		 struct survey *ret);

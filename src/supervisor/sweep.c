@@ -1,6 +1,6 @@
 /*
  * Cleans up after dead sandboxes, and deletes a whole home. A supervisor that was killed leaves its
- * control groups, and the mount points that it made in a directory image.
+ * control groups, and the mount points that it made in a directory image and in writable volumes.
  *
  * The files of an ordinary user's sandbox may belong to ids of the user's range in /etc/subuid.
  * Only a process in a user namespace that maps this range can delete them. A command that removes a

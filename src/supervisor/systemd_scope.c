@@ -33,7 +33,7 @@ static_assert(HIERARCHY_SCOPE_DIGITS == HOME_TAG_DIGITS, "a scope is not one hom
  * because at the beginning of a login the user's systemd itself is still starting. */
 #define WAIT_NS (10 * NS_PER_SEC)
 #define JOIN_NS (2 * NS_PER_SEC) /* the deadline if WAITS is false; systemd answers in a few ms */
-#define RETRY_MS 20              /* pause between two tries; a scope starts or ends within a few */
+#define RETRY_MS 20              /* pause between two tries; after a few, a scope is up or gone */
 /* a supervisor that waits gives up after this many tries */
 #define TRIES_MAX 50
 #define BODY_MAX_BYTES 4096
@@ -183,7 +183,8 @@ static int attach(struct bus *b, const char *name, struct err *e)
 	return call_manager(b, "AttachProcessesToUnit", "ssau", &body, &m, e);
 }
 
-/* Starts the scope or joins it, whichever succeeds, until the deadline. */
+/* Tries to start the scope and to join it, in turn, until one of the two succeeds. Gives up at the
+ * deadline, after TRIES_MAX tries, or after an error that another try cannot mend. */
 static int start_or_attach(struct bus *b, const char *name, struct err *e)
 {
 	if (subscribe(b, e) < 0)

@@ -55,11 +55,11 @@ static void begin_measuring(struct watch *w, const struct watch_space *now)
 	w->then_counted = w->late = w->again = false;
 }
 
-/* Returns true if pid 1 must be asked how much the commands have written. While the free space
- * is above the floor, pid 1 is not asked. Below the floor there are two cases. If there is no
- * earlier answer to compare with (`counted` is false), pid 1 is asked at once. If there is one, pid
- * 1 is asked each time the free space has shrunk by WATCH_FALL_BYTES more. watch_counted() compares
- * the new answer with the earlier one. */
+/* Returns true if the free space is a reason to ask pid 1 how much the commands have written. Above
+ * the floor it is no reason. Below the floor there are two cases. If there is no earlier answer to
+ * compare with (`counted` is false), pid 1 is asked at once. If there is one, pid 1 is asked each
+ * time the free space has shrunk by WATCH_FALL_BYTES more. watch_counted() compares the new answer
+ * with the earlier one. */
 static bool judge_space(struct watch *w, const struct watch_space *now)
 {
 	bool low = now->free < floor_of(now->total, WATCH_FLOOR_BYTES);
@@ -98,7 +98,8 @@ static bool judge_files(struct watch *w, const struct watch_space *now)
 	return true;
 }
 
-/* Returns the shortest time in milliseconds in which BYTES or FILES can be used up. */
+/* Returns the shortest time in milliseconds in which BYTES or FILES can be used up, but at least
+ * WATCH_SOONEST_MS and at most WATCH_LATEST_MS. */
 static unsigned time_for(uint64_t bytes, uint64_t files)
 {
 	uint64_t ms = bytes / WATCH_BYTES_PER_MS, for_files = files / WATCH_FILES_PER_MS;
@@ -163,8 +164,8 @@ static bool exceeds(const struct watch_size *a, const struct watch_size *b)
 }
 
 /* Notes that the layer is too large, and that the commands are ended for the reason WHY. If WHY is
- * END_NONE, no command is ended. The next measurement includes what the commands wrote before they
- * ended. */
+ * END_NONE, no command is ended. After commands were ended, the next measurement sets `over_size`,
+ * because it includes what they wrote before they ended. */
 static enum end_reason become_over(struct watch *w, enum end_reason why)
 {
 	w->over = true;

@@ -14,10 +14,10 @@
  * take its CPU time or because the tree is huge. If meanwhile the file system goes on losing space
  * and the sandbox goes on writing, the commands are ended before the measurement is complete.
  *
- * A layer that is too large is kept, so that it can be cleaned up. New commands run, but may not
- * write to files until the layer is smaller. If the layer grows nevertheless, pid 1 is asked
- * whether commands wrote, because fuse-overlayfs also writes after commands have ended. If commands
- * wrote, they are ended.
+ * If a layer becomes too large, the commands are ended, but the layer is kept, so that it can be
+ * cleaned up. New commands run, but may not write to files until the layer is smaller. If the layer
+ * grows nevertheless, pid 1 is asked whether commands wrote, because fuse-overlayfs also writes
+ * after commands have ended. If commands wrote, they are ended.
  *
  * If the file system is below the floor, it does not matter how large the layer is: if commands of
  * the sandbox write, they are ended. New commands then may not write to files until the file system
@@ -89,7 +89,7 @@ struct watch {
 	 * `written` */
 	bool low, counted;
 	uint64_t written;  /* what commands had written when pid 1 was last asked */
-	uint64_t low_free; /* what was free when pid 1 was last asked */
+	uint64_t low_free; /* the most that was free since pid 1 was last asked */
 	/* `low_files`: the free inodes are below the floor; `based`: compare the next measurement
 	 * with `low_files_size` */
 	bool low_files, based;

@@ -135,8 +135,8 @@ static int read_base64(struct file_call *c, const struct place *p, int fd, const
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-/* Reads until the window is full. Returns 0, -EFBIG if the first line of the window lies beyond
- * SCAN_MAX_BYTES, or -errno. */
+/* Reads until the window is full or the file ends. Returns 0, -EFBIG if the first line of the
+ * window lies beyond SCAN_MAX_BYTES, or -errno. */
 static int fill(struct window *w, int fd)
 {
 	char chunk[CHUNK_BYTES];

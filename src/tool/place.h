@@ -19,11 +19,12 @@ struct place {
 #define AUTO_PLACE __attribute__((cleanup(place_done))) struct place
 
 /* Finds the mount that PATH lies in. If the mount is a directory of this machine, opens that
- * directory as `top`, but nothing below it. Fails if PATH lies in a skill that the session does not
- * show. */
+ * directory as `top`, but nothing below it. Fails if PATH leads out of /workspace, or lies in a
+ * skill that the session does not show. */
 MUST_USE int place_find(struct file_call *c, struct str path, struct place *ret, struct fault *f);
 void place_done(struct place *p);
-/* Fails if the place is read-only, or lies in a skill that is not activated. */
+/* Fails if the place is read-only, lies in a skill that is not activated, or is the directory of
+ * all skills. */
 MUST_USE int place_check_writable(struct file_call *c, const struct place *p, struct fault *f);
 /* ERROR is the -errno of a failed call on the place. Turns ERROR into a message for a model.
  * Returns -1. */

@@ -11,8 +11,10 @@
 #include "base/clock.h"
 #include "base/program.h"
 
-#define DEADLINE_SEC 10 /* for a whole search, which may read 50 MiB from a slow disk */
-#define SEND_SEC 5      /* stop sending if cordon-search reads nothing for this long */
+/* The deadline of the answer, counted from searcher_end(). By then the search may still have to
+ * read 50 MiB from a slow disk. Also the deadline for sending one file. */
+#define DEADLINE_SEC 10
+#define SEND_SEC 5 /* stop sending if cordon-search reads nothing for this long */
 
 enum { STATUS_INVALID = 2, STATUS_LATE = 3 }; /* exit statuses of cordon-search */
 

@@ -12,7 +12,7 @@
 
 struct searcher {
 	struct child child;
-	int answer;  /* -1 before the start and after the end */
+	int answer;  /* the pipe of the answer; -1 before the start and after the end */
 	int stream;  /* the stream of files; -1 if cordon-search reads a directory or a file */
 	bool closed; /* cordon-search wants no more files, or the stream is broken */
 };
@@ -25,9 +25,9 @@ MUST_USE int searcher_start(struct searcher *s, int fd, struct str expression, s
 			    struct fault *f);
 /* Sends a file. Returns false if the search wants no more files. */
 bool searcher_send(struct searcher *s, const char *path, struct str content);
-/* Waits for the end of the search and appends the answer to ANSWER. The answer is a JSON object. If
- * the result is SEARCHER_INVALID, the answer is the reason. Returns how the search ended (enum
- * searcher_end), or -1. */
+/* Waits for the end of the search and appends the answer to ANSWER. If the result is SEARCHER_DONE,
+ * the answer is a JSON object. If it is SEARCHER_INVALID, the answer is the reason. Returns how the
+ * search ended (enum searcher_end), or -1. */
 MUST_USE int searcher_end(struct searcher *s, struct buf *answer, struct fault *f);
 /* Ends the search early. Does nothing after searcher_end(). */
 void searcher_stop(struct searcher *s);

@@ -7,8 +7,8 @@
 
 enum store_mode { STORE_REPLACE, STORE_APPEND };
 
-/* Writes CONTENT to the file P, and writes the result of the tool to C->w. Missing directories are
- * made. OLD may be NULL. If it is given, the call fails unless P is still the file that OLD
- * describes. */
+/* Writes CONTENT to the file P, and writes the result of the tool to C->w. If OLD is NULL, missing
+ * directories are made. Otherwise the call fails unless P is still the file that OLD describes. OLD
+ * must be NULL for STORE_APPEND, and for a file that exists in the sandbox only. */
 MUST_USE int store_content(struct file_call *c, const struct place *p, struct str content,
 			   enum store_mode mode, const struct stat *old, struct fault *f);

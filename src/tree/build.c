@@ -59,8 +59,8 @@ void tree_build_free(struct tree_build *b)
 /* Adds PATH's components to REST without "." and empty components. A ".." behind a name is left out
  * together with this name: "a/../b" becomes "b". This is done even if "a" is a link. Otherwise the
  * kernel would follow "a" and go up from the directory to which "a" leads, maybe out of the tree.
- * *RET_UPS counts the ".." that have no name in front. Returns false when there are too many
- * components. */
+ * *RET_UPS counts the ".." that have no name in front. Returns false if there are too many
+ * components, or if REST has failed. */
 static bool clean_path(const char *path, struct buf *rest, unsigned *ret_ups)
 {
 	size_t part[FILE_TARGET_MAX_BYTES / 2 + 1]; /* where each component starts in `rest` */
@@ -88,7 +88,8 @@ static bool clean_path(const char *path, struct buf *rest, unsigned *ret_ups)
 	return !buf_failed(rest);
 }
 
-/* Removes SOURCE from the front of REST. Returns false if REST does not begin with SOURCE. */
+/* Removes the path SOURCE from the front of REST. Returns false if REST does not begin with SOURCE,
+ * or if SOURCE is NULL or not an absolute path that clean_path() can read. */
 static bool cut_source(const char *source, struct buf *rest)
 {
 	AUTO_BUF top = BUF_INIT(LINK_MAX_BYTES);
@@ -433,7 +434,7 @@ static int on_end(struct tree_build *b, struct err *e)
 	struct tree_level *l;
 
 	if (b->file >= 0) {
-		if (ftruncate(b->file, b->file_at) < 0) /* the file ends in a hole */
+		if (ftruncate(b->file, b->file_at) < 0) /* the file may end in a hole */
 			return failed(b, "write", e);
 		set_mode(b, b->file, b->file_mode);
 		fd_closep(&b->file);

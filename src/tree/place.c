@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-/* Splits PATH in front of its last component. *RET_PARENT is a new string with the part before it.
- * *RET_LAST points to the last component in PATH, which may still have slashes after it. For "/"
- * the last component is empty. */
+/* Splits PATH in front of its last component. *RET_PARENT is a new string with the part before it,
+ * or "." if PATH is a name alone. *RET_LAST points to the last component in PATH, which may still
+ * have slashes after it. For "/" the last component is empty. */
 static void split(const char *path, char **ret_parent, const char **ret_last)
 {
 	size_t n = strlen(path);

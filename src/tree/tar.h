@@ -21,7 +21,8 @@ struct tar {
 	/* path of the tree in the sandbox; an absolute link is left out unless its target is in the
 	 * tree at this path; borrowed */
 	const char *source;
-	/* called for each NOTE and MISS of the stream */
+	/* called for each NOTE and MISS of the stream, for each link that is left out, and for each
+	 * file that loses set-user-id or set-group-id */
 	void (*note)(void *arg, enum file_record_type type, const char *text);
 	void *arg;
 

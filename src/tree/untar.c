@@ -11,9 +11,11 @@
 #include "tree/tar_header.h"
 #include "wire/file.h"
 
-/* limit for the contents of one extension header; the longest path needs 4 KiB of them */
+/* limit for the contents of one extension header; even the longest path needs only 4 KiB */
 #define EXTENDED_MAX_BYTES (1u << 20)
-#define CHUNK_BYTES 32768u /* read at once; a multiple of a block that fits one record */
+/* so many bytes are read at once: a multiple of TAR_BLOCK_BYTES, and few enough for one FILE_DATA
+ * record */
+#define CHUNK_BYTES 32768u
 #define IMPLIED_MODE 0755u /* for directories without an entry of their own */
 
 struct untar {
@@ -224,7 +226,7 @@ static int open_dir(struct untar *u, unsigned mode, const char *name, struct err
 }
 
 /* Copies PATH to OUT without empty and "." components. Returns false if a component is ".." or too
- * long. */
+ * long, or if OUT has no room for the whole path. */
 static bool normalise_path(const char *path, struct buf *out)
 {
 	struct str rest = str_of(path);

@@ -20,7 +20,7 @@
 #define CGROUP2_SUPER_MAGIC 0x63677270
 #endif
 
-#define BATCH_BYTES FRAME_DATA_MAX_BYTES /* records are passed on in pieces of this size */
+#define BATCH_BYTES FRAME_DATA_MAX_BYTES /* records are passed on once they have this size */
 /* the longest path that a message shows */
 #define PATH_MAX_BYTES ((TREE_DEPTH_MAX + 2) * (FILE_NAME_MAX_BYTES + 1))
 

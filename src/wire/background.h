@@ -8,8 +8,9 @@
  * from 0. So a client that remembers an offset gets each byte only once, and learns how many bytes
  * it missed.
  *
- * This file declares the bodies of the frames LOOK, FEED and COMMAND. Decoded strings are borrowed
- * from the frame. Decoders return -EPROTO for values out of range.
+ * This file declares the bodies of the frames LOOK, FEED and COMMAND, and the fields that STARTED
+ * has only as the answer to ATTACH. Decoded strings are borrowed from the frame. Decoders return
+ * -EPROTO for values out of range.
  */
 #pragma once
 

@@ -191,8 +191,8 @@ static uint32_t u32_at(const char *p, bool big_endian)
 		       : (uint32_t)u[3] << 24 | (uint32_t)u[2] << 16 | (uint32_t)u[1] << 8 | u[0];
 }
 
-/* Returns the next N bytes at a multiple of ALIGN, or NULL if fewer bytes are left or the padding
- * is not zero. */
+/* Returns the next N bytes at a multiple of ALIGN. If fewer bytes are left, if the padding is not
+ * zero, or if an earlier read has failed, sets r->bad and returns NULL. */
 static const char *take(struct dbus_reader *r, size_t n, size_t align)
 {
 	size_t padding = -r->at & (align - 1);
@@ -269,8 +269,9 @@ static struct str *text_field(struct dbus_message *m, unsigned code, char type)
 	}
 }
 
-/* Reads one header field. Skips a field with an unknown code. Sets r->bad if the type is none of o,
- * s, g and u, because this code cannot skip values of other types. */
+/* Reads one header field. If M has a member for a field of this code and type, stores the value
+ * there; otherwise skips the field. Sets r->bad if the field is malformed, or if its type is none
+ * of o, s, g and u, because this code cannot skip values of other types. */
 static void read_field(struct dbus_reader *r, struct dbus_message *m)
 {
 	struct str type, text, *kept;

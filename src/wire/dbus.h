@@ -1,6 +1,6 @@
 /*
  * The part of D-Bus that a client of a service manager needs. This code writes the login and method
- * calls. It reads replies, errors and signals.
+ * calls. It reads the answer to the login, replies, errors and signals.
  *
  * A message is a fixed header, an array of header fields, padding to 8 bytes, and a body whose
  * types the signature names. Values are aligned to their size, counted from the start of the

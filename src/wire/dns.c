@@ -235,8 +235,8 @@ bool dns_walk_next(struct dns_walk *w, struct dns_record *ret)
 	if (s == 3)
 		return false;
 	ret->section = (enum dns_section)s;
-	/* after a failure w->left[s] stays above 0: this tells the caller that the message is
-	 * cut */
+	/* after a failure w->left[s] stays above 0: this tells the caller that the message is cut
+	 * or malformed */
 	if (walk_record(w, ret) < 0)
 		return false;
 	w->left[s]--;

@@ -3,9 +3,10 @@
  * list of records.
  *
  * The work is bounded by the length of the message: there is no recursion, a compression pointer
- * may only point backwards, and a message with surplus bytes or cut records is refused. Names come
- * out in lower case, with letters, digits, hyphens and underscores only. A label with any other
- * byte makes the message malformed, so that no name can be read in two ways.
+ * may only point backwards, and a message with surplus bytes or cut records is refused. The name of
+ * a question comes out in lower case, with letters, digits, hyphens and underscores only. A label
+ * with any other byte makes the question malformed, so that no name can be read in two ways. The
+ * names in the records of an answer are skipped.
  */
 #pragma once
 

@@ -6,8 +6,9 @@
  * OUTPUT frames carry the agent's bytes back, within credits, until EXIT. These bytes are records
  * (u8 type, u32 length, body). A tree is a LINK, or it is a DIR or FILE, followed by its contents
  * and END. A name is a single component, so a stream cannot choose its destination. The side that
- * sends a tree ends with DONE or FAIL. The side that receives the tree answers with NOTE and MISS
- * records of its own, and then DONE or FAIL.
+ * sends a tree ends with DONE or FAIL. After GET, the client sends nothing back. After PUT, the
+ * agent answers with NOTE and MISS records of its own, and then DONE or FAIL. After MKDIR and
+ * REMOVE, the agent sends only DONE or FAIL.
  *
  * Hard links: a file with several names is sent once, as a FILE with SHARED after it. Files with
  * SHARED are numbered from 0, in their order in the stream. For each further name, SAME carries the
@@ -20,7 +21,7 @@
 
 #define FILE_NAME_MAX_BYTES 255u    /* NAME_MAX */
 #define FILE_TARGET_MAX_BYTES 4095u /* target of a link: PATH_MAX without the terminator */
-#define FILE_TEXT_MAX_BYTES 1024u   /* text of a note */
+#define FILE_TEXT_MAX_BYTES 1024u   /* text of NOTE, MISS or FAIL */
 /* The most SHARED files in one tree. The receiver must remember all of these files. */
 #define FILE_SHARED_MAX (256u << 10)
 #define FILE_SHARED_PATHS_MAX_BYTES (32u << 20) /* paths of shared files, with terminators */
@@ -90,7 +91,7 @@ struct file_record {
 };
 
 /* Removes the first record from IN, stores it in *RET and returns 1. Returns 0 if the record is not
- * complete yet, or -EPROTO. */
+ * complete yet, or -EPROTO if it is not valid. */
 MUST_USE int file_record_next(struct str *in, struct file_record *ret);
 
 /* Returns false for a name that no entry may have: empty, ".", "..", with a slash, or longer than

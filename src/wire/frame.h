@@ -35,8 +35,8 @@
 
 enum frame_type {
 	FRAME_HELLO = 1,
-	/* client: a command; descriptors come with the frame, unless its flags have TTY, DETACHED
-	 * or BACKGROUND */
+	/* client: a command; descriptors come with the frame, unless the message has the flag
+	 * EXEC_TTY, EXEC_DETACHED or EXEC_BACKGROUND */
 	FRAME_EXEC = 2,
 	FRAME_STARTED = 3, /* guest: the command runs under this session number */
 	FRAME_EXIT = 4,    /* guest: the command's own process ended, or never started */
@@ -61,8 +61,9 @@ enum frame_type {
 	/* client: a signal for the stream's command, or for all processes that this command
 	 * started */
 	FRAME_SIGNAL = 18,
-	/* Pid 1 keeps some bytes for clients (struct state_message). Each PUT replaces them and
-	 * gives them a new version */
+	/* Pid 1 keeps some bytes for clients (struct state_message). A PUT that names the current
+	 * version of the bytes replaces them and gives them a new version. Pid 1 refuses any other
+	 * PUT */
 	FRAME_STATE_GET = 19, /* client: asks for the kept bytes */
 	FRAME_STATE_PUT = 20, /* client: new bytes, and the version that they replace */
 	FRAME_STATE = 21,     /* guest: answer to STATE_GET and STATE_PUT, with the kept version */
@@ -79,8 +80,8 @@ enum frame_type {
 	/* supervisor to guest */
 	FRAME_BOOT = 32,
 	FRAME_SHUTDOWN = 33,
-	FRAME_END = 34,   /* end every command, for this reason (enum end_reason) */
-	FRAME_FULL = 35,  /* 1 if later commands cannot write to files, 0 if they can again */
+	FRAME_END = 34,   /* end every command; the body is the reason (enum end_reason) */
+	FRAME_FULL = 35,  /* body: 1 if later commands cannot write to files, 0 if they can again */
 	FRAME_COUNT = 36, /* asks how much commands have written so far */
 	/* guest to supervisor */
 	FRAME_READY = 40,

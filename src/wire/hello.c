@@ -37,8 +37,8 @@ static struct cursor take(struct cursor *c, size_t n)
 	return part;
 }
 
-/* Copies a name in lower case, without its trailing dot. Returns false for a name that servers
- * could read in two ways. */
+/* Copies a name in lower case, without its trailing dot. Returns false if the name is empty or too
+ * long, or if servers could read it in two ways. */
 static bool clean_name(const uint8_t *p, size_t n, char out[HELLO_NAME_BYTES])
 {
 	if (n > 0 && p[n - 1] == '.')

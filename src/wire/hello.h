@@ -1,7 +1,8 @@
 /*
  * Finds out from the first bytes of a connection which server the client asks for. The server's
- * name is in a TLS or DTLS ClientHello, or in the Host header of an HTTP/1 request. Bytes that do
- * not parse, or that two servers could read in two ways, are reported as bad.
+ * name is in a TLS or DTLS ClientHello, or in the Host header of an HTTP/1 request. Bytes that
+ * begin like a ClientHello or a request but do not parse, or that two servers could read in two
+ * ways, are reported as bad.
  */
 #pragma once
 

@@ -152,7 +152,8 @@ static int read_length(const struct http_headers *h, uint64_t max, uint64_t *ret
 	return r == -ERANGE ? -413 : r < 0 ? -400 : 1;
 }
 
-/* Reads "HTTP/1.1". Returns 0 and the digit behind the point, -505 for other versions, or -400. */
+/* Reads "HTTP/1.0" or "HTTP/1.1". Returns 0 and the digit behind the point, -505 for other
+ * versions, or -400 if S is no version. */
 static int read_version(struct str s, unsigned *ret_minor)
 {
 	if (s.n != 8 || memcmp(s.p, "HTTP/", 5) != 0 || !is_digit(s.p[5]) || s.p[6] != '.' ||

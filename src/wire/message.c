@@ -79,7 +79,7 @@ enum tag {
 	TAG_ROTATED = 93,
 	TAG_GROUP_VIEWS = 94,
 	TAG_GROUP_JOINS = 95,
-	/* STARTED uses the tags 100 to 102, see wire/background.c */
+	/* a STARTED that answers ATTACH also uses the tags 100 to 102, see wire/background.c */
 };
 
 /* Adds S to a NULL-terminated array of borrowed strings. */
@@ -576,9 +576,9 @@ void started_encode(struct buf *b, uint64_t id)
 	field_put_u64(b, TAG_ID, id);
 }
 
-/* One field of a message whose value is a number. `offset` is the place of this number in the
- * message's struct. If the body has no field with this tag, numbers_decode() does not change the
- * number in the struct. */
+/* Describes a field that holds a number. `offset` is the place of this number in the struct of the
+ * message. If the body has no field with this tag, numbers_decode() does not change the number in
+ * the struct. */
 struct number_field {
 	uint8_t tag;
 	size_t offset;

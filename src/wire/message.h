@@ -68,7 +68,7 @@ struct exec_message {
 	size_t n_env;
 	const char *cwd;  /* NULL for the sandbox's directory */
 	const char *user; /* NULL for the sandbox's user */
-	const char *term; /* EXEC_TTY */
+	const char *term; /* EXEC_TTY: the client's variable TERM */
 	uint32_t rows, cols;
 	uint64_t timeout_ms; /* 0 for no timeout */
 	/* EXEC_BACKGROUND: how long pid 1 keeps the command after its end; 0 for the default */
@@ -200,8 +200,9 @@ MUST_USE int started_decode(struct str body, uint64_t *ret_id);
  * every PUT. */
 #define STATE_MAX_BYTES (4u << 20)
 struct state_message {
-	uint64_t version; /* PUT: the version that the blob replaces */
-	struct str blob;  /* borrowed from the frame */
+	/* PUT: the version that the blob replaces; STATE: the version of the blob */
+	uint64_t version;
+	struct str blob; /* borrowed from the frame */
 };
 void state_encode(struct buf *b, const struct state_message *m);
 MUST_USE int state_decode(struct str body, struct state_message *ret);

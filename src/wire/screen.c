@@ -99,7 +99,7 @@ static const char *const extras[EXTRAS] = {
 	[REGION] = "\0337\033[r\0338",
 	[SHAPE] = "\033[0 q",
 	[OTHER_KEYS] = "\033[>4;0m",         /* what ordinary keys send with Control or Alt */
-	[KEYS] = "\033[>0m\033[>1m\033[>2m", /* what cursor and function keys send with them */
+	[KEYS] = "\033[>0m\033[>1m\033[>2m", /* the same for cursor and function keys */
 	[CONTROLS] = "\033 F",               /* keys send control characters of 8 bits */
 	[CODING] = "\033%G",                 /* text is not UTF-8 */
 	[LETTERS] = "\033)B\017",            /* line drawing instead of letters */
@@ -183,8 +183,8 @@ static void set_ansi_mode(struct screen *s, unsigned wanted, bool on)
 	}
 }
 
-/* Called if only some terminals obey the current sequence. Makes screen_leave() take back the modes
- * that this sequence sets or resets. */
+/* Called if only some terminals obey the current sequence, or if the sequence restores modes that
+ * the terminal saved. Makes screen_leave() take back all modes that this sequence names. */
 static void suspect_modes(struct screen *s)
 {
 	uint32_t known = s->modes;
@@ -228,8 +228,9 @@ static void reset(struct screen *s)
 	*s = fresh;
 }
 
-/* The soft reset keeps the screen, the mouse and what the keyboard sends. Some terminals do not
- * know this reset. */
+/* The soft reset changes only a few modes. It keeps the alternate screen and the modes of the
+ * mouse. Of what keys send, it resets only the modes of the cursor keys and of the keypad. Some
+ * terminals do not know this reset. */
 static void reset_softly(struct screen *s)
 {
 	s->odd = true;
@@ -474,7 +475,7 @@ static enum screen_event end_odd_control(struct screen *s, unsigned char c)
 	if (c == 'h' || c == 'l' || c == 'r')
 		suspect_modes(s);
 	else
-		end_control(s, c); /* s->odd is set, so this only notes what to take back */
+		end_control(s, c); /* s->odd is set, so this only adds to what to take back */
 	return SCREEN_OTHER;
 }
 

@@ -64,8 +64,8 @@ enum screen_event {
 	SCREEN_DRAW,
 	SCREEN_CLEAR, /* the whole screen was erased */
 	SCREEN_MODE,  /* a mode may have changed */
-	/* a sequence that must not be repeated: the terminal would answer it, or it has an effect
-	 * outside of the screen */
+	/* a sequence or control character that must not be repeated: the terminal may answer it, or
+	 * it may have an effect outside of the screen */
 	SCREEN_OTHER,
 };
 
@@ -74,8 +74,8 @@ enum screen_event screen_take(struct screen *s, unsigned char c);
 /* Takes N bytes. Returns true if these bytes change the text that screen_leave() would add. */
 bool screen_feed(struct screen *s, const char *p, size_t n);
 bool screen_is_alternate(const struct screen *s);
-/* Adds to OUT the sequences that bring a terminal from its default modes into the modes of S. Adds
- * nothing if S has only default modes. */
+/* Adds to OUT the sequences that bring a terminal from its default modes into the modes of S,
+ * except those that the table `modes` calls transient. Adds nothing if S has only default modes. */
 void screen_enter(const struct screen *s, struct buf *out);
 /* Adds to OUT the sequences that end an unfinished sequence and bring a terminal from the modes of
  * S back to its default modes. Adds nothing if no sequence is unfinished and no change must be

@@ -32,8 +32,8 @@
 #define SKILLS_HEAD_BYTES 4u
 /* A request holds a peer's message of at most 16 MiB, and a few members that the owner adds. */
 #define SKILLS_REQUEST_MAX_BYTES (17u << 20)
-/* A reply holds a list with up to 16 MiB of text. JSON writes a quote or a line end with two bytes,
- * so there is room for a text of which half are such characters. */
+/* A reply holds a list with up to 16 MiB of text. JSON writes a quote or a line end with two bytes.
+ * Even if half of the text are such characters, the text takes only 24 MiB. */
 #define SKILLS_REPLY_MAX_BYTES (32u << 20)
 
 /* Makes room for the length in the empty buffer B. The caller then appends the JSON. */

@@ -4,7 +4,8 @@
 
 enum { TLS_HANDSHAKE = 22, TLS_DATA = 23, CLIENT_HELLO = 1 };
 #define RECORD_HEADER_BYTES 5u
-#define TELLING_BYTES 6u /* bytes of a handshake record that are checked: type, length, version */
+/* the first bytes of a handshake message, which may_be_hello() checks: type, length, version */
+#define TELLING_BYTES 6u
 /* longest line with a chunk's size and extensions, and longest line of a trailer */
 #define LINE_MAX_BYTES 4096u
 
@@ -28,7 +29,8 @@ static enum sniff_step pass(struct sniff *s, uint64_t n, enum sniff_state then)
 
 /* --- HTTP ------------------------------------------------------------------------------------- */
 
-/* Skips white space before a request, even lone carriage returns, as some servers do. */
+/* Reads the head of a request. First skips white space, even lone carriage returns, as some servers
+ * do. */
 static enum sniff_step next_head(struct sniff *s, const uint8_t *p, size_t n, struct hello *h)
 {
 	if (p[0] == ' ' || (p[0] >= '\t' && p[0] <= '\r'))

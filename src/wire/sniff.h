@@ -7,13 +7,15 @@
  * this code reads the stream as long as another name can come. When it finds a name, the bytes
  * after the name pass only after the caller has judged the name.
  *
+ *   BEGIN    the first bytes decide whether HEAD, HELLO or OVER follows
  *   HEAD     (only if the caller judges Host) a request's head is held until it is whole; then the
  *            body of the request passes
  *   CHUNK    the line with a chunk's size, then the chunk; the state AFTER is the end of line
  *            behind the chunk
  *   TRAILER  after the last chunk: lines up to an empty line, then HEAD
  *   HELLO    a TLS hello is held until it is whole
- *   RECORDS  TLS records: another hello is held; the first record with data ends this state
+ *   RECORDS  TLS records: another hello is held; the first record with data ends this state, unless
+ *            the client may send such a record early
  *   OVER     everything passes
  *
  * This code uses no descriptors and allocates no memory. The caller passes the bytes in order, each

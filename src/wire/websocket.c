@@ -290,7 +290,8 @@ static int judge_start(struct websocket *w)
 	return 0;
 }
 
-/* Returns 1 when the head is complete and valid, 0 when more bytes are needed. */
+/* Returns 1 when the head is complete and valid, 0 when more bytes are needed, or -EPROTO when the
+ * head is bad. */
 static int read_head(struct websocket *w, struct str *in)
 {
 	if (w->head_have < 2) {
@@ -311,8 +312,8 @@ static int read_head(struct websocket *w, struct str *in)
 	return 1;
 }
 
-/* Moves payload from IN into OUT. Returns 1 if the frame is complete, or 0 if more bytes are
- * needed. */
+/* Moves payload from IN into OUT. Returns 1 if the frame is complete, 0 if more bytes are needed,
+ * or -EPROTO if there is no memory. */
 static int read_payload(struct websocket *w, struct str *in, struct buf *out)
 {
 	size_t n = w->left < in->n ? (size_t)w->left : in->n;
@@ -378,7 +379,8 @@ static int end_close(struct websocket *w, struct websocket_event *ret)
 	return 1;
 }
 
-/* Handles a complete frame. Returns 1 if the frame is an event for the owner. */
+/* Handles a complete frame. Returns 1 if *RET is an event for the owner, 0 if more frames of the
+ * message must follow, or -EPROTO if the payload is bad. */
 static int end_frame(struct websocket *w, struct websocket_event *ret)
 {
 	w->head_have = 0;

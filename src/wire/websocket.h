@@ -1,8 +1,8 @@
 /*
  * WebSocket (RFC 6455) for servers and clients: the handshake on top of wire/http, a decoder that
  * takes bytes as they arrive and returns whole messages, and an encoder. This code uses no
- * descriptors, no clock and no random numbers (the caller passes the key and the masks), and does
- * not trust its input.
+ * descriptors and no clock, and does not trust its input. It makes no random numbers: the caller
+ * passes the nonce and the masks.
  *
  * The decoder never allocates memory for bytes that have not arrived. When the peer breaks a rule,
  * the decoder fails, also in all later calls, and w->failed is a close code. The caller sends this

@@ -1,8 +1,9 @@
-"""Measures the Box server: commands, creations and relays, with one session and with a thousand sessions.
+"""Measures the Box server: commands and creations, with one session and with a thousand sessions, and relays.
 
-A client in C (boxed.c) does two things in turn: it sends a request to the server, and it does the
-same work without the server. The client measures for a few seconds with one session and then for a
-few seconds with a thousand sessions."""
+A client in C (boxed.c) does the measuring. For commands and creations, it does two things in turn: it sends a request
+to the server, and it does the same work without the server. It does so for a few seconds with one session and then for
+a few seconds with a thousand sessions. For relays, one run of the client reads from a relay, and the next run reads the
+same output from a pipe."""
 # The module socket imports encodings.idna when it first looks up a host. At that time the effective
 # user may be a temporary user who cannot read Python's files. So encodings.idna is imported here
 # already.
@@ -19,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/integration"))
 
 CROWD = 1000
-AT_ONCE = 100  # sessions that are being created at the same time
+AT_ONCE = 100  # requests of Server.crowd() that are in flight at the same time
 RELAY_BYTES = 1 << 30
 LINE_BYTES = (65536, 4096, 256)  # each size includes the newline; only the first size has a budget
 EXEC_BUDGET, CREATE_BUDGET, CROWD_BUDGET, RELAY_BUDGET = 1.5, 1.3, 1.5, 0.3
@@ -96,7 +97,8 @@ def boxed(bench, who, *words):
 
 
 def judged(bench, who, title, peers, samples):
-    """Prints a row. SAMPLES is a dict from boxed(): the times of PEERS[i] have the index i. PEERS[0] is the server."""
+    """Prints a row. SAMPLES is a dict like that of boxed(): the times of PEERS[i] have the index i. PEERS[0] is
+    the server."""
     bench.judge(title, who, peers, {peer.name: samples.get(i, []) for i, peer in enumerate(peers)})
 
 

@@ -4,8 +4,8 @@
  * index, nanoseconds, two numbers without a meaning, and a number of bytes. The usage below says
  * what each index measures.
  *
- * usage: boxed exec PORT SESSION SANDBOX SECONDS   0: over the WebSocket, 1: the same line over a
- *                                                  kept connection
+ * usage: boxed exec PORT SESSION SANDBOX SECONDS   0: a command through the server, 1: the same
+ *                                                  command over a kept connection to pid 1
  *        boxed create PORT SECONDS CORDON          0: box_create_session, 1: `CORDON create`,
  *                                                  2: the start of CORDON alone
  *        boxed relay PORT SESSION PROCESS          0: all lines of a process through its relay

@@ -2,8 +2,8 @@
  * Measures the system call filter: the time to attach it, and the time of three kinds of calls. The
  * filter always allows the first kind (getppid), decides about the second kind (ioctl) by its
  * argument, and refuses the third kind (an unknown number). Each line of the output is NAME, the
- * time without the filter and the time with the filter, in nanoseconds. "attach" has only the
- * second time.
+ * time without the filter and the time with the filter, in nanoseconds. In the line "attach", the
+ * first time is 0.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -69,7 +69,7 @@ def busybox_tar(path):
 
 
 def single_layer_archive(path, mib):
-    """Writes a classic archive with one gzip layer, which holds MIB MiB of random bytes."""
+    """Writes an archive in docker's layout with one gzip layer, which holds MIB MiB of random bytes."""
     layer, diff = io.BytesIO(), hashlib.sha256()
     info = tarfile.TarInfo("file")
     info.size = mib << 20
@@ -138,7 +138,7 @@ class Podman:
     """Podman with its own settings. Each command names its storage."""
 
     def __init__(self, who, work):
-        # podman limits the path of its run directory to 50 bytes
+        # podman limits the path of its run directory to 50 bytes, so this path and the names below it are short
         self.who, self.dir, self.error = who, work / "podman", None
         if not who.privileged:
             self.error = "needs root"

@@ -1,7 +1,8 @@
 /*
  * Runs commands in a sandbox over one connection, which is kept open. For comparison, this program
  * alternates: after each command in the sandbox it starts the same command on the host. Prints
- * lines like those of spawn.c: index 0 is the sandbox, 1 is the host.
+ * lines like those of spawn.c: COMMAND is 0 for the sandbox and 1 for the host. The fields after
+ * NANOSECONDS are always 0.
  *
  * usage: kept SANDBOX SECONDS PROGRAM [ARG…]    (CORDON_HOME says where the sandbox is)
  */

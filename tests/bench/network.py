@@ -1,4 +1,4 @@
-"""Measures the network: throughput, connections, and the cost of an unused network.
+"""Measures the network: throughput, connections, the cost of rules, and the cost of an unused network.
 
 The servers are in network namespaces (tests/integration/netlab.py). A virtual cable connects these namespaces to the
 "host", the namespace in which cordon and the other programs run. No packet can reach a real network."""

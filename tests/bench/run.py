@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Compares cordon with other programs ("peers") on this machine, in interleaved runs.
 
-Every row is a list of commands. tests/bench/spawn.c runs them in turn, each round in another order. The bench
+Most rows are lists of commands. tests/bench/spawn.c runs them in turn, each round in another order. The bench
 prints the median, the 95th percentile, the ratio of cordon to each peer and the budget of that ratio. If a peer
 cannot run on this machine, the bench prints the peer's error. If root runs the bench, it measures everything twice,
 the second time as a temporary ordinary user. The status is 1 if a budget is missed.
 
 One of the peers is tests/bench/whole.c. It makes the system calls that `cordon run` needs, without our code around
-them. If even whole.c takes longer than a budget allows, cordon is compared with whole.c instead."""
+them. If even whole.c exceeds the budget for a peer, this budget is not judged. Then only the budget for whole.c
+counts."""
 import argparse
 import json
 import os
@@ -54,8 +55,8 @@ def link_usr(root):
 
 
 def sub_ids(who):
-    """Returns the first subordinate user id and the first subordinate group id of WHO. Returns "0" for both if WHO does
-    not have enough of both kinds."""
+    """Returns the first subordinate user id and the first subordinate group id of WHO. Returns "0" for both if WHO is
+    not the temporary user, or does not have enough of both kinds."""
     found = []
     for path in ("/etc/subuid", "/etc/subgid"):
         lines = (line.split(":") for line in pathlib.Path(path).read_text().splitlines())
@@ -211,7 +212,7 @@ class Bench:
 
     def note(self, row, who, peer, ratio, budget, at_least=False, parts=0):
         """Returns a remark that says whether the budget is met, and adds a missed budget to self.missed. PARTS is the
-        ratio of the time of whole.c to the time of the peer."""
+        ratio of whole.c to the peer, in time or memory. If this ratio is over the budget, the budget is not judged."""
         if ratio is None:
             return ""
         if not at_least and parts > budget and peer != PARTS:
@@ -244,8 +245,8 @@ class Bench:
 
     def row_run(self, who, others):
         """Creates a sandbox, runs a command and destroys the sandbox. Only docker and cordon have a network by
-        default, so docker is compared with cordon's default. The other peers have no network and are compared with
-        cordon --no-net."""
+        default, so `docker run` is compared with cordon's default. All other peers, also docker with --network none,
+        are compared with cordon --no-net."""
         with_network, without = "cordon", "cordon --no-net"
         peers = [self.ours(with_network, "run", "host", "--", "true"),
                  self.ours(without, "run", "--no-net", "host", "--", "true"),
@@ -383,8 +384,8 @@ class Bench:
     @staticmethod
     def meminfo():
         """Returns KiB: MemAvailable, and the sum of what the kernel accounts as used. If /proc/slabinfo is
-        readable, counts only the active objects of slabs, because the next crowd reuses the free objects that an
-        earlier crowd left."""
+        readable, counts only the active objects of slabs, because the next peer reuses the free objects that an
+        earlier peer left."""
         words = dict(line.split(":", 1) for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
         kib = {key: int(value.split()[0]) for key, value in words.items()}
         try:
@@ -411,9 +412,9 @@ class Bench:
         return seen[-1]
 
     def per_sandbox(self, n, start, stop):
-        """Returns the KiB of each of N idle sandboxes: the median of three tries, or one try with --quick. The
-        accounted memory is judged, because MemAvailable changes with cached pages by more than the size of a
-        sandbox."""
+        """Returns the KiB of each of N idle sandboxes and None, or None and the reason of the failure. The KiB are the
+        median of three tries, or those of one try with --quick. The accounted memory is judged, because
+        MemAvailable changes with cached pages by more than the size of a sandbox."""
         used, available = [], []
         for _ in range(1 if self.args.quick else 3):
             before = self.at_rest()
@@ -586,7 +587,7 @@ class Oci:
         config = json.loads(made.read_text())
         made.unlink()
         config["process"].update(terminal=False, args=args)
-        # to raise these limits, the runtime needs a capability that containers lack
+        # the runtime's default raises some limits. If the bench runs in a container, the runtime has no right to do so
         config["process"].pop("rlimits", None)
         config["root"] = {"path": "rootfs", "readonly": True}
         config["mounts"].append({"destination": "/usr", "type": "bind", "source": "/usr",

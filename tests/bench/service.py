@@ -1,8 +1,10 @@
-"""Measures the Box service: runs calls of `cordon tool` in turn with `cordon exec`, which does the
-same work.
+"""Measures the Box service. Runs calls of `cordon tool` in turn with calls of `cordon exec` that do
+the same work. Then runs calls of `cordon tool` over a WebSocket in turn with the same calls without
+a server.
 
-The workspace has 10 000 files in 100 directories, with 40 lines of text each. Every call is a
-program of its own, as a model's host runs it. The sandbox is already running when a call begins."""
+For the first comparison, the workspace has 10 000 files in 100 directories, with 40 lines of text
+each. Every call is a program of its own, as a model's host runs it. The sandbox is already running
+when a call begins."""
 import json
 import os
 import subprocess

@@ -1,9 +1,10 @@
 /*
  * Runs commands in turn, A B C B C A …, and prints how long each run took. The runs are
- * interleaved, so that other load hits all commands alike. Each round has another order, because
- * the kernel frees namespaces and control groups of one command while the next command runs. This
- * program is in C, so that the measurement itself takes little time. A time is measured from before
- * the spawn until after the process is reaped.
+ * interleaved, so that other load hits all commands alike. The kernel frees namespaces and control
+ * groups of one command while the next command runs. So each round has another order, and no
+ * command is always slowed down by the same other command. This program is in C, so that the
+ * measurement itself takes little time. A time is measured from before the spawn until after the
+ * process is reaped.
  *
  * usage: spawn [-t SECONDS] [-n ROUNDS] [-o] <PLAN
  *

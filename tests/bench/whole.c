@@ -3,8 +3,8 @@
  * execute one another (front end, supervisor, pid 1, command), a record and a writable layer on
  * disk, limits in control groups if they can be made, /dev, the payload's own user namespace, and
  * filters. As in a real run, some work is done at the same time: the record is made while the
- * supervisor starts, and root's network namespace is made beside the other work. There are no
- * checks and no options, and no later command can connect.
+ * supervisor starts, and if root runs this program, the network namespace is made beside the other
+ * work. There are no checks and no options, and no later command can connect.
  *
  * usage: whole DIR PROGRAM UID GID   DIR is on the file system of the sandboxes; UID and GID are
  *                                    the first of the caller's subordinate ids; if they are 0, one
@@ -40,7 +40,7 @@
 #define MADE_FD 10 /* the supervisor's end of the pipe on which it learns that the record is made */
 #define STACK_BYTES 8192
 #define NO_PROGRAM "-"
-#define CAPABILITIES 41 /* number of capabilities; most of them are dropped, by one call each */
+#define CAPABILITIES 41 /* number of capabilities; one call drops each of them */
 
 static const char *const nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
 static const char *const groups[] = { "memory", "pids", "cpu" };

@@ -167,7 +167,7 @@ class Cycle:
             self.plain(*words)
 
     def left(self):
-        """Returns a list of what is left after the sandbox was removed."""
+        """Returns a list of what is left after the sandbox was removed. Kills the processes that are left."""
         found, end = [], time.monotonic() + 5
         while True:
             table = harness.all_processes()

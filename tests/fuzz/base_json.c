@@ -1,6 +1,6 @@
 /* Parses any bytes as JSON, and writes the parsed document. The written text must be strict JSON
  * and parse to an equal value. If the strict parser accepts a document, the lenient parser must
- * read the same value. */
+ * read the same value, or fail with ERR_LIMIT. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

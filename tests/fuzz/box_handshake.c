@@ -2,8 +2,9 @@
  * without a token, and with or without an instance id. A request with an Origin header, or without
  * the server's token, must be refused. If handshake_relay() returns HANDSHAKE_CURRENT, the server
  * must have an instance id, and the tenant must have a generation and not be a legacy tenant. If
- * handshake_rpc() returns HANDSHAKE_LEGACY, the peer must belong to our own user, and the server
- * must have neither a token nor an instance id. */
+ * handshake_rpc() returns HANDSHAKE_CURRENT, the server must have an instance id afterwards. If it
+ * returns HANDSHAKE_LEGACY, the peer must belong to our own user, and the server must have neither
+ * a token nor an instance id. No request may change the instance id that the server already had. */
 #include "box/handshake.h"
 
 #include <stdint.h>

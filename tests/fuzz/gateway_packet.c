@@ -26,8 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			packet_clear_urgent(&p);
 			packet_take_mss(&p, 32768);
-			/* if the checksum was correct, it must still be correct in the changed
-			 * packet */
+			/* in the changed packet a correct checksum must still be correct, and a
+			 * wrong checksum must still be wrong */
 			if (packet_checksum_ok(&p) != ok)
 				abort();
 			packet_make_reset(out, &p, mac);

@@ -1,6 +1,7 @@
 /* Sends any events in any order to the state machine of a starting command (guest/start.h). Each
- * byte of the input is one event. The state machine must report at most one beginning and at most
- * one end. */
+ * byte of the input is one event. The state machine must start the command at most once and not
+ * after a cancellation, must report at most one beginning and at most one end, and must do nothing
+ * after the end. */
 #include <stdlib.h>
 
 #include "guest/start.h"

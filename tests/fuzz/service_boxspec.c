@@ -1,6 +1,6 @@
-/* Reads any JSON as a BoxSpec and as the spec of a process. If an accepted spec is written and read
- * again, the result must be the same spec. An accepted spec must not conflict with itself. The
- * refusal of a spec must have a message. */
+/* Reads any JSON as a BoxSpec and as the spec of a process. If an accepted BoxSpec is written and
+ * read again, the result must be the same BoxSpec. An accepted BoxSpec must not conflict with
+ * itself. The refusal of either spec must have a message. */
 #include "service/boxspec.h"
 
 #include <stdint.h>

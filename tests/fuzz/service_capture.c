@@ -1,6 +1,6 @@
-/* Captures any bytes as the output of a command, in pieces and under a small or a large ceiling.
- * The text for a peer must be UTF-8 and must stay within its bounds. The capture must give all its
- * bytes back to the ceiling. */
+/* Passes any bytes, in pieces, to a capture and to a preview, as the output of a command. The
+ * capture has a small or a large ceiling. The text that each of them makes for a peer must be UTF-8
+ * and must stay within its bounds. The capture must give all its bytes back to the ceiling. */
 #include "service/capture.h"
 
 #include <stdint.h>

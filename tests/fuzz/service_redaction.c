@@ -1,6 +1,6 @@
-/* Redacts any bytes as the text of a failure. As for a real failure, bytes that are not UTF-8 are
- * replaced first. The result must stay within its bound. A key that the test puts into the middle
- * of the text must be redacted. */
+/* Redacts any bytes as if they were the text of a failure. As in a real failure, bytes that are not
+ * UTF-8 are replaced first. The result must stay within its bound. A key that the test puts into
+ * the middle of the text must be redacted. */
 #include "service/redaction.h"
 
 #include <stdint.h>
@@ -33,7 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	redact((struct str){ buf_str(&clean), clean.n }, &out);
 	if (out.n > 3 * clean.n)
 		abort();
-	/* skip an input that has the key itself: within a longer word the key is not redacted */
+	/* Skip an input that has the key itself: there the key may be a part of a longer word. Such
+	 * a key is not redacted, and the search below would find it. */
 	if (memmem(buf_str(&clean), clean.n, KEY, strlen(KEY)))
 		return 0;
 	half = utf8_prefix(buf_str(&clean), clean.n / 2, &bad);

@@ -1,7 +1,7 @@
 /*
- * Sends any bytes to the worker, as a hijacked server could. The worker must end or answer, and
- * nothing may appear outside of its skills root. Many inputs share one root, so later requests find
- * what earlier requests made.
+ * Sends any bytes to the skill worker (skills/serve.h), as a hijacked server could. The worker must
+ * end or answer, and nothing may appear outside of its skills root. Many inputs share one root, so
+ * later requests find what earlier requests made.
  *
  * If the first byte is odd, the rest is the raw stream. Otherwise the rest is the body of one
  * request.

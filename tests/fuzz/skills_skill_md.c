@@ -27,8 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    differ(one.name, two.name) || differ(one.display_name, two.display_name) ||
 	    differ(one.description, two.description))
 		abort();
-	/* skill_md_read() drops line feeds before the instructions, so one.instructions and
-	 * two.instructions must be equal */
+	/* skill_md_read() drops line feeds before the instructions, so one.instructions begins with
+	 * none. The second read drops only line feeds that skill_md_write() added, so the
+	 * instructions must be equal. */
 	if (one.instructions.n != two.instructions.n ||
 	    (one.instructions.n &&
 	     memcmp(one.instructions.p, two.instructions.p, one.instructions.n) != 0))

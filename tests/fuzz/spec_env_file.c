@@ -1,5 +1,6 @@
-/* Parses any text as an env_file. No text may crash the parser. Every accepted variable must have a
- * name and a value that the environment of a program can hold. */
+/* Parses any text as an env_file. No text may crash the parser. The name of every accepted variable
+ * must not be empty and must not contain `=`, a blank, a tab or a newline. The value must not
+ * contain a newline. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

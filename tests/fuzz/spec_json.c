@@ -1,5 +1,5 @@
-/* Reads any bytes as a record. An accepted record is written, read and written again. Both texts
- * must be the same. */
+/* Reads any bytes as a spec. An accepted spec is written, read and written again. Both texts must
+ * be the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

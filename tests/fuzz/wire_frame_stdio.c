@@ -1,5 +1,5 @@
-/* Reads any bytes from a pipe. The messages must not depend on how the bytes are cut, no message
- * may be too long, and a written message must be read back unchanged. */
+/* Reads any bytes as messages from a pipe. The messages must not depend on how the bytes are cut,
+ * no message may be too long, and a written message must be read back unchanged. */
 #include "wire/frame_stdio.h"
 
 #include <stdint.h>

@@ -1,6 +1,7 @@
 /* Reads any bytes as a request to a hand and as an answer. The paths of a decoded request must be
  * absolute, and the code of a decoded answer must be valid. If a decoded message is encoded again,
- * the new bytes must be decodable. */
+ * the new bytes must decode to a request with the same task and number of roots, or to an answer
+ * with the same text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Reads any bytes as heads of requests and responses. The result must not depend on how the bytes
  * are cut into pieces. All parts of a head must lie inside the head. If a segment of a path is
- * unescaped, escaped and unescaped again, it must stay the same. */
+ * unescaped, escaped and unescaped again, both unescaped texts must be the same. */
 #include "wire/http.h"
 
 #include <stdlib.h>

@@ -36,7 +36,8 @@ static void check_event(const struct websocket_event *ev)
 	}
 }
 
-/* Writes the received messages as frames, so that two results can be compared. */
+/* Gives ALL to a new decoder in pieces of STEP bytes, and checks every message that comes out.
+ * Writes the messages and the error of the decoder to OUT, so that two runs can be compared. */
 static void hear(enum websocket_role role, struct str all, size_t step, struct buf *out)
 {
 	const unsigned char *m = role == WEBSOCKET_SERVER ? mask : NULL;

@@ -141,7 +141,7 @@ class Socket:
                 return payload.decode()
 
     def close_code(self):
-        """Reads until the close frame comes, and returns its code."""
+        """Reads until the close frame comes, and returns its code. Returns None if the server hangs up without one."""
         try:
             while True:
                 self.read_message()

@@ -5,7 +5,8 @@ usage: boxstub.py pipes|socket LOG RULES
 RULES is a JSON object. Each key is a step at which the server misbehaves, and its value says how. The mode `socket` has
 the steps "accept", "handshake" and "ping". The mode `pipes` has the steps "eof" and "SIGTERM". In both modes the name
 of an action is a step, too. With the rule "once" in the mode `socket`, the server misbehaves on its first connection
-only. LOG gets a line for everything that the server receives. With `socket` the server prints its port, and serves
+only. LOG gets a line for each handshake and request, and for the end of each connection. With `pipes` it also gets a
+line for the start, and for a SIGTERM that the server ignores. With `socket` the server prints its port, and serves
 connections one after the other."""
 
 import base64

@@ -1,12 +1,12 @@
 /*
  * A small client that uses client/ask and client/job, for one sandbox. Each word on the command
- * line is one step. The client does the steps in order, over one connection. It prints a line for
- * each answer, and the error code of each refused request.
+ * line is one step. The client does the steps in order, over one connection. It prints the result
+ * of each step, except of `end` and `term`. If a request is refused, it prints the error code.
  *
  * usage: clerk SANDBOX WORD…    (the sandbox is in CORDON_HOME)
  *
- *   start:SCRIPT   start a background command that runs SCRIPT and may report; the steps below are
- *                  about this command
+ *   start:SCRIPT   start a background command that runs SCRIPT in Python and may report; the steps
+ *                  below, except `list`, are about this command
  *   feed:TEXT      give the command a line of input
  *   end            end the command's input
  *   until:TEXT     look until the command's output has TEXT

@@ -1,5 +1,5 @@
 """Containers for tests. runc makes them as it does for Docker: with Docker's capabilities and read-only cgroups. A test
-can ask for masked paths, a filter like Docker's and writable cgroups. The root is an overlay of this machine's
+can ask for more, such as masked paths, a seccomp filter or writable cgroups. The root is an overlay of this machine's
 files."""
 
 import json

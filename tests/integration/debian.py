@@ -39,8 +39,9 @@ def closure(wanted):
 
 
 def package_files(packages):
-    """Returns the paths of the packages' files, with links in their directories resolved (/usr/bin/x for /bin/x). Also
-    returns the links that Debian's alternatives made, and the links /bin, /sbin, /lib and so on."""
+    """Returns the paths of the packages' files, with links in their directories resolved (/usr/bin/x for /bin/x).
+    Leaves out files that match LEAVE_OUT and files that we cannot read. Also returns the links that Debian's
+    alternatives made, and the links /bin, /sbin, /lib and so on."""
     files = set()
     for path in run("dpkg-query", "-L", *packages).splitlines():
         if path.startswith("/") and path != "/." and not LEAVE_OUT.match(path):

@@ -480,8 +480,8 @@ _tables = {}       # for the path of each table: its size and its mapped content
 
 
 def table_of_ranges(path):
-    """Returns the contents of a machine-wide table of uid ranges, mapped into memory. The table stays mapped for the
-    next test, because the table has 16 MiB, and mapping it takes longer than reading it."""
+    """Returns the contents of a machine-wide table of uid ranges, mapped into memory. The table has 16 MiB, and to map
+    it takes longer than to search it. So the table stays mapped for the next test."""
     with open(path, "rb") as handle:
         size = os.fstat(handle.fileno()).st_size
         if size and _tables.get(path, (0,))[0] != size:
@@ -504,9 +504,9 @@ def claims_below(directory):
 
 
 class KeptHome:
-    """A home without sandboxes that one test leaves to the next test of the job. The home holds the base of the image
-    `host`. The base has 500 files, and to make and delete them takes longer than most tests. The first test of each job
-    makes a home, and so does every test of a class with `own_home`."""
+    """A home without sandboxes that one test leaves to the next test of the job (a process of run.py). The home holds
+    the base of the image `host`. The base has 500 files, and to make and delete them takes longer than most tests. The
+    first test of each job makes a home, and so does every test of a class with `own_home`."""
 
     PARTS = {".cordon-home", "bin", "cache", "run", "sandboxes", "volumes"}
     # .cordon-home, the marker file of a home, is longer if it names directories outside the home (`paths` in
@@ -531,8 +531,8 @@ class KeptHome:
             pass
 
     def take(self, home):
-        """Takes over HOME if it holds only bases and is on the file system of the kept home. Returns true if it took
-        HOME over."""
+        """Makes HOME the kept home if there is none, if HOME holds only bases, and if HOME can be renamed to the place
+        of the kept home. Returns true if it did."""
         def names(*part):
             return os.listdir(os.path.join(home, *part))
 

@@ -1,4 +1,5 @@
-"""Images that the tests make when they run. The repository contains no image, and the tests need no network.
+"""Images that the tests make when they run, and registries on this machine. The repository contains no image, and the
+tests need no network.
 
 Python's tarfile writes layers, umoci assembles them and skopeo copies them, so that our programs read the output of
 other programs.
@@ -168,7 +169,8 @@ def tricky_layers(directory):
 
 
 def describe(root, ids=None):
-    """Describes a tree. Returns a dict from paths to kind, mode, owner, size, time, and content or target."""
+    """Describes a tree. Returns a dict from paths to kind, mode, owner, size, time, content or target, extended
+    attributes, and the first name of a hard-linked file."""
     found, inodes = {}, {}
     for directory, dirs, files in os.walk(os.fsencode(root)):
         dirs.sort()
@@ -239,8 +241,8 @@ class ImageMixin:
         return describe(self.path("bundle/rootfs"))
 
     def assert_as_the_oracle(self, ours, theirs):
-        """Asserts that our tree is equal to THEIRS, the tree of `umoci unpack`. Ignores devices,
-        which our programs leave out, and ids beyond the id map."""
+        """Asserts that OURS is equal to THEIRS, the tree of `umoci unpack`, with two exceptions: OURS has no devices,
+        and in OURS the file huge-id, whose owner is beyond the id map, belongs to 65534 and is not set-user-id."""
         for device in (b"dev/null", b"dev/extra"):
             self.assertNotIn(device, ours)
             theirs.pop(device)
@@ -251,7 +253,8 @@ class ImageMixin:
         self.assertEqual(different, {})
 
     def empty_store(self):
-        """Removes all images with our own program, because layers may belong to ids that the test cannot delete."""
+        """Removes the sandboxes and all images with our own programs, because files of layers may belong to ids whose
+        files the test cannot delete."""
         for home in {self.home, *self.homes}:
             if os.path.isdir(os.path.join(home, "cache")):
                 for box in self.boxes:
@@ -294,7 +297,8 @@ class ImageMixin:
         """Returns the unpacked layers, the lowest first."""
         layers = [os.path.join(self.home, "cache/layers", layer["blob_digest"].split(":")[1])
                   for layer in self.inspect(ref)["layers"]]
-        # on a file system without whiteout devices, whiteouts are files named .wh.
+        # the directory of a layer is named `served` if its whiteouts are files named .wh.*, because the file system has
+        # no whiteout devices
         return [os.path.join(layer, "served" if os.path.exists(layer + "/served") else "root")
                 for layer in layers]
 

@@ -3,7 +3,7 @@
 
     tests/integration/run.py [--prefix DIR] [-j N] [--mode MODE]… [PATTERN…]
 
-Every test runs once per privilege mode that the machine allows (see MODES): for example as root, as an
+Every test runs once in each of its privilege modes that the machine allows (see MODES): for example as root, as an
 ordinary user with or without a range of subordinate ids, or inside a user namespace. A test
 passes, fails, or is "not run" with a reason. The reasons are listed at the end. With
 CORDON_TEST_STRICT=1 only the reasons in tests/not-run-allowed.txt are accepted.
@@ -16,13 +16,14 @@ The last two lines of the output are the result. A case is a test, and a run is 
     1451 cases, 4758 runs in 7 modes, 0 unsteady
     4758 passed, 0 failed, 132 skipped
 
-A PATTERN selects the tests whose name (module.Class.test) contains PATTERN. Without a suite option the integration and
-security suites run.
+A PATTERN selects the tests whose name (module.Class.test) contains PATTERN. The options --integration,
+--security, --work and so on (see SUITES) select suites. Without such an option the integration and security suites
+run.
 
-Test classes run in parallel. A job process in one mode runs one large class, or several small classes of one file. A
-job is the sub-reaper of everything that it starts. A job runs its tests one after the other, and reports each result as
-a line of JSON. If a test exceeds its time, the job interrupts the test. If the test still does not end, the runner
-kills the job and runs the rest of the job's tests in a new job.
+Test classes run in parallel. A job is a process that runs one large class, or several small classes of one file, in one
+mode. A job is the sub-reaper of everything that it starts. A job runs its tests one after the other, and reports each
+result as a line of JSON. If a test exceeds its time, the job interrupts the test. If the test still does not end, the
+runner kills the job and runs the rest of the job's tests in a new job.
 """
 
 import argparse
@@ -67,7 +68,7 @@ LIKE = {"served": "root", "served-user": "user"}  # with --wide, the served mode
 # a job with fewer tests also gets the tests of the next class, because to start Python takes as long as one test
 JOB_TESTS = 12
 SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # factor for all time limits of tests
-UNSTEADY_MAX = 2  # the most unsteady tests that CORDON_TEST_STRICT=1 accepts
+UNSTEADY_MAX = 2  # how many unsteady tests CORDON_TEST_STRICT=1 accepts at most
 UNRESPONSIVE_SECONDS = 20  # if a test does not end this long after its own limit, its job is killed
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -142,7 +143,7 @@ class Reporter(unittest.TestResult):
 
 
 def explain(err):
-    """Returns the text of a failure: first the message, then the stack frames except those of unittest."""
+    """Returns the text of a failure: first the message, then the last stack frames outside unittest."""
     kind, exc, frames = err
     where = [f"  at {f.filename.rsplit('/', 1)[1]}:{f.lineno} in {f.name}: {f.line}"
              for f in traceback.extract_tb(frames) if "/unittest/" not in f.filename]
@@ -262,8 +263,8 @@ def can_have_session():
 
 
 def begin_session(user):
-    """Starts the systemd instance of the user, as `loginctl enable-linger` does. The processes of the tests stay
-    outside the user's part of the cgroup tree, as the processes of a login do."""
+    """Starts the systemd instance of the user and waits for its bus. The processes of the tests stay outside the user's
+    part of the cgroup tree, as the processes of a login do."""
     subprocess.run(["loginctl", "enable-linger", user.pw_name], check=True)
     bus, end = f"/run/user/{user.pw_uid}/bus", time.monotonic() + SESSION_SECONDS * SLOW
     while not os.path.exists(bus):
@@ -509,7 +510,8 @@ class Runner:
         self.live[job.proc.stdout.fileno()] = job
 
     def loop(self):
-        # slow jobs start first, so that no long job starts last; a test with a high limit is slow
+        # slow jobs start first, so that no slow job starts last; a job counts as slow if one of its tests has a high
+        # time limit
         waiting = sorted(self.jobs, key=lambda j: (-j.limit, -len(j.tests)))
         while waiting or self.live:
             while waiting and len(self.live) < self.options.jobs:
@@ -691,7 +693,8 @@ def kill_tree(pid):
 
 
 def kill_adopted():
-    """Kills the processes that killed jobs had started. These processes are our children now."""
+    """Kills the cordon processes that ended jobs have left, and everything below them. When a job ends, such a
+    process becomes our child."""
     import harness
     table = harness.all_processes()
     for p in list(table.values()):

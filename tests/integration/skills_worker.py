@@ -106,7 +106,7 @@ class SkillsTest(CordonTest):
     # -- files ----------------------------------------------------------------------------------
 
     def put(self, path, content="", mode=None, store=None):
-        """Writes a file below the tenant's store."""
+        """Writes a file below the directory STORE, or below the tenant's store if STORE is None."""
         path = os.path.join(store or self.store, path)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as handle:
@@ -144,7 +144,7 @@ class SkillsTest(CordonTest):
 
 
 class Archive:
-    """A zip archive in memory. Entries get any name, also names that no honest program writes."""
+    """A zip archive in memory. An entry can have any name, also a name that no honest program writes."""
 
     def __init__(self, files=(), method=zipfile.ZIP_DEFLATED):
         self.bytes = io.BytesIO()

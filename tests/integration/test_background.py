@@ -1,4 +1,5 @@
-"""Background commands and reports (cordon-protocol(7)). The tests send the frames to pid 1 themselves."""
+"""Background commands and reports (cordon-protocol(7)). The tests before ClientLibrary send the frames
+to pid 1 themselves."""
 
 import contextlib
 import hashlib
@@ -72,7 +73,8 @@ class Client:
         self.sock.sendall(struct.pack("<IBBHI", len(body), kind, flags, 0, stream) + body)
 
     def take(self, stream, *kinds):
-        """Returns (kind, flags, body) of the next frame of the stream. Keeps frames of other streams."""
+        """Returns (kind, flags, body) of the next frame of the stream that has one of KINDS, or any kind if KINDS is
+        empty. Keeps all other frames for later calls. Raises Refused if an ERROR of the stream comes first."""
         while True:
             for i, (kind, flags, of, body) in enumerate(self.seen):
                 if of == stream and (not kinds or kind in kinds or kind == ERROR):
@@ -1005,8 +1007,7 @@ class Reports(BackgroundTest):
         self.assertEqual(client.take(stream)[0], EXIT)
 
     def test_reports_of_other_processes_are_ignored(self):
-        """Three other processes try to report: a child of the command, a process that another command left, and another
-        command."""
+        """Only the command itself may report. A child of the command and two other commands try to report, too."""
         box = self.create()
         self.assertEqual(self.run_reporter(box, "if os.fork() == 0:\n  report(b'forged')\n  os._exit(0)\nos.wait()"),
                          (None, (0, 0)))
@@ -1084,7 +1085,7 @@ class ReusedNumbers(BackgroundTest):
 
     def test_a_reaped_process_of_the_same_number_cannot_report(self):
         """A process connects, ends and is reaped, and the next command gets the pid of this process. The connection
-        waits in the queue when the command starts, or is made while the command starts."""
+        still waits in the queue when the command starts."""
         box = self.create()
         client = self.client(box)
         self.assertEqual(Reports.run_reporter(self, box, "report(b'first')", client=client)[0], b"first")

@@ -20,10 +20,10 @@ OPTIONS = """
     --tls-intercept-port --tls-bypass --secret --on-secret-violation --conf --net-conf
     --resource-conf --runtime-conf --fs-conf --secret-conf --script-conf --oci-upper-size
 """.split()
-# values that no option accepts, except options that take any text
+# values that are bad for most options
 HOSTILE = ["", "-1", "\x01\x02", b"\xff\xfe", "x" * 100_000, "99999999999999999999999999",
            "../../../etc/passwd", "%s%n%s%n", "a\nb", "{}", "=", ":", ",", "@", "é"]
-# options that accept some of these values: a list of rules may be empty, and the others take any text
+# options that accept an empty value: a list of rules may be empty, and the others take any text
 ANY_TEXT = {"--net-rule", "--entrypoint", "--placement-profile", "--init-arg", "--socks4-user-id",
             "--socks5-username"}
 
@@ -67,7 +67,7 @@ class CreateOptions(CordonTest):
 
 
 class EveryOption(CordonTest):
-    """Tests every option of every command. The options are those that `help` lists."""
+    """Tests the options that `-h` lists for each command, except the options of `create` and `run`."""
 
     modes = ("user",)
     timeout = 300

@@ -110,8 +110,8 @@ class Works(BoxContainer):
 
 
 class Lacks(BoxContainer):
-    """In each test one permission is missing. The log of the start, the error and `cordon doctor` must name this
-    permission and the setting that gives it."""
+    """In each test one permission is missing. The log of the start and `cordon doctor` must name the setting that gives
+    it. If no sandbox can be made without the permission, the error of an exec must name the setting, too."""
 
     def names(self, box, need, doctor=1):
         self.assertRegex(self.log(), f"no sandbox can be made: .*{ADVICE[need]}")

@@ -116,8 +116,8 @@ class Cold(Server):
 
 class ColdStart(BoxTest):
     def test_langbot_s_handshake_is_answered_while_the_server_starts(self):
-        """LangBot gives a new server 30 seconds for the handshake, __ping and box_init. The answers must not wait for
-        the sandbox with which the server tries its backend at its start."""
+        """LangBot gives a new server 30 seconds for the handshake, which consists of __ping and box_init. The answers
+        must not wait for the sandbox with which the server tries its backend at its start."""
         server = Cold(self, env={"LANGBOT_BOX_TRUSTED_INSTANCE_UUID": INSTANCE})
         hands = self.eventually(server.hands)
         for hand in hands:  # from now on the server cannot answer a request that needs a hand
@@ -162,7 +162,7 @@ class Sandboxes(BoxTest):
 
 class HostPaths(BoxTest):
     def test_mounts_below_a_read_only_host_path(self):
-        """The mount point is made in the sandbox's own layer, never in the host's directory."""
+        """If the host path is read-only, the mount point is made in the sandbox, not in the host's directory."""
         work, skill = os.path.join(self.dir, "work"), os.path.join(self.dir, "skill")
         for path, name in ((work, "w"), (skill, "s")):
             os.mkdir(path)

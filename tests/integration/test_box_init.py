@@ -1,4 +1,5 @@
-"""Tests how cordon-box starts, reads its configuration and reports its abilities to LangBot."""
+"""Tests the configuration of cordon-box and what it reports to LangBot, the clean-up after a server was killed, and
+the rules for instances, generations and sessions."""
 
 import json
 import os
@@ -226,7 +227,7 @@ class Leftovers(Transports, BoxTest):
                 and p.cmdline and any(name in p.cmdline for name in self.sandboxes())]
 
     def kill_all_at_once(self):
-        """Kills the server and all processes of its sandboxes at once, so that none of them can clean up."""
+        """Kills both processes of the server and all supervisors at once, so that none of them can clean up."""
         supervisors = self.eventually(self.supervisors)
         for pid in [p.pid for p in supervisors] + [self.running.reader().pid, self.running.proc.pid]:
             os.kill(pid, signal.SIGSTOP)

@@ -65,7 +65,7 @@ class Crowds(LoadTest):
 
     def test_128_actions_are_in_flight_on_each_of_20_connections(self):
         """The actions of a peer wait behind one command of their session. When the peer vanishes, the server cancels
-        them."""
+        all actions of this peer."""
         server, slow = self.server(), unique_number()
         other = server.legacy()
         other.exec("other", "true")
@@ -237,7 +237,7 @@ class BadInput(LoadTest):
             self.assertEqual(peer.call("__ping"), {}, (start, unit))
         sanitized = 4 if "ASAN_OPTIONS" in os.environ else 1  # a build with sanitizers keeps freed memory for a while
         self.assertLess(self.peak_mib(server) - before, 64 * sanitized, "MiB that bad texts took")
-        wide = head + "[" + "0," * 900_000 + "0]}}"  # a message with the largest number of values
+        wide = head + "[" + "0," * 900_000 + "0]}}"  # a message with nearly the largest number of values
         peer.transport.send(wide)
         self.assertEqual(peer.answer(1)["code"], 0)
         self.assertLess(self.peak_mib(server) - before, 160 * sanitized)

@@ -1,5 +1,5 @@
-"""Tests skills of cordon-box, as LangBot sees them. The files test_skills and test_skill_zips test the worker
-itself."""
+"""Tests skills of cordon-box, as LangBot sees them. The files test_skills and test_skill_zips test the
+skill worker (cordon-skills) itself."""
 
 import base64
 import hashlib

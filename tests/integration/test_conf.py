@@ -1,4 +1,4 @@
-"""Tests configuration files, config.json and the variables that name these files."""
+"""Tests configuration files, config.json and environment variables."""
 
 import json
 import os

@@ -144,7 +144,7 @@ class Cow(CowTest):
         self.freeze()
         src = os.path.join(self.dir, "source")
         os.mkdir(src)
-        # root cannot share a directory on an overlay
+        # in the served modes the directory `src` is on an overlay, and root cannot use it as a volume
         volume = ("--tmpfs", "/mnt/deep/er") if SERVED else ("-v", f"{src}:/mnt/deep/er")
         box = self.create(*volume, "--tmpfs", "/scratch", "--mkdir", "/made/for/it", image=self.cow)
         self.assertEqual(box.out("ls -d /made/for/it /mnt/deep/er /proc/1/status /scratch; echo x > /mnt/deep/er/x"),
@@ -292,7 +292,8 @@ class Refused(CowTest):
 
 
 class Hostile(CowTest):
-    """The directory has links that lead out of it, or somebody changes the directory while a sandbox runs."""
+    """The directory has links that lead out of it or attributes of an overlay, or somebody changes the directory while
+    a sandbox runs."""
 
     def test_links_of_the_directory(self):
         decoy = os.path.join(self.dir, "decoy")

@@ -364,7 +364,7 @@ def blocked(pid):
 
 class Cpus(CordonTest):
     """Beginning with the third command, a launcher starts the commands. Pid 1 may bind the launcher to
-        one CPU. Commands must not be bound to that CPU, and pid 1 must not stay bound to it."""
+        one CPU. Neither commands nor pid 1 may be bound to that CPU."""
 
     LOOK = ("grep", "Cpus_allowed:", "/proc/self/status")
 
@@ -462,7 +462,7 @@ class End(CordonTest):
 
 
 class ClientDeath(CordonTest):
-    """When the client ends, everything that exec started ends within a second."""
+    """If the client dies before its command ends, everything that this exec started ends within a second."""
 
     modes = ALL_MODES
 

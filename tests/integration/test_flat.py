@@ -1,4 +1,5 @@
-"""Tests the flat form of images: all layers in one file system. Each sandbox has its own copy of this file system."""
+"""Tests the flat form of images: all layers in one file system. Each sandbox with a flat root disk has its own
+copy of this file system."""
 
 import json
 import os

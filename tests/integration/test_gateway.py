@@ -522,7 +522,7 @@ class WithoutIPv6(GatewayTest):
 
 
 def client_hello(name):
-    """Returns the bytes that a TLS client really sends, without a network."""
+    """Returns the ClientHello that a real TLS client sends for NAME. Uses no network."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -555,7 +555,8 @@ class ShownTest(GatewayTest):
         return True
 
     def try_bytes(self, chunks, pause=0.02):
-        """Sends CHUNKS one by one. Returns true if the server got all bytes, false if the connection was reset."""
+        """Sends CHUNKS one by one. Returns true if the server got all bytes, false if the connection was reset or the
+        bytes did not all arrive within 10 s."""
         self.received.clear()
         want = b"".join(chunks)
         with self.lab.connect(PUBLIC, 443) as s:

@@ -1,7 +1,7 @@
 """Tests client/hands, client/line and client/job with the server in server.c. Hands of this server make the sandboxes,
 and the server runs commands in them.
 
-The server reports every handler of its loop that blocked, and every test fails on such a report.
+The server counts the handlers of its loop that blocked. At its end it reports the number, which must be 0.
 """
 
 import fcntl
@@ -46,7 +46,7 @@ class Server:
         self.test.eventually(lambda: not missing(), within, lambda: f"no {missing()} in {self.lines()} {self.err.data}")
 
     def answer(self, line, within=30):
-        """Sends an order while no other order is open. Returns the answer."""
+        """Sends an order and returns the answer. No other order may be open."""
         before = len(self.lines())
         self.say(line)
         self.test.eventually(lambda: len(self.lines()) > before, within, lambda: f"no answer: {self.err.data}")

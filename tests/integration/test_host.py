@@ -65,8 +65,7 @@ class Ordinary(CordonTest):
         self.assertEqual((done.returncode, done.stdout), (0, "works\n"), done)
 
     def test_without_newuidmap_the_sandbox_has_one_id(self):
-        """If newuidmap is not in PATH, the sandbox has only one id, and `inspect` shows that. The isolation is the
-        same."""
+        """If newuidmap is not in PATH, the sandbox has only one id. The system call filter is still used."""
         box = self.create(env={"PATH": "/nonexistent"})
         self.assertEqual(box.out("id -u; grep ^Seccomp: /proc/self/status | cut -f2"), "0\n2")
 

@@ -1,5 +1,5 @@
 """Tests the image `host`: programs of the host find their configuration in /etc, and /etc has nothing else of the
-host."""
+host. Also tests the locale, the shell and the PATH that commands get."""
 
 import os
 import shutil
@@ -112,7 +112,7 @@ X
 
 
 class Configuration(CordonTest):
-    """Runs cordon on a machine whose /etc and /usr the test has made up."""
+    """Runs cordon with an /etc that the test has made, and with a /usr to which the test has added links."""
 
     own_home = True
     modes = ("root",)

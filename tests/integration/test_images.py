@@ -569,7 +569,8 @@ class Store(ImageMixin, CordonTest):
         self.assertEqual(os.listdir(os.path.join(self.home, "cache/tmp")), [])
 
     def test_a_place_that_is_no_directory_is_named(self):
-        """Only a lock of another process makes a load wait."""
+        """A load first opens a place for the layer in cache/tmp. If this place is no directory, the load must fail at
+        once. The load may wait only if another process holds the lock of the place."""
         archive = self.archive_of(Layer(self.path("l.tar")).add("f", b"x").close(), "x")
         self.ok("load", "--input", archive)
         name = os.path.basename(os.path.dirname(self.layer_roots("x:1")[0])) + ".layer"
@@ -751,7 +752,7 @@ class Creating(ImageMixin, CordonTest):
         ref = self.load_busybox(config=("--config.user", "ann"))
         self.assertEqual(self.create(image=ref).out("id -u; id -g"), "1000\n1000")
 
-    # in modes with one id a sandbox has no other user
+    # in modes with one id, a sandbox has no user except root
     test_the_user_of_the_image_runs_commands.modes = ("root", "user")
 
     def test_files_keep_the_owners_of_the_image(self):

@@ -253,7 +253,7 @@ class UidMaps(CordonTest):
         self.assertEqual(box.remove("-f").code, 0)
 
     def test_host_programs_belong_to_nobody_inside(self):
-        """Inside, host programs belong to the user `nobody` (65534). Programs that the caller owns on the host belong
-        to root inside."""
+        """Inside, host programs belong to the user `nobody` (65534). There is one exception: programs that the caller
+        owns on the host belong to root inside, unless the caller is root of the host."""
         ours = os.stat("/usr/bin/env").st_uid == os.geteuid() and MODE not in ("root", "served")
         self.assertEqual(self.create().out("stat -c %u /usr/bin/env"), "0" if ours else "65534")

@@ -8,7 +8,7 @@ import socket
 from harness import MSB, CordonTest
 from image_fixtures import ImageMixin
 
-# matches a number, a size, a truth value, a word for nothing, a list or a port that is written as a text
+# matches a number, a size, a truth value, a word for nothing, a list, a port or a quoted command, written as a text
 TEXT_FOR_PEOPLE = re.compile(r"[+-]?\d+(\.\d+)?( ?[KMGT]i?B| ?%)?|(?i:true|false|yes|no|null|none|-|unknown)|.*, .*"
                              r"|.*->.*|\d+/(tcp|udp)|\".*\"", re.DOTALL)
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00")

@@ -1,5 +1,5 @@
-"""Tests background commands and detached terminals. Such a command runs on when its client leaves or dies, until a
-person ends it. Later clients find the command and its output again."""
+"""Tests background commands and detached terminals. Such a command runs on when its client leaves or dies. Later
+clients find the command and its output again."""
 
 import json
 import os
@@ -251,7 +251,8 @@ class Attach(KeepTest):
 
 
 class ClientsThatDie(KeepTest):
-    """A closed window, a dropped connection or a kill of the client counts as a detach."""
+    """If the command is in the background, or somebody has attached to it, then a closed window, a dropped connection
+    or a kill of the client counts as a detach. Any other command ends with its client."""
     modes = ALL_MODES
     SCRIPT = 'echo up; while read l; do echo "heard $l"; done; echo end-of-input'
 

@@ -476,7 +476,7 @@ class ListStatusInspect(CordonTest):
         got = self.cordon("remove", "--label", "no=body")
         self.assertEqual((got.code, got.errtext),
                          (0, "warn: no sandboxes matched the given labels\n"), got)
-        # the sandbox is named and also has the label, but is stopped only once
+        # both the name and the label select the sandbox, but the command handles it only once
         got = self.cordon("stop", a.name, "--label", "tier=1")
         self.assertEqual((got.code, got.errtext), (0, f"   ✓ Stopped      {a.name}\n"), got)
 

@@ -11,8 +11,8 @@ from harness import CORDON, CordonTest
 
 
 class FailedStarts(CordonTest):
-    """A failed start prints `error: failed to start "NAME"`, then `→ STAGE: CAUSE`, and which log to read if this log
-    still exists."""
+    """A failed start prints `error: failed to start "NAME"`, then `→ STAGE: CAUSE`, a hint if there is one, and which
+    log to read if this log still exists."""
 
     def assert_block(self, got, name, *lines):
         self.assertEqual((got.code, got.out), (1, b""), got)
@@ -133,7 +133,8 @@ class Reuse(CordonTest):
         self.assertRegex(got.errtext, r"^warn: [^\n]*was running before[^\n]*\n$")
 
     def test_exec_at_a_terminal_without_a_command_is_a_shell(self):
-        """`exec` ignores the command of the image and --entrypoint. `run` uses both."""
+        """At a terminal, `exec` without a command ignores the command of the image and --entrypoint. Without a terminal
+        it uses both, as `run` does."""
         box = self.create("--entrypoint", "echo", "--shell", "/bin/sh")
         term = self.terminal("exec", box.name)
         term.send("echo shell-$((40+2))\n")

@@ -1,4 +1,6 @@
-"""Tests `modify`, which changes sandboxes, and `install`, which makes commands that run in sandboxes."""
+"""Tests `modify`, which changes sandboxes, `install`, which makes commands that run in sandboxes, and
+`self uninstall`, which removes everything.
+"""
 
 import json
 import os

@@ -496,8 +496,8 @@ class Many(MountTest):
         self.assertEqual(got.text, f"{self.MOST}\n", got)
 
     def test_set_id_bits_on_the_largest_number_of_mounts(self):
-        """A directory of the host is writable inside, so the deputy makes the calls. Files on all other mounts are the
-        sandbox's own, and keep the bits."""
+        """A directory of the host is writable inside, so the deputy makes each chmod() in place of the command. Only a
+        file in this directory loses the set-id bits: the files on all other mounts are the sandbox's own."""
         own = self.MOST - 1
         words = [w for i in range(own) for w in ("--tmpfs", f"/t/{i}:1M")]
         got = self.cordon("run", "-q", "-v", f"{self.source()}:/w", *words, "--read-only", "--writable", "/data",

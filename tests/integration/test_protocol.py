@@ -115,7 +115,8 @@ class Signals(WireTest):
 
 
 class Starts(WireTest):
-    """Sends frames right after the EXEC, before pid 1 can know that the program runs."""
+    """Tests what happens before pid 1 can know that the program runs: the client sends more frames, the client leaves,
+    or the program cannot be executed."""
     modes = ALL_MODES
     DETACHED, STARTED, STDIN, OUTPUT, FAILURE = 2, 3, 5, 6, 13
 

@@ -121,8 +121,8 @@ class Terminals(CordonTest):
         if not shutil.which("strace"):
             self.not_run("strace is missing")
         box, when, status = self.create(), 0, None
-        # strace sends SIGTERM at the ioctl with the number WHEN. If `cordon exec` makes fewer than
-        # WHEN ioctls, it gets no signal and ends with the status 0. Then all instants have been
+        # strace counts the calls of ioctl and sends SIGTERM at the call WHEN. If `cordon exec` makes
+        # fewer calls, it gets no signal and ends with the status 0. Then all instants have been
         # tested.
         while status != 0:
             when += 1

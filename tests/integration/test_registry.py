@@ -1,4 +1,5 @@
-"""Pulls from Debian's docker-registry (plain, with a password, with tokens) and from a registry that misbehaves."""
+"""Tests pulls from Debian's docker-registry (plain, with a password, with tokens) and from a registry that
+misbehaves. Also tests logins to registries, settings for registries, and what a terminal shows of a pull."""
 
 import base64
 import crypt

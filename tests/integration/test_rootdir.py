@@ -141,7 +141,7 @@ class RootDirectory(CordonTest):
                          "1000\n1000 2000\n/home/w")
 
     def test_owner_of_new_files(self):
-        """On the host, files of the sandbox's root belong to the owner of the directory."""
+        """On the host, files that the user root of the sandbox makes belong to the owner of the directory."""
         root = self.make_root()
         self.create(image=root).out("echo x > /root/f")
         self.assertEqual(os.stat(os.path.join(root, "root/f")).st_uid, os.getuid())
@@ -252,7 +252,8 @@ class Refused(CordonTest):
 
 
 class HostileRoots(CordonTest):
-    """Tests directories whose links could redirect the set-up of a sandbox to host files."""
+    """Tests directories whose links could redirect the set-up of a sandbox to host files, and a directory with files
+    that look like our configuration."""
 
     def test_standard_places_as_links_to_host_paths(self):
         decoy = os.path.join(self.dir, "decoy")

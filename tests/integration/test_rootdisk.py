@@ -1,5 +1,5 @@
 """Tests the size of the writable layer: what enforces it, and what cordon says if nothing can enforce it.
-Disk images, and owners of files in shared directories, are tested here too."""
+Disk images, quotas of volumes, and owners of files in shared directories are tested here too."""
 
 import ctypes
 import glob

@@ -86,8 +86,8 @@ class ScreenTest(CordonTest):
 
     def comes_back(self, box, ident, text, flags):
         """Attaches and leaves twice, then attaches from another terminal. Each time the program must draw its screen
-        although nobody presses a key. TEXT stands near the bottom of the full screen. When TEXT appears, the program
-        has drawn at the full size and is ready for keys. Returns the other terminal."""
+        although nobody presses a key. Usually TEXT stands near the bottom of the full screen: when it appears, the
+        program has drawn at the full size and is ready for keys. Returns the other terminal."""
         first = Pane(self)
         for _ in range(2):
             first.run(f'"$CORDON" attach {box.name} {ident}')
@@ -120,7 +120,7 @@ class FullScreen(ScreenTest):
         pane.shows("line-100-")
 
     def test_top(self):
-        """top draws on the ordinary screen. With -d 1000 it draws only once during the test."""
+        """top draws on the ordinary screen. With -d 1000 the clock makes it draw only once during the test."""
         top, box = self.program("top"), self.create()
         pane = self.comes_back(box, self.background(box, top, "-d", "1000"), "PID USER", "01100")
         pane.shows("Tasks:")

@@ -1,5 +1,5 @@
-"""Tests roots that fuse-overlayfs serves, because the kernel's overlay does not work on the file
-system of the home.
+"""Tests roots that fuse-overlayfs serves. Most are served because the kernel's overlay does not work
+on the file system of the home.
 
 In the modes served and served-user of run.py the home is on a real overlay. The ids of an overlay
 cannot be mapped, and an overlay cannot be the upper layer of another overlay.

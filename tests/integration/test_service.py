@@ -1,5 +1,6 @@
 """Tests `cordon service` and `cordon tool`: how they find the session of a model's call, how they complete and check
-the call, and what the call returns."""
+the call, how they enforce quotas, what the call returns, and which failures they keep. Also tests that cordon sends
+nothing to another machine unasked."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""`cordon service` and `cordon tool` with a Box server as the runtime, over both transports."""
+"""Tests `cordon service` and `cordon tool`: with a Box server as the runtime, over both transports, and without a
+server."""
 
 import json
 import os
@@ -224,7 +225,7 @@ class ErrorList(EndpointTest):
         key = "sk-" + "a1b2c3d4e5" * 3
         text = f"ValueError: OPENAI_API_KEY={key} and ws://me:hunter2@host"
         got = self.tool("x", *self.write(self.stub("socket", box_exec={"fault": text})), code=1)
-        self.assertIn(key, got["error"])  # the caller sent the key, so it may see the key
+        self.assertIn(key, got["error"])  # not hidden here: such a key comes from the caller's own command
         path = os.path.join(self.home, "service-errors.jsonl")
         with open(path, encoding="utf-8") as handle:
             kept = handle.read()

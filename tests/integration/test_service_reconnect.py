@@ -1,5 +1,5 @@
-"""Tests `cordon tool` and `cordon service` while their Box server restarts: what they try again, and what they
-never repeat."""
+"""Tests `cordon tool` and `cordon service` while their Box server fails, is missing or restarts: what they try
+again, and what they never repeat."""
 
 import json
 import os

@@ -136,7 +136,7 @@ class Trusted(TlsTest):
 
 
 class Strangers(TlsTest):
-    """A server with a bad certificate gets nothing."""
+    """A server gets nothing if the client does not accept its certificate or its version of TLS."""
 
     def setUp(self):
         super().setUp()

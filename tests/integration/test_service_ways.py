@@ -1,6 +1,7 @@
 """Tests the promises of the service on each way to a runtime: in process, over a WebSocket to cordon-box, and over
-pipes to cordon-box as a child. A child ends with its call, so promises about two calls are tested on the other two
-ways."""
+pipes to cordon-box as a child. A child ends with its call, so promises about several calls are tested on the
+other two ways. The file also tests what killed callers leave, and the images and the network of the runtime in
+process."""
 
 import contextlib
 import ctypes
@@ -470,7 +471,7 @@ class KilledSearches(EndpointTest):
         return sorted(os.path.join(at, name) for at, _, files in os.walk(top) for name in files)
 
     def kill_searches(self, tool, options, is_busy):
-        """Kills calls: some when IS_BUSY sees them at work, the others at a random instant."""
+        """Kills each call at a random instant, or earlier if IS_BUSY sees it at work. IS_BUSY may be None."""
         work, hits = os.path.join(os.path.realpath(self.dir), "root", "default"), 0
         before, home = self.names(work), sorted(os.listdir(self.home))
         for _ in range(self.ROUNDS):

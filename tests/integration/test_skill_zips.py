@@ -88,7 +88,7 @@ class Rules(ZipTest):
 
     def patched(self, field, value, size=b""):
         """Returns a zip archive with an uncompressed file `x`. The entry of `x` in the central directory of the archive
-        has the wrong VALUE in FIELD. SIZE is the content of `x`."""
+        has the wrong VALUE in FIELD. If SIZE is not empty, it is the content of `x`."""
         content = Archive({"SKILL.md": SKILL, "x": size or b"0123456789"}, zipfile.ZIP_STORED).done()
         at = content.rindex(b"PK\x01\x02")
         offset = {"crc": 16, "packed": 20, "size": 24, "header": 42}[field]

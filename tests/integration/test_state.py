@@ -534,7 +534,7 @@ class Homes(CordonTest):
         self.assertEqual(other.status(), "Running")
 
     def test_long_home(self):
-        home = os.path.join(self.dir, "/".join(["d" * 50] * 4))  # no part of this path exists yet
+        home = os.path.join(self.dir, "/".join(["d" * 50] * 4))  # none of these four directories exists yet
         box = self.create(name="n" * 128, home=home)
         self.assertEqual(box.exec("echo", "x").text, "x\n")
         term = box.terminal("echo", "pty")
@@ -819,7 +819,7 @@ class Foreign(CordonTest):
         os.unlink(os.path.join(place, "README"))
 
     def test_a_list_names_the_sandboxes_of_a_newer_cordon(self):
-        """A newer cordon wrote a file of the record. No command that lists sandboxes hides such a sandbox silently."""
+        """A newer cordon wrote a file of the record. Every command that looks at all sandboxes must warn of it."""
         other, box = self.create(), self.create()
         box.stop()
         for name, said in (("state.json", f"sandbox '{box.name}' was last run by a newer cordon"),

@@ -43,7 +43,7 @@ class FileTest(ServiceTest):
             return handle.read()
 
     def use(self, tool, *, code=0, flags=None, **parameters):
-        """Calls a tool. Large parameters go through the standard input."""
+        """Calls a tool. The parameters go through the standard input, because they may be too large for an argument."""
         got = self.cordon("tool", *(self.flags if flags is None else flags), tool, "-",
                           stdin=json.dumps(parameters).encode())
         self.assertEqual(got.code, code, got)
@@ -614,7 +614,8 @@ class BadInput(FileTest):
 
 
 class InTheSandbox(FileTest):
-    """The workspace exists in the sandbox only: read, write and edit run a shell there."""
+    """The workspace exists in the sandbox only, so every tool runs a shell there. This class tests read, write and
+    edit; the class Inside tests all tools."""
 
     def setUp(self):
         super().setUp()
@@ -1062,7 +1063,7 @@ class LyingServer(EndpointTest):
         self.assertEqual((code, got["error_type"], got["error"]), (1, "BoxError", "The sandbox took too long."))
         calls = self.actions().count("box_exec")
         self.assertGreater(calls, 1)
-        # 13 means that the path is a file: grep reads the file for a limited time, and searches what it has read
+        # 13 means that the path is a file: grep reads this file, and fails when exec_timeout_sec is over
         code, got = self.answer("grep", one, service={"exec_timeout_sec": 1}, exit_code=13, pattern="x", path="x")
         self.assertEqual(code, 1, got)
 

@@ -7,11 +7,11 @@ emulates.
 The build machine may have another kernel, version 1 cgroups or no cgroups. The machine in QEMU is like a Debian 12
 server: Linux 6.1, version 2 cgroups only, root on a plain file system, ext4 for state. boot.py needs no root
 and no KVM. Without KVM, QEMU emulates the CPU, some ten times slower. boot.py needs the network only to fetch the
-kernel package. Without a PATTERN it runs the tests of the list SMOKE. With --all it runs every test that does not need
-systemd.
+kernel package. Without a PATTERN it runs the tests of the list SMOKE. With --all it runs, instead of SMOKE, every test
+that does not need systemd.
 
-Without options and PATTERNs the machine boots twice. The second time systemd is pid 1, for the mode "session" and for
-test_session (the list SESSION). Otherwise boot.py makes only the boots that wants_plain() and wants_session() choose.
+Without --mode, --shell and PATTERNs the machine boots twice. The second time systemd is pid 1, and the machine runs the
+tests of the list SESSION. Otherwise boot.py makes only the boots that wants_plain() and wants_session() choose.
 
 boot.py fetches the kernel package and unpacks it below build/kernel, but does not install it.
 boot.py makes three files there. It makes initrd and root.ext4 again only if their parts changed.
@@ -22,9 +22,9 @@ boot.py makes three files there. It makes initrd and root.ext4 again only if the
                 compiler)
 
 The first script (INITRD) loads modules and mounts the root, a sparse copy of root.ext4 that is deleted afterwards.
-The second script (INIT) is pid 1. It sets the system up like a booted system and runs tests/integration/run.py. The
-output and the status come over the serial line. Under systemd a service runs the tests (SERVICE). boot.py ends a
-machine that prints nothing for too long."""
+The second script (INIT) is pid 1 if systemd is not. It sets the system up like a booted system and runs
+tests/integration/run.py. If systemd is pid 1, a service runs the tests (SERVICE). The output and the status come over
+the serial line. boot.py ends a machine that prints nothing for too long."""
 
 import argparse
 import collections

@@ -127,7 +127,8 @@ class Delegated(KernelTest):
                                  os.path.basename(self.group(second))]))
 
     def test_no_group_is_writable_by_others(self):
-        """Pid 1 can make cgroups, because the directories belong to its group id. No other process can make them."""
+        """Pid 1 can make cgroups, because the directories belong to its group id. No other process in the
+        sandbox can make them."""
         box = self.create()
         box.exec("true")
         for where, _, names in os.walk(self.group(box)):

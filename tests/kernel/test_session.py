@@ -1,5 +1,5 @@
 """Tests the limits of ordinary users, in a scope of the user's systemd and without such a scope. boot.py runs these
-tests under systemd. The tests run outside the user's part of the cgroup tree, as a login does."""
+tests under systemd. The tests run outside the user's part of the cgroup tree, as the shell of a login does."""
 
 import glob
 import hashlib
@@ -126,7 +126,7 @@ class Scope(KernelTest):
 
 
 class FakeBus:
-    """A socket in the place of the bus. It accepts the login of cordon and then calls BEHAVE."""
+    """A socket in the place of the bus. It calls BEHAVE with each connection that cordon makes."""
 
     def __init__(self, directory, behave):
         self.dir, self.behave, self.calls = directory, behave, 0
@@ -181,7 +181,8 @@ def never_stop_talking(peer):
 
 
 class OddBus(CordonTest):
-    """If the bus sends nonsense or nothing, `create` must still end, and say which limits do not hold."""
+    """If the bus sends nothing, nonsense or messages without end, `create` must still end, and say which limits do not
+    hold."""
 
     modes = ("user",)
 

@@ -1,4 +1,5 @@
-"""Container engines of the machine, started for one test with all their files in the directory of the test."""
+"""Container engines of the machine, for one test. dockerd is started for the test and has all its files in the
+directory of the test. podman has its own files in a short directory below /tmp."""
 
 import os
 import shutil

@@ -73,8 +73,8 @@ class InContainers(CordonTest):
         self.refused(engine, SECCOMP, "--security-opt unmask=ALL (Podman)")
 
     def test_the_line_of_the_readme(self):
-        """In this line of README.md, a named volume holds the home, the network is the default, and the command needs
-        no `--`."""
+        """Runs the `docker run` line of README.md. In this line, a named volume holds the home, the network is the
+        default, and the command needs no `--`."""
         done = Docker(self).run((*DOCUMENTED[Docker].split(), "-v", "cordon:/root/.cordon"),
                                 CORDON, "run", "host", "id")
         self.assertEqual((done.returncode, done.stdout), (0, "uid=0(root) gid=0(root) groups=0(root)\n"), done)

@@ -5,8 +5,10 @@
  *   attacks NAME [ARG]
  *
  * Each attack really makes its calls, and prints a line with the word "OPEN" for each call with a
- * wrong result. In most attacks every call must fail. If the status is 0, no call had a wrong
- * result. Calls that may legitimately work are left out.
+ * wrong result. In most attacks every call must fail. In the attacks NAME-allowed, most calls must
+ * work. If the status is 0, no call had a wrong result. Calls that may either work or fail are not
+ * judged. Some attacks do not judge any call: they only use up resources, fork or send signals, and
+ * the test checks the effect. Many of these go on until they are killed.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -476,7 +478,8 @@ static int chmod_out_of_reach(void)
 }
 
 /* Makes calls that must work: calls of package managers on the sandbox's own files, and changes to
- * modes without privileges. */
+ * modes without privileges. Also checks that another user cannot change root's files, and that a
+ * shared file loses its set-id bits. */
 static void attack_privileges_allowed(void)
 {
 	char value[64];
@@ -522,7 +525,8 @@ static const struct {
 };
 #define N_NAMESPACES (sizeof(namespaces) / sizeof(namespaces[0]))
 
-/* Makes nested namespaces by every call and every flag, alone and together with other flags. */
+/* Tries to make nested namespaces by every call and every flag, alone and together with other
+ * flags, and to enter the namespaces of this process and of pid 1. */
 static void attack_namespaces(void)
 {
 	for (unsigned i = 0; i < N_NAMESPACES; i++) {
@@ -724,7 +728,8 @@ static void attack_abi(void)
 	in_child(gate_mount);
 }
 
-/* Tries all socket families and protocols except unix, inet, inet6 and route netlink. */
+/* Tries all socket families except unix, inet, inet6 and netlink, all netlink protocols except
+ * route, and the types and protocols of inet and inet6 that must be refused. */
 static void attack_sockets(void)
 {
 	static const int types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, 10 };
@@ -902,7 +907,7 @@ static unsigned for_each_named(const char *name, void (*what)(pid_t pid))
 	return found;
 }
 
-/* Attacks the launcher, the process that starts commands, if there is one. */
+/* Attacks the launcher, the process that starts commands. There must be a launcher. */
 static void attack_launcher(void)
 {
 	if (!for_each_named("cordon-guest", attack_ours))
@@ -951,7 +956,8 @@ static void fill_layer(void)
 	sleep(1);
 	fd = open("/root/fill", O_WRONLY | O_CREAT, 0600);
 	memset(data, 'x', sizeof(data));
-	/* writes fast at first, and then so slowly that the watcher sees a change at each look */
+	/* writes fast at first, and then so slowly that the supervisor sees a change each time it
+	 * measures the layer */
 	while (statvfs("/root", &fs) == 0 && fs.f_bavail * fs.f_frsize > 32 << 20)
 		if (write(fd, data, sizeof(data)) < 0)
 			_exit(1);
@@ -960,7 +966,7 @@ static void fill_layer(void)
 	sleep(1000);
 }
 
-/* Kills a launcher, gets the launcher's process number and then fills the disk. */
+/* Kills a launcher, and makes a process with the launcher's number, which fills the disk. */
 static void attack_launchers_number(void)
 {
 	for_each_named("cordon-guest", kill_launcher);
@@ -1003,7 +1009,8 @@ static void attack_stop_all(void)
 		kill(-1, SIGSTOP);
 }
 
-/* Makes device nodes of every important major number, as character and block device. */
+/* Tries to make and open device nodes of the important character and block devices, and to open
+ * device files of the host. */
 static void attack_devices(void)
 {
 	static const struct {
@@ -1031,7 +1038,7 @@ static void attack_devices(void)
 	for (unsigned p = 0; p < 4; p++)
 		for (unsigned i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
 			unlink(places[p]);
-			/* the device 0:0 is a whiteout of overlayfs and cannot be opened */
+			/* a node is a hole only if it can be opened */
 			if (mknod(places[p], nodes[i].mode | 0666,
 				  makedev(nodes[i].major, nodes[i].minor)) < 0)
 				continue;
@@ -1048,7 +1055,8 @@ static void attack_devices(void)
 }
 
 /* Returns true if a write to the file succeeds. Writes the value that the file already has. It is
- * not enough to open the file, because some files can be opened but refuse writes. */
+ * not enough to open the file, because some files can be opened but refuse writes. But if no value
+ * can be read, returns true if the file can be opened for writing. */
 static int takes_writes(const char *path)
 {
 	char value[256];
@@ -1148,7 +1156,8 @@ static void attack_proc_reads(void)
 		}
 }
 
-/* Pushes input into a terminal that another process reads. */
+/* Tries to push input into a terminal that another process reads, to set a line discipline, and to
+ * open the host's terminals. */
 static void attack_terminal(void)
 {
 	char c = 'x';
@@ -1377,7 +1386,7 @@ static void *next_headless(void *none)
 {
 	pthread_t thread;
 
-	while (fork() != 0) /* repeats until fork succeeds */
+	while (fork() != 0) /* only a child leaves the loop; the parent goes on forking */
 		;
 	setsid();
 	pthread_create(&thread, NULL, next_headless, NULL);
@@ -1385,7 +1394,7 @@ static void *next_headless(void *none)
 	return none;
 }
 
-/* Makes an endless chain of processes whose first thread has ended. */
+/* Makes more and more processes whose first thread has ended: each of them makes further ones. */
 static void attack_headless_storm(void)
 {
 	if (fork() == 0)
@@ -1465,8 +1474,8 @@ static void attack_hand_output(void)
 		sched_yield(); /* wait until the other process floods */
 }
 
-/* --- pools of the whole machine: each attack takes objects, prints their number, and holds them
- * until it is killed --- */
+/* --- pools of the whole machine: each attack_hoard_… takes objects, prints their number, and
+ * holds them until it is killed; the other attacks make calls that use such a pool --- */
 
 static _Noreturn void hold(const char *what, long n, int error)
 {

@@ -10,6 +10,7 @@
  *
  *   FD PATH top=SAME|other|errno list=yes|errno read=SAME|other|errno mode=yes|errno
  *
+ * FD is the number of the descriptor, or `cwd` for the working directory.
  * `SAME` means the host's file or directory, which this program itself sees at the same path.
  * `other` is any other file or directory, and `unknown` means that the two could not be compared.
  * The last word of the output is `ended` if a system call killed the process. Otherwise the process
@@ -19,8 +20,8 @@
  * system calls that a reader of files does not need. A call that no filter refuses either succeeds,
  * or fails because of its arguments. In the second case its errno differs from the filter's.
  *
- * With the argument `mode`, the process opens FILE for reading and sets the mode of the descriptor
- * to the mode that FILE has, which changes nothing. The program prints open=yes|errno and
+ * With the argument `mode`, the process opens FILE for reading and calls fchmod() with the mode
+ * that FILE already has, which changes nothing. The program prints open=yes|errno and
  * fchmod=yes|errno.
  */
 #define _GNU_SOURCE

@@ -150,7 +150,7 @@ class Places(BoxTest):
 
     def setUp(self):
         super().setUp()
-        # this directory is in /dev, and every user may write there
+        # /dev/shm lies in a system directory, /dev, but every user may write there
         self.shm = tempfile.mkdtemp(prefix="box-siege", dir="/dev/shm")
         self.addCleanup(shutil.rmtree, self.shm)
 
@@ -241,7 +241,7 @@ class Payload(BoxTest):
     """Commands in a sandbox attack the server that made the sandbox."""
 
     def reached(self, server, **headers):
-        """Returns the addresses by which a command reaches the server."""
+        """Returns a peer of the server, and the addresses by which a command in a sandbox reaches the server."""
         peer = server.current(**headers)
         where = ["127.0.0.1", "::1", "::ffff:127.0.0.1", "0.0.0.0", "host.microsandbox.internal", own_address() or "::"]
         got = peer.exec("a", f"python3 -c {shlex.quote(REACH)} {server.port} {' '.join(where)}", network="on",

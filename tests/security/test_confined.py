@@ -147,7 +147,7 @@ class Pid1(CordonTest):
 
 
 class Order(CordonTest):
-    """Checks with strace that the supervisor is confined before it reads the first byte of pid 1."""
+    """Checks with strace that the supervisor is confined before it reads the first byte from pid 1."""
 
     modes = ("root",)  # an ordinary user needs newuidmap, and under strace no set-user-id program works
 

@@ -116,7 +116,8 @@ class Published(AttackTest):
             self.assertEqual(handle.read(), "precious")
 
     def test_cve_2025_24965_no_file_of_ours_is_written_into_a_root(self):
-        """The root has files at the paths where cordon puts its own files. The root's files must not change."""
+        """At the paths where cordon puts its own files, the root first has links to a file of the host, and later
+        files of its own. Neither the root nor the host's file may change."""
         victim = os.path.join(self.dir, "victim")
         with open(victim, "w") as handle:
             handle.write("precious")
@@ -270,7 +271,7 @@ class Published(AttackTest):
 
 
 class Races(AttackTest):
-    """A process swaps a component of a path for a link while cordon uses the path."""
+    """A component of a path is swapped for a link before or while cordon uses the path."""
 
     timeout = 120
 
@@ -348,8 +349,9 @@ class Races(AttackTest):
         self.assertGreater(sum(s.swaps for s in swappers), 20)  # the swappers were active
 
     def raced_by_a_sibling(self, name, decoy, use):
-        """Two sandboxes share a root directory. A process in one of them swaps NAME with a link to DECOY, a directory
-        on the host, while USE(root) runs. DECOY must not change."""
+        """USE(root) makes sandboxes with the directory ROOT as their root. A sibling, another sandbox, has ROOT as a
+        volume. While USE(root) runs, a process in the sibling swaps NAME in ROOT with a link to DECOY, a directory on
+        the host. DECOY must not change."""
         root = self.make_root()
         os.makedirs(os.path.join(root, name), exist_ok=True)
         before = snapshot(decoy)
@@ -376,7 +378,7 @@ class Races(AttackTest):
         def use(root):
             box = self.box()
             if self.cordon("create", "-q", "-n", box.name, root).code == 0:
-                # if the sibling moves the mount point away, only the two sandboxes with this root are harmed
+                # if the sibling moves the mount point away, only this sandbox is harmed, and stat may fail
                 self.assertIn(box.sh("stat -fc %T /proc").text, ("proc\n", ""))
             self.assertIn(box.remove("-f").code, (0, 1))
 
@@ -393,7 +395,7 @@ class Races(AttackTest):
             box = self.box()
             if self.cordon("create", "-q", "-n", box.name, root).code == 0:
                 term = box.terminal("sh", "-c", "echo through > /dev/tty; echo x > /dev/null")
-                term.wait()  # fails if the sibling has moved /dev away
+                term.wait()  # the command may fail, because the sibling may have moved /dev away
             self.assertIn(box.remove("-f").code, (0, 1))
 
         self.raced_by_a_sibling("dev", decoy, use)

@@ -1,4 +1,4 @@
-"""Tests payloads that take too many resources of the host, of other sandboxes or of cordon.
+"""Tests payloads that take too many resources of the host, of other sandboxes or of cordon, and a hostile pid 1.
 
 test_limits.py tests the limits themselves. In the tests of this file, cordon must use little memory, answer, and be
 able to end the sandbox."""

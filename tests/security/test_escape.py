@@ -258,7 +258,8 @@ class OurProcesses(AttackTest):
         self.assertEqual(listing(programs), before)
 
     def test_cve_2019_5736_overwriting_our_program(self):
-        """The attack runs a script whose interpreter is /proc/self/exe, and tries /proc/1/exe too."""
+        """The attack runs a script whose interpreter is /proc/self/exe. Meanwhile it tries to overwrite the program of
+        every process in the sandbox, also that of pid 1."""
         self.overwrite_programs(self.create(), os.environ["CORDON_TEST_PREFIX"])
         self.assertEqual(self.create().exec("echo", "ok").text, "ok\n")
 

@@ -1,6 +1,6 @@
-"""Attacks on the host's side of the isolation: paths that are resolved twice, unlisted addresses of the host,
-privileges of files in shared directories, kernel pools that the whole machine shares, the size of writable layers,
-hostile registries, processes that the payload hijacks.
+"""Attacks on the host's side of the isolation, for example by paths that are resolved twice, unlisted addresses of
+the host, privileges of files in shared directories, kernel pools that the whole machine shares, the size of writable
+layers, hostile registries, or processes that the payload hijacks.
 docs/security.md names these tests."""
 
 import base64
@@ -134,7 +134,8 @@ class HostPaths(AttackTest):
 
     def test_a_file_that_became_a_link_is_refused(self):
         """A start must accept another file that was renamed to the old path, as editors do. The
-        start must refuse a link, and a file that the path reaches through another directory."""
+        start must refuse a link, an object that is no regular file, and a file that the path
+        reaches through another directory."""
         path = os.path.join(self.ws, "data/mine")
         box = self.create("-v", f"{self.ws}:/ws", "-v", f"{path}:/mine")
         box.out("echo new > /ws/data/n && mv /ws/data/n /ws/data/mine")
@@ -326,8 +327,8 @@ class HostPaths(AttackTest):
     test_an_installed_command_refuses_a_swapped_path.modes = ("root", "user")
 
     def test_parts_of_the_home_that_live_elsewhere(self):
-        """`paths` puts links into the home. The targets of these links must be checked like the
-        source of a volume."""
+        """The member `paths` of config.json puts links into the home. The targets of these links must
+        be checked like the source of a volume."""
         place = os.path.join(self.ws, "a/vols")
         os.mkdir(self.home, mode=0o700)
         self.write(os.path.join(self.home, "config.json"),
@@ -456,8 +457,8 @@ class OurState(AttackTest):
 
 
 class HostAddresses(GatewayTest):
-    """The kernel's routes decide which addresses belong to the host. Every server in these tests listens on the host
-    and would answer."""
+    """The kernel's routes decide which addresses belong to the host. In most tests a server listens on the host, so
+    that the test sees a packet that comes through."""
 
     LATER = "203.0.113.77"
 
@@ -586,7 +587,7 @@ class HostAddresses(GatewayTest):
         self.never_reached(listener)
 
     def test_ipv6_addresses_that_contain_an_address_of_the_host(self):
-        """A translator on the path turns this IPv6 address into the IPv4 address that it contains."""
+        """A translator on the path turns such an IPv6 address into the IPv4 address that it contains."""
         self.lab.outside.ip("route add 64:ff9b::/96 via 2001:db8::2\n")
         self.start()
         self.refused("64:ff9b::203.0.113.1", 80)
@@ -653,8 +654,8 @@ class DnsOverTcp(GatewayTest):
         return netlab.parse_reply(netlab.receive_exactly(s, struct.unpack(">H", netlab.receive_exactly(s, 2))[0]))
 
     def test_the_gateway_answers_every_tcp_query(self):
-        """A query must reach neither the host's resolver nor another server, and the gateway must
-        not forward denied names."""
+        """The connection of a query must reach no server on port 53, not even one on the host. The
+        gateway asks its resolver only for names that are not denied."""
         own = Server(self.lab.outside, netlab.HOST, 53, hello)
         self.addCleanup(own.close)
         self.start(netlab.network([netlab.rule("deny", {"domain": "evil.example"}), netlab.ALLOW_DNS]))
@@ -986,7 +987,8 @@ class CopyOut(AttackTest):
 
     def test_what_a_hijacked_pid_1_sends(self):
         """Pid 1 sends three bad things: modes with set-id bits; a file that it replaces by a symbolic link before it
-        asks for a hard link to the file; and unknown records."""
+        asks for a hard link to the file; and records that are unknown or in the
+        wrong place."""
         box, h = self.create(), HostileAgent
         os.mkdir(os.path.join(self.dir, "into"))
         with open(os.path.join(self.dir, "victim"), "w") as handle:
@@ -1126,8 +1128,8 @@ class Pools(AttackTest):
                 box = self.armed("-m", "256M")
                 before = buffer_memory(protocol)
                 self.hoard(box, attack)
-                # the bound is an eighth of the memory limit in version 1, or the whole limit in version 2; other
-                # processes of the machine may use some memory meanwhile
+                # the bound is an eighth of the memory limit in cgroup version 1, or the whole limit in version 2;
+                # other processes of the machine may use some memory meanwhile
                 within = 48 << 20 if MODE == "root" and os.path.isdir("/sys/fs/cgroup/memory") else 288 << 20
                 self.assertLess(buffer_memory(protocol) - before, within)
 
@@ -1556,7 +1558,7 @@ class LimitsOfUsers(CordonTest):
         self.assertEqual(self.warnings("create", "-q", "-n", self.box().name, "--no-net", "host"), [])
 
 
-# --- 7. registry, image host, descriptors, names, logs -----------------------------------------
+# --- 7. registry, image `host`, descriptors, names, logs -----------------------------------------
 
 
 class ShownNames(ShownTest):
@@ -1749,7 +1751,8 @@ class HostileRegistry(ImageMixin, AttackTest):
     LOGIN = "Basic " + base64.b64encode(b"ann:secret").decode()
 
     def registry(self, answer=None, tls=True):
-        """A registry with TLS, a certificate of its own, and an image `x` of one small layer."""
+        """Returns a registry with an image `x` of one small layer. If TLS is true, the registry has TLS and its own
+        certificate."""
         fake = FakeRegistry(self, answer)
         fake.scheme = "https" if tls else "http"
         if tls:
@@ -1805,8 +1808,8 @@ class HostileRegistry(ImageMixin, AttackTest):
         self.assertEqual(self.heard(evil), [])
 
     def test_a_redirecting_token_server_passes_on_no_login(self):
-        """The redirect target must get neither the password nor the token of a credential
-        helper."""
+        """The redirect target must get neither the password nor the identity token from
+        Docker's config.json."""
         evil = self.registry()
         evil.RequestHandlerClass = PostHandler
         fake = self.registry(lambda h, kind, name, n: h.reply(
@@ -1855,7 +1858,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         return True
 
     def test_answers_without_an_end(self):
-        """The client must stop reading an endless manifest, blob, token, error or redirect."""
+        """The client must stop reading an endless manifest, blob, token, error, redirect or challenge."""
         chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
         chunked = [("Transfer-Encoding", "chunked")]
         for what, answer in {
@@ -1954,7 +1957,8 @@ class ImageBounds(ImageMixin, AttackTest):
 
 
 class LogsAtATerminal(AttackTest):
-    """`logs` shows the output of commands, but no control sequence may reach the terminal."""
+    """`logs` shows the output of commands, but without `--raw` no control sequence may reach the
+    terminal."""
 
     modes = ("root", "user", "bare")
     HOSTILE = (r"\033[2J\033]0;title\007\033]52;c;cHduZWQ=\033\\\033[6n\033P+q\033\\\010\010\016x\177"
@@ -1998,7 +2002,8 @@ class LeftTerminals(AttackTest):
     modes = ("root", "user", "bare")
 
     def left(self, hostile):
-        """Returns what the outer terminal gets between the hostile output and the message of the client."""
+        """Returns the sandbox, and what the outer terminal gets between the hostile output and the message of the
+        client."""
         box = self.create()
         term = box.terminal("sh", "-c", f"printf '{hostile}ready\\n'; exec cat", opts=("-t",))
         term.expect("ready\r\n")

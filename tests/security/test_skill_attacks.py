@@ -147,7 +147,8 @@ class Kinds(HostileTest):
 
 
 class Swaps(HostileTest):
-    """A thread of the test keeps swapping a directory for a link to the outside, as a process in a sandbox could."""
+    """While the worker works, a thread of the test keeps swapping a directory for a link to the outside, or moving a
+    directory out and back, as a process in a sandbox could."""
 
     ROUNDS = 1500
 
@@ -268,9 +269,9 @@ class Trees(HostileTest):
         self.assertEqual(self.tree(), {})
 
     def test_a_tree_that_goes_on_growing(self):
-        """A sandbox still has the package mounted, and a process in it writes to the package while
-        the worker erases it. The worker answers requests meanwhile. When the process has stopped, the worker erases
-        the rest."""
+        """A thread of the test writes to the package while the worker erases it, as a process could in a sandbox that
+        still has the package mounted. The worker answers requests meanwhile. When the thread has stopped, the worker
+        erases the rest."""
         stop, here = threading.Event(), os.open(self.inside, os.O_RDONLY | os.O_DIRECTORY)
         self.addCleanup(os.close, here)
 
@@ -297,7 +298,8 @@ class Trees(HostileTest):
 
 
 class Killed(HostileTest):
-    """The tests kill workers, as a server does at a deadline."""
+    """Tests how workers end, for example killed by a server at a deadline, and what happens to the directories that
+    they leave."""
 
     timeout = 120
 
@@ -354,7 +356,8 @@ class Owners(HostileTest):
 
 
 class Walls(HostileTest):
-    """Tests the privileges of a running worker. tests/security/test_siege.Hijacked attacks from inside a worker."""
+    """Tests the privileges and limits of a running worker. tests/security/test_siege.Hijacked attacks from inside a
+    worker."""
 
     modes = ("root", "user", "bare", "userns", "container")
 

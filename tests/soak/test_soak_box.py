@@ -15,7 +15,7 @@ from boxpeer import PING, PONG, TEXT, Peer, WebSocketTransport  # noqa: E402
 from test_box import BoxTest  # noqa: E402
 
 SESSIONS = 1000
-AT_ONCE = 100  # creations that one peer has in flight
+AT_ONCE = 100  # requests of Thousand.in_turns() that are in flight at the same time
 
 
 class Thousand(BoxTest):

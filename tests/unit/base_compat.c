@@ -9,7 +9,7 @@
 
 #include "t.h"
 
-#define LOOKUPS 100000 /* with one try only, at least 5000 of them fail */
+#define LOOKUPS 100000 /* if no lookup were tried again, at least 5000 would fail */
 
 /* Renames a directory to and fro until the test kills this process. */
 static pid_t rename_for_ever(void)

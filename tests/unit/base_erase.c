@@ -1,5 +1,5 @@
-/* Tests that a tree is erased whatever it contains, and even while other processes change it.
- * Nothing beside the tree may be erased. */
+/* Tests that a tree is erased whatever it contains, except a mount. Other processes may change the
+ * tree meanwhile. Nothing beside the tree may be erased. */
 #include "base/erase.h"
 
 #include <dirent.h>
@@ -285,7 +285,8 @@ static int stop_chmod(void)
 			    &program);
 }
 
-/* Erases "swap/t" without privileges, because root can read every directory. */
+/* Erases "swap/t" under the filter of stop_chmod(), and sets *LISTENER to the listener. Gives up
+ * root's privileges first, because root could read the directory without changing its mode. */
 static _Noreturn void erase_stopped(int *listener)
 {
 	AUTO_FD dir = openat(top, "swap", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -9,7 +9,7 @@
 
 #include "t.h"
 
-#define LIMIT 16 /* the limit of open files: small, so that a test can exceed it */
+#define LIMIT 16 /* RLIMIT_NOFILE in one test: small, so that the test can exceed it */
 
 static void descriptors_arrive(void)
 {
@@ -32,7 +32,8 @@ static void descriptors_arrive(void)
 	close(ends[1]);
 }
 
-/* The kernel limits how many sent descriptors may wait to be received. Root has no such limit. */
+/* Of all descriptors that a user has sent, at most RLIMIT_NOFILE may wait to be received. Root has
+ * no such limit. */
 static int send_too_many(void)
 {
 	struct rlimit few = { LIMIT, LIMIT };

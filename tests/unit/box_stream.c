@@ -47,7 +47,8 @@ static size_t allocated(void)
 	return m.uordblks + m.hblkhd;
 }
 
-/* Returns byte number AT of the output. The divisor is odd, so that no two pieces are equal. */
+/* Returns byte number AT of the output. The bytes repeat after 251 * 256 bytes. This is not the
+ * size of a piece, so a piece differs from the next one. */
 static char byte_at(size_t at)
 {
 	return (char)(at / 251);

@@ -1,4 +1,5 @@
-/* Tests a call with the frames of an honest and of a hostile pid 1. */
+/* Tests a call with the frames of an honest and of a hostile pid 1, and two helpers of a client:
+ * client/drain.h and client/keys.h. */
 #include "client/call.h"
 
 #include "base/clock.h"

@@ -1,5 +1,6 @@
-/* Tests a pool with fake hands, which end, cut answers in two, send garbage, or never answer. Each
- * fake hand has a process that only sleeps, so that a test sees whether the pool killed it. */
+/* Tests a pool with fake hands. A fake hand answers well, sends its answer in pieces, sends
+ * garbage, ends, or never answers. Each fake hand has a process that only sleeps, so that a test
+ * sees whether the pool killed this process. */
 #include "client/hands.h"
 
 #include <errno.h>

@@ -356,7 +356,8 @@ static void the_end_gives_the_memory_back(void)
 			fd_closep(&far);
 		if (way == 1)
 			T_INT(loop_run(loop), 0);
-		leash_log(leash, 1, 0, text, sizeof(text)); /* after the end, output is dropped */
+		/* ways 0 and 1 have ended the leash, so it drops this output */
+		leash_log(leash, 1, 0, text, sizeof(text));
 		T_TRUE(way == 2 || held == 0);
 		end();
 		T_INT(held, 0);

@@ -72,7 +72,7 @@ struct peer {
 	uint32_t stream;
 	int ends[FRAME_FDS_MAX];
 	unsigned n_ends;
-	bool wrong_ends; /* an EXEC came with other descriptors than its own */
+	bool wrong_ends; /* an EXEC came with too few or too many descriptors */
 	unsigned signals, signal_flags, leaves, left, inputs;
 	uint64_t signal;
 	size_t input_bytes;
@@ -753,8 +753,8 @@ static bool no_input_waits(void)
 	return peer.input_bytes == typed;
 }
 
-/* Runs turns of the loop. In each turn the job gets as much input as it takes, and the peer grants
- * as much as the job took. */
+/* Does this ROUNDS times: offers PIECE bytes of input to the job, lets the peer grant as much as
+ * the job took, and calls HEAR, in which the line reads the grant. */
 static void type_and_grant(unsigned rounds, size_t piece, void (*hear)(void))
 {
 	static char bytes[FRAME_CREDIT_BYTES];
@@ -1083,8 +1083,9 @@ static void a_freed_line_ends_its_jobs(void)
 	end();
 }
 
-/* One command's answer arrives in time but is not read yet, and the other command's answer never
- * arrives. Only the second command may count as timed out. */
+/* The deadlines of both commands pass while the loop does not run. The first command's answer
+ * arrives before the loop runs again; the second command's answer never arrives. Only the second
+ * command may count as timed out. */
 static void a_pid_1_that_does_not_answer(void)
 {
 	uint32_t first;

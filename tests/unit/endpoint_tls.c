@@ -28,7 +28,7 @@ static int waiting(int fd)
 	return n;
 }
 
-/* The server sends without end. The call must still return, so that its caller can look at the
+/* The server sends without end. tls_shake() must still return, so that its caller can look at the
  * clock. */
 static void a_flood_does_not_keep_a_call(void)
 {

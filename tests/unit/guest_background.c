@@ -123,7 +123,7 @@ static void a_look_names_the_part_that_it_wants(void)
 	T_INT(at, 4);
 	m.most = 1000;
 	T_INT(background_part(b, &m, &at), 6);
-	m.offset = 11; /* an offset that has not been printed yet */
+	m.offset = 11; /* no byte with this offset has been printed yet */
 	T_INT(background_part(b, &m, &at), 0);
 	T_INT(at, 10);
 	m = (struct look_message){ .flags = LOOK_TAIL, .most = 3 };
@@ -134,7 +134,7 @@ static void a_look_names_the_part_that_it_wants(void)
 	T_INT(at, 0);
 	for (unsigned i = 0; i < RING_BYTES / 10; i++)
 		ring_add(&b->out, "0123456789", 10, false);
-	/* these bytes were dropped, so the answer begins later */
+	/* the bytes from the offset 0 on were dropped, so the answer begins later */
 	m = (struct look_message){ .most = 5 };
 	T_INT(background_part(b, &m, &at), 5);
 	T_INT(at, ring_first(&b->out));

@@ -88,8 +88,7 @@ static void a_connection_of_our_child_is_recognised(void)
 	T_TRUE(!has_peer_pidfd() || report_sender(other) == 0); /* the sender is no child of ours */
 	close(hold[1]);
 	close(hold[0]);
-	/* the process has ended but its connection has not: the sender is known until the process
-	 * is reaped */
+	/* the child has ended but is not reaped yet: until it is reaped, the sender is known */
 	T_INT(waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
 	T_INT(report_sender(sock), child);
 	T_INT(waitpid(child, NULL, 0), child);

@@ -39,7 +39,8 @@
 
 static const struct sock_filter *judged = seccomp_filter;
 
-/* Runs the filter. Aborts on what the kernel would refuse: a bad offset, no return at the end. */
+/* Runs the filter. Aborts at an instruction that this interpreter does not know. Also aborts where
+ * the kernel would refuse the filter: at a bad offset, or if there is no return at the end. */
 static uint32_t run(const struct seccomp_data *d, unsigned *ret_steps)
 {
 	uint32_t a = 0;
@@ -239,7 +240,7 @@ static void sockets(void)
 	socket_case(UINT32_MAX, SOCK_STREAM, 0);
 	socket_case(AF_INET, SOCK_STREAM, UINT32_MAX);
 	socket_case(AF_NETLINK, SOCK_RAW, 1u << 31);
-	/* fixed calls and answers, which check the interpreter itself */
+	/* fixed calls and answers, which find an error in want_socket() */
 	T_INT(ask(SYS_socket, 38, 5, 0), NO(EAFNOSUPPORT)); /* AF_ALG */
 	T_INT(ask(SYS_socket, HIGH_BITS | 38, 5, 0), NO(EAFNOSUPPORT));
 	T_INT(ask(SYS_socket, 40, 1, 0), NO(EAFNOSUPPORT));     /* AF_VSOCK */
@@ -294,7 +295,8 @@ static void terminals_and_personalities(void)
 }
 
 /* SWITCH_WATCHED turns on the clauses `if watched` of tools/seccomp.table. The test looks at the
- * clause for fallocate. All other calls must get the same answer as without the switch. */
+ * clause for fallocate. It also looks at two calls without such a clause, which must get the same
+ * answer as without the switch. */
 static void switches(void)
 {
 	enum { PUNCH = 2, KEEP_SIZE = 1 };
@@ -350,7 +352,7 @@ static uint32_t ask_prlimit(uint64_t resource, uint64_t new_limit, uint64_t old_
  * change all other limits. */
 static void core_limit(void)
 {
-	/* pointers that are not NULL, although one of their halves is 0 */
+	/* pointers that are not NULL; one half of the first two is 0 */
 	static const uint64_t pointers[] = { 1ull << 32, 0x1000, 0x7fff00001000 };
 
 	for (unsigned resource = 0; resource < RLIM_NLIMITS; resource++) {
@@ -439,7 +441,7 @@ static int sys_error(long r)
 }
 
 /* Runs FN under the filter in a child. Returns the result of FN, 1000 + the signal that killed the
- * child, or 2000 if the filter was not attached. */
+ * child, 2000 if the filter was not attached, or -1 if fork() or waitpid() failed. */
 static int under_filter(int (*fn)(void))
 {
 	int status = 0;
@@ -530,8 +532,8 @@ static void in_the_kernel(void)
 	T_INT(under_filter(i386_getpid), 1000 + SIGSYS);
 }
 
-/* Prints how many microseconds it takes to attach the filter: the median of children that each
- * attach it once. */
+/* Prints how many microseconds it takes to attach the filter: the median and the smallest time of
+ * children that each attach it once. */
 static void attach_cost(void)
 {
 	enum { RUNS = 15 };

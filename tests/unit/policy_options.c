@@ -105,8 +105,8 @@ static void tenants_reach_public_and_the_resolver_only(void)
 	policy_done(&p);
 }
 
-/* The rules that separate tenants stay first, whatever rules of the same text a user adds and
- * removes. */
+/* The rules that separate tenants stay first, whatever rules a user adds. A removal may only remove
+ * the user's own rules, even if they have the same text as one of the first rules. */
 static void no_edit_opens_the_walls_between_tenants(void)
 {
 #define WALLS                                                                           \

@@ -74,7 +74,8 @@ static void link_works(int fd)
 	T_TRUE(!readable(fd, 200));
 }
 
-/* Starts a child in new user and network namespaces, as the engine does. The child waits for us. */
+/* Starts a child in new user and network namespaces, as the engine does. If SETUP is not NULL, the
+ * child makes the link in them. Then the child sleeps until end_child() kills it. */
 static pid_t child_in_namespaces(const struct netif_setup *setup, int *ret_pidfd)
 {
 	int ready[2];
@@ -185,8 +186,8 @@ static void a_namespace_made_ahead(void)
 	T_INT(ns.fd, -1);
 }
 
-/* If the caller never asks for an interface in the namespace, the namespace and its task must still
- * be freed. */
+/* If the caller never asks for an interface in the namespace, the namespace and the task that made
+ * it must still be freed. */
 static void an_unused_namespace_is_freed(void)
 {
 	static struct netns ns;

@@ -20,8 +20,8 @@
 
 static char dir[] = "/tmp/registry_credentials.XXXXXX";
 
-/* Puts a password of 40 characters into TO. The first 16 bytes of a freed block are no proof,
- * because malloc() overwrites them itself. */
+/* Puts a password of 40 characters into TO. malloc() itself overwrites the first 16 bytes of a
+ * freed block, so is_in() looks only for the last 24 characters. */
 static void spell(char to[41])
 {
 	for (unsigned i = 0; i < 40; i++)

@@ -313,8 +313,8 @@ static void two_mounts_on_one_target(void)
 	}
 }
 
-/* The message must name the first field that differs, in the order of the protocol, and print its
- * value as Python does. */
+/* The message must name the first field that differs, in the order of the protocol, and print the
+ * value that the existing session has, as Python prints it. */
 static void conflicts(void)
 {
 	static const char base[] = "{\"session_id\":\"s\"}";

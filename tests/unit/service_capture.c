@@ -135,8 +135,8 @@ static void the_ceiling_is_near(void)
 	capture_add(&c, text, 1);
 	T_INT(c.dropped, 1);
 	capture_done(&c);
-	/* if the limit is no power of two, the capture does not take more memory than the limit
-	 * either */
+	/* even if the limit is no power of two, the capture takes at most as much memory as the
+	 * limit */
 	top.used = 0;
 	capture_init(&c, &top, 10000);
 	capture_add(&c, text, 9000);

@@ -240,7 +240,8 @@ static void replies(void)
 		  "x BoxAdmissionError : " },
 		{ "{\"ok\":false,\"class\":\"OSError\",\"text\":\"BoxReadinessError: x\"}",
 		  "OSError: BoxReadinessError : x" },
-		/* a reply that says "ok" but has no object as data is a failure */
+		/* these are failures, too: a reply without an object as data, a reply whose "ok" is
+		 * not true, and a reply that is no object */
 		{ "{\"ok\":true}", "BoxError: " },
 		{ "{\"ok\":true,\"data\":[]}", "BoxError: " },
 		{ "{\"ok\":true,\"data\":null,\"text\":\"why\"}", "BoxError: why" },
@@ -406,8 +407,8 @@ static void other_directories(void)
 		      { "{\"again\":\"x\"}" },
 		      { "{\"again\":\"\"}" } };
 
-	/* the request is "list", which has no source directory, so none of these answers is
-	 * accepted */
+	/* none of these answers is accepted: the request "list" has no source directory, and the
+	 * other two reasons do not exist */
 	for (size_t i = 0; i < ARRAY_SIZE(never); i++) {
 		begin_request();
 		say(never[i].again);

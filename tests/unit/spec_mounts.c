@@ -1,4 +1,5 @@
-/* Tests the grammars of mounts, tmpfs, ports, root disks, images, scripts and patches. */
+/* Tests the grammars of paths, mounts, tmpfs, ports, images, writable places, root disks, scripts
+ * and patches. */
 #include "spec/grammar.h"
 
 #include <stdio.h>
@@ -343,9 +344,9 @@ static void directory_words(void)
 	spec_image_done(&i);
 }
 
-/* A directory with the option `--root-disk` is used copy-on-write. If the image word has ",cow",
- * every kind of root disk is allowed. Without ",cow" only a size, "disk" or "disk:SIZE" is
- * allowed. */
+/* If the image is a directory, `--root-disk` makes it copy-on-write. With ",cow" behind the
+ * directory, every kind of root disk is allowed. Without ",cow" only a size, "disk" or "disk:SIZE"
+ * is allowed. A disk image takes no root disk. */
 static void directory_disks(void)
 {
 	static const struct {

@@ -1,4 +1,5 @@
-/* Tests the small grammars: sizes, durations, users, limits, keys, environment, labels. */
+/* Tests the small grammars: sizes, durations, names, limits, signals, users, shells, detach keys,
+ * environment, labels, CPUs, digests of images. Also tests lists of strings. */
 #include "spec/grammar.h"
 
 #include <stdlib.h>
@@ -396,7 +397,7 @@ static void lists(void)
 	T_TRUE(a.v == NULL && a.n == 0);
 }
 
-/* The image store knows sha256 only, so no other digest may pass the first check. */
+/* The image store knows sha256 only, so parse_image() must refuse every other digest. */
 static void digests_of_images(void)
 {
 	static const struct {

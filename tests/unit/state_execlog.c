@@ -15,7 +15,7 @@
 
 #define CHUNK_BYTES (64u << 10) /* the most that one read of a command's output gives */
 #define EXCESS_BYTES (1u << 20) /* by how much a file may be larger than EXECLOG_MAX_BYTES */
-#define ENTRIES 64              /* as JSON, 64 chunks of control characters are 25 MB */
+#define ENTRIES 64 /* as JSON, 64 chunks are 25 MB: enough to rename the log file twice */
 
 static off_t size_of(int dir, const char *path)
 {
@@ -30,7 +30,8 @@ static enum { FSTAT_WORKS, FSTAT_FAILS, FSTAT_OTHER_DEVICE } fstat_mode;
 static struct stat fstat_gives;
 
 /* Replaces the function of the C library for the whole program. What a failed fstat() leaves in
- * *RET is undefined. Here it leaves FSTAT_GIVES. */
+ * *RET is undefined. With FSTAT_FAILS this function leaves FSTAT_GIVES. With FSTAT_OTHER_DEVICE it
+ * succeeds, and gives FSTAT_GIVES with another device number. */
 int fstat(int fd, struct stat *ret)
 {
 	if (fstat_mode == FSTAT_WORKS)

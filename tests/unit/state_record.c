@@ -153,8 +153,8 @@ static void newer_formats_are_refused(void)
 	unmake("a");
 }
 
-/* Every cordon, also a newer one, writes the format as an integer. So a file with another format is
- * damaged. */
+/* Every cordon, also a newer one, writes the format as an integer. So a file whose format is no
+ * integer is damaged. */
 static void formats_that_are_no_integer_are_refused(void)
 {
 	static const char *const texts[] = { "{\"format\":\"1\"}", "{\"format\":1.5}",

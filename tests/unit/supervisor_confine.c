@@ -94,7 +94,7 @@ static int files(void)
 	if (!has_landlock())
 		return 0;
 	EXPECT(confined(&s), 0);
-	/* the supervisor may write to its own record */
+	/* the supervisor may read and write its own record */
 	EXPECT(openat(s.record_dir, "state.json", O_WRONLY | O_CREAT, 0600), 0);
 	EXPECT(renameat(s.record_dir, "state.json", s.record_dir, "other.json"), 0);
 	EXPECT(mkdirat(s.record_dir, "logs", 0700), 0);
@@ -170,7 +170,7 @@ static int calls_with_network(void)
 	EXPECT(syscall(SYS_clone3, NULL, 0), ENOSYS);
 	EXPECT(prlimit(0, RLIMIT_CORE, NULL, &limit), 0);
 	EXPECT(prlimit(1, RLIMIT_CORE, NULL, &limit), EPERM);
-	EXPECT(prlimit(0, RLIMIT_CORE, &none, NULL), 0); /* changes nothing */
+	EXPECT(prlimit(0, RLIMIT_CORE, &none, NULL), 0); /* succeeds, but changes nothing */
 	EXPECT(prlimit(0, RLIMIT_CORE, NULL, &now), 0);
 	EXPECT(memcmp(&limit, &now, sizeof(now)) == 0 ? 0 : -1, 0);
 	EXPECT(prlimit(1, RLIMIT_CORE, &none, NULL), EPERM);

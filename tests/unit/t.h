@@ -1,7 +1,7 @@
 /*
  * A test program is a main() that calls T_RUN for each case and returns t_end(). The output is TAP.
- * A failed check prints both values. The case goes on after a failed check, so that one run shows
- * all failures.
+ * If T_INT or T_STR fails, it prints both values; T_TRUE prints the expression. The case goes on
+ * after a failed check, so that one run shows all failures.
  */
 #pragma once
 

@@ -33,7 +33,8 @@ static void paths_are_split(void)
 	place("/usr/new/", "/usr", "new");
 }
 
-/* The sanitizer sees a write behind a buffer that is too short for the parent directory. */
+/* tree_place() writes the parent directory of PATH to a buffer, as "." or "/" if PATH is short. If
+ * the buffer is too short for that, the sanitizer ends the test. */
 static void paths_without_a_name_are_refused(void)
 {
 	static const char *const paths[] = { "", "/", "//", ".", "bin/..", "bin/." };

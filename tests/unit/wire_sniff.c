@@ -1,9 +1,9 @@
 #include "wire/sniff.h"
 #include "t.h"
 
-/* Passes TEXT to sniff_next() in pieces, as the gateway does. Returns the results as "name name BAD
- * OPAQUE", then "+" and the number of bytes that were judged. Every name is allowed, and BAD ends
- * the stream. */
+/* Passes TEXT to sniff_next() in pieces, as the gateway does. Returns one word for each result that
+ * is to be judged (a name, BARE, OPAQUE or BAD), then "+" and the number of bytes that passed.
+ * Everything is allowed except BAD, which ends the stream. */
 static const char *follow(const void *text, size_t n, bool http, size_t piece)
 {
 	static char out[256];

@@ -281,7 +281,7 @@ static void broken_rules(void)
 		{ 0x8f, "x", "!1002" },
 		{ 0x80, "x", "!1002" }, /* no message to continue */
 		{ 0x00, "x", "!1002" },
-		{ 0x09, "x", "!1002" }, /* a fragmented ping */
+		{ 0x09, "x", "!1002" }, /* fragmented control frames */
 		{ 0x08, "", "!1002" },
 		{ 0x0a, "x", "!1002" },
 		{ 0x88, "", "c1005:" },
@@ -380,7 +380,8 @@ static void text_across_fragments(void)
 	fragment(&c, 0x01, "\xf0\x9f");
 	fragment(&c, 0x80, "x");
 	T_STR(server_hears(&c), "!1007");
-	/* the second byte already shows a surrogate, so the decoder does not wait for the rest */
+	/* the second byte of the character after "ab" already shows a surrogate, so the decoder
+	 * does not wait for the rest */
 	websocket_put_fragment(&d, WEBSOCKET_TEXT, true, false, mask, "ab\xed\xa0\x80zzzzzzzzzz",
 			       15);
 	websocket_init(&w, WEBSOCKET_SERVER, 100);
