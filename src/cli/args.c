@@ -454,8 +454,8 @@ static int parse_letters(struct parser *p, const char *word)
 		const struct opt *o = find_opt(command_path_end(&p->path), STR(""), *c);
 		AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
 
-		/* a byte of a multi-byte UTF-8 character cannot be printed alone, so show the whole
-		 * word */
+		/* show the whole word if it has only one letter, or if *C is a byte of a multi-byte
+		 * UTF-8 character, which cannot be printed alone */
 		if (!o && (!word[2] || (unsigned char)*c >= 0x80))
 			return fail(p, "unknown option '%s'", shown(&b, word));
 		if (!o)
@@ -500,9 +500,9 @@ static int parse_word(struct parser *p, const char *word)
 	return 0;
 }
 
-/* For cordon, the command begins after the image or the name, with the first word that is no
- * option. The command is WORD and all later words, even if these look like options. For msb, a
- * command comes only after '--'. */
+/* Returns true if WORD is the first word of the command that is to run in the sandbox. For cordon,
+ * this is the first word after the image or the name that is no option. All later words belong to
+ * the command, even if they look like options. For msb, a command comes only after '--'. */
 static bool begins_command(const struct parser *p, const char *word)
 {
 	const struct command *c = command_path_end(&p->path);

@@ -30,8 +30,9 @@ static void consider(void *arg, const struct command_message *m)
 		c->found = *m;
 }
 
-/* Chooses the command to attach to and sets *RET to it. Fails with ERR_NOT_FOUND if there is none.
- * The flags in *RET tell the caller whether the command has a terminal. */
+/* Chooses the command to attach to and sets *RET to it. Fails with ERR_NOT_FOUND if there is none,
+ * and with ERR_UNSUPPORTED if pid 1 is too old to list its commands. The flags in *RET tell
+ * the caller whether the command has a terminal. */
 static int choose(struct client *c, uint64_t wanted, struct command_message *ret, struct err *e)
 {
 	struct choice choice = { .wanted = wanted };

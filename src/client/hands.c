@@ -1,8 +1,9 @@
 /*
  * A hand is idle, or works on one request. A request is in the queue, or a hand works on it. A
- * request is over when it was answered, or when its deadline has passed. If the owner drops a
- * queued request, the request is freed. If a hand already works on the request, the hand goes on,
- * but the owner's callback is not called.
+ * request is over when its hand has answered, has sent garbage or has ended, or when its deadline
+ * has passed. But if the hand ended before it got the whole request, the request goes back into the
+ * queue. If the owner drops a queued request, the request is freed. If a hand already works on the
+ * request, the hand goes on, but the owner's callback is not called.
  *
  * An owner's callback may call hands_free(). So enter() and leave() count the running callbacks of
  * the loop, and the last leave() frees the memory of the pool.

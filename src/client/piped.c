@@ -63,8 +63,8 @@ static bool flush(struct piped *p, struct stream *s)
 	       (run_wrote(p->run, outlet_flush(&s->to)) && !outlet_waits(&s->to));
 }
 
-/* Copies one chunk of output, and closes the pipe at the end of the output. Returns true if
- * something was read. */
+/* Writes the output that waits in S. If none waits any more, copies one chunk of new output, and
+ * closes the pipe at the end of the output. Returns true if the caller should try again at once. */
 static bool pump_out(struct piped *p, struct stream *s)
 {
 	struct run *r = p->run;
@@ -256,8 +256,8 @@ static int start(struct piped *p)
 	int fds[3];
 	int k;
 
-	/* if our input is a terminal (with `--no-tty`) or /dev/null, the command's input is
-	 * empty */
+	/* if we have no input, or if it is a terminal (with `--no-tty`) or /dev/null, the command's
+	 * input is empty */
 	r->in_open = q->in >= 0 && !inlet_is_null(q->in) && !isatty(q->in);
 	k = pipes_open(&made, joined);
 	if (k < 0)

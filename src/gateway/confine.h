@@ -3,8 +3,9 @@
  *
  *   start       it has its caller's rights: it reads the configuration and resolv.conf, and binds
  *               ports
- *   configured  it has given up its ids and all capabilities, can open no file (Landlock) and may
- *               have only a limited number of descriptors
+ *   configured  it has given up all capabilities and, if the configuration names other ids, its
+ *               own ids; it can open no file (Landlock) and may have only a limited number of
+ *               descriptors
  *   serving     its system calls are limited to sockets of the internet families, reading and
  *               writing open descriptors, memory and time; it has no call for files, processes or
  *               namespaces

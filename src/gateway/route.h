@@ -22,7 +22,7 @@ enum route_kind {
 	ROUTE_OUT,     /* to another machine, or there is no route and connect() will fail */
 	ROUTE_HOST,    /* to the host itself */
 	ROUTE_MANY,    /* to many machines: broadcast or multicast */
-	ROUTE_UNKNOWN, /* the kernel did not answer, so nothing is sent */
+	ROUTE_UNKNOWN, /* the kernel gave no usable answer, so nothing is sent */
 };
 
 /* Must run before confine(). The caller must call route_done() even after a failure. */

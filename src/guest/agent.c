@@ -133,9 +133,9 @@ static int look_above(const char *path, struct statx *ret)
 	}
 }
 
-/* If the files go into a shared directory, changes to the ids of the user as whom the sandbox's
- * commands run. If the agent stayed root of the sandbox, it could not make files in this directory,
- * or the files would belong to an id that no user of the host has. */
+/* If the files go into a shared directory that belongs to the user as whom the sandbox's commands
+ * run, changes to the ids of this user. If the agent stayed root of the sandbox, it could not make
+ * files in this directory, or the files would belong to an id that no user of the host has. */
 static int become_owner(const struct agent_args *a, struct err *e)
 {
 	struct statx root, place;

@@ -59,8 +59,8 @@ static void set_state(struct backend *b, enum backend_state state, const char *w
 	b->state = state;
 }
 
-/* By default our engine is used, even if Docker is installed too, because people who install this
- * server want our engine. */
+/* By default our engine is used, under the name `nsjail`. This is so even if Docker is installed
+ * too, because people who install this server want our engine. */
 enum backend_name backend_parse(const char *wanted)
 {
 	if (strcmp(wanted, "cordon") == 0)

@@ -35,8 +35,9 @@ struct work;
 #define SESSION_REAPER_SEC 30
 
 struct reply {
-	/* Called with the result. FAULT is NULL on success. *DATA is a JSON object. FAULT and DATA
-	 * are valid only during the call. `done` may move the text out of *DATA to keep it. */
+	/* Called with the result. On success FAULT is NULL, and *DATA is a JSON object, or the
+	 * output of a trial. On failure DATA has no meaning. FAULT and DATA are valid only during
+	 * the call. `done` may move the text out of *DATA to keep it. */
 	void (*done)(void *arg, const struct fault *fault, struct buf *data);
 	void *arg;
 };

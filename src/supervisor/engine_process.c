@@ -9,7 +9,8 @@
  * cannot be used (must_be_served() in engine_process_rootfs.c). Otherwise this file tries the
  * overlay. start() may find that the ids of a layer cannot be mapped, and boot() may find that the
  * child cannot mount the overlay. Each then starts a second child with fuse-overlayfs. No request
- * of a client is lost, because boot() has sent nothing to the first child.
+ * of a client is lost: boot() sends the sockets of the clients to pid 1, and has sent nothing to
+ * the first child.
  */
 #include "supervisor/engine_process.h"
 
@@ -99,8 +100,9 @@ static void copy_addresses(const struct lease *from, struct netif *to)
 	memcpy(to->gateway_v6, from->gateway_v6.b, sizeof(to->gateway_v6));
 }
 
-/* Fills the request with the addresses of the sandbox's interface eth0, with the text of
- * /etc/resolv.conf and with a line for /etc/hosts. */
+/* If the sandbox has a network, tells the network the gateway's ids. Then fills the request with
+ * the addresses of the sandbox's interface eth0, with the text of /etc/resolv.conf and with a line
+ * for /etc/hosts. The request also says who makes the interface (`tap`). */
 static void prepare_link(struct supervisor *s, struct engine_process *p)
 {
 	struct engine_process_start *t = p->start;
@@ -299,9 +301,10 @@ static int allow_groups(const struct cgroup *c, struct confine_files *f, struct 
 	return confine_files_allow_path(f, CGROUP_ROOT, LANDLOCK_ACCESS_FS_REMOVE_DIR, e);
 }
 
-/* Adds to F the files that we must be able to change at the end of the sandbox. These are the
- * sandbox's control groups, the directories of the user from which we must remove our mount points,
- * and the table of id ranges, if we must give our range back. */
+/* Adds to F the files that we need after we have confined ourselves. While the sandbox lives and at
+ * its end, these are its control groups. At the end, they are also the directories of the user from
+ * which we must remove our mount points, and the table of id ranges, if we must give our range
+ * back. */
 static int confine(const struct supervisor *s, struct confine_files *f, struct err *e)
 {
 	const struct engine_process *p = engine_process_of(s);

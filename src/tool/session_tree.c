@@ -36,7 +36,7 @@ static void add_find(struct buf *script)
 	buf_add_str(script, " \\) -prune -o -type f -exec stat -c '%Y %s %n' {} + 2>/dev/null");
 }
 
-/* Appends to PAGE a piece of the listing of P, which begins after the first SKIP lines. Returns 0,
+/* Skips the first SKIP lines of the listing of P, and appends the next piece to PAGE. Returns 0,
  * 1 if P is a regular file and has no listing, or -1. */
 static int read_page(struct file_call *c, const struct place *p, size_t skip, struct buf *page,
 		     struct fault *f)

@@ -125,7 +125,8 @@ static void leave(struct tar *t)
 	buf_cut(&t->at, n ? n - 1 : 0);
 }
 
-/* Adds the name of the record to the path. */
+/* Begins an entry: takes the mode of the record, without set-id bits, and adds the record's name to
+ * the path. If T->name is not NULL, it replaces the name of the outermost record. */
 static int enter(struct tar *t, struct err *e)
 {
 	const char *name = !t->placed && t->name ? t->name : t->record.name;

@@ -33,7 +33,8 @@ class CopyTest(CordonTest):
         return got
 
     def tree(self, top):
-        """Returns {relative path: (kind, mode, content)} for everything below TOP."""
+        """Returns a dictionary of everything below TOP. The keys are relative paths. The values are ("link", target),
+        ("dir", mode) or ("file", mode, content)."""
         found = {}
         for where, dirs, files in os.walk(top):
             for name in dirs + files:
@@ -254,12 +255,13 @@ class Unreadable(CopyTest):
 
 
 class Hostile(CopyTest):
-    """A tree from inside must not be able to write outside the destination."""
+    """Nothing that a hostile sandbox does may harm the host or block a copy. Above all, a copy must not write outside
+    the destination."""
 
     modes = ALL_MODES
 
     def outside(self):
-        """Makes files beside the destination. These files must not change."""
+        """Makes the destination `out` and, beside it, a file that must not change. Returns the path of `out`."""
         self.write("victim/file", b"untouched")
         os.makedirs(self.path("out"))
         return self.path("out")
@@ -515,7 +517,8 @@ class FollowLink(CopyTest):
 
 
 class Streams(CopyTest):
-    """With `-` instead of a path, `copy` reads or writes a tar archive or one file."""
+    """With `-` as the source, `copy` reads a tar archive or one file. With `-` as the destination, it writes an
+    archive."""
 
     def archive(self, entries, form=tarfile.PAX_FORMAT):
         out = io.BytesIO()
