@@ -11,6 +11,8 @@
 #include "base/str.h"
 
 #define LINE_MAX_BYTES (64u << 10) /* of one message; what does not fit is left out */
+/* A longer line of a message is cut. An escape makes a byte four times as long. */
+#define SHOWN_MAX_BYTES (LINE_MAX_BYTES / 8)
 /* a ✓ line shows how long the work took if it took longer than this */
 #define SLOW_NS (500 * NS_PER_MS)
 #define VERB_WIDTH 12
@@ -105,8 +107,9 @@ static void add_lines(struct buf *out, const char *s)
 			line = str_cut(&rest, '\n');
 		if (!first)
 			buf_add_str(out, "  → ");
-		buf_add_clean_n(out, line.p, line.n, "");
-		buf_add_char(out, '\n');
+		buf_add_clean_n(out, line.p, line.n < SHOWN_MAX_BYTES ? line.n : SHOWN_MAX_BYTES,
+				"");
+		buf_add_str(out, line.n > SHOWN_MAX_BYTES ? "…\n" : "\n");
 		first = false;
 	}
 }

@@ -215,6 +215,13 @@ class Sampling(CordonTest):
         self.assertEqual(self.cordon("metrics", "--format", "json").json(), [])
 
 
+class LongTexts(CordonTest):
+    def test_a_very_long_text_is_cut(self):
+        got = self.cordon("help", "x" * 70000)
+        self.assertEqual(got.code, 2)
+        self.assertRegex(got.errtext, r"\Aerror: .*x{1000}.*…\n")
+
+
 class Output(CordonTest):
     """A command prints the name of what it made. If an error prevents this, for example a full disk, the command fails.
     A closed pipe is no such error: nobody wants to read the name, so the command succeeds."""
