@@ -50,8 +50,9 @@ static uint64_t bytes_heard(const struct connection *c, bool at_end)
 	 * number */
 	if (ioctl(c->fd, SIOCOUTQ, &unread) < 0 || (uint64_t)unread > c->sent)
 		return 0;
-	/* If the client has closed its socket, the kernel has dropped what was unread. At the end,
-	 * recvmsg() tells pid 1 whether there was any: it fails with ECONNRESET. */
+	/* If the client has closed its socket, the kernel has dropped the bytes that were unread.
+	 * When pid 1 then reads the end, recvmsg() fails with ECONNRESET if there were such bytes.
+	 * Before the end, pid 1 cannot know this. */
 	if (!at_end && (poll(&p, 1, 0) < 0 || p.revents))
 		return 0;
 	return c->sent - (uint64_t)unread;
@@ -413,7 +414,7 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	}
 	connection_open(g, sock);
 	if (g->connections && is_crowded(g))
-		/* until a client leaves, or server_has_room() */
+		/* accept no more clients until a client leaves or server_has_room() is called */
 		loop_change_fd(g->loop, g->listener_watch, 0);
 }
 

@@ -1,5 +1,6 @@
-/* Reads requests (wire/skills.h) from a socket and answers them one at a time. The process at the
- * other end of the socket is the worker's owner. */
+/* The main loop of a skills worker. It reads requests (wire/skills.h) from a socket and answers
+ * them one at a time. The process at the other end of the socket is called the owner of the
+ * worker. */
 #pragma once
 
 #include "base/err.h"

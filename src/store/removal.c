@@ -21,8 +21,9 @@
 
 /* --- remove --------------------------------------------------------------------------------- */
 
-/* Fails if a sandbox uses the image, or if there is no such image or its record cannot be read. An
- * image with a damaged record counts as unused, so that it can be removed. */
+/* Fails if a sandbox uses the image, if there is no such image, or if a system error prevents the
+ * reading of its record. If the record was read but is damaged, the image counts as unused, so that
+ * it can be removed. */
 static int check_unused(const struct store *store, const struct usage *u, const char *reference,
 			struct err *e)
 {
@@ -54,8 +55,8 @@ static int remove_one(const struct store *store, const struct usage *u, const ch
 	return err_sys(e, errno, "remove image '%s'", reference);
 }
 
-/* Erases the content that no image uses any more (sweep()). If another process is adding content,
- * does nothing: the next removal erases it. */
+/* Erases the content that no image uses any more (sweep()). Does nothing if another process is
+ * adding content. Then the unused content stays until the next removal. */
 static void sweep_if_idle(const struct store *store)
 {
 	struct sweep_result ignored = { 0 };

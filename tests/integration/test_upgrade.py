@@ -341,8 +341,8 @@ class Agents(WireTest):
         self.use(box)
 
     def test_terminals_of_an_older_pid_1(self):
-        """A pid 1 of protocol 1 has no list of its commands. But `attach` must reach a terminal that was left before
-        an upgrade, with its number and without."""
+        """A pid 1 of protocol 1 has no list of its commands. But `attach`, with a session number or without one, must
+        reach a terminal that was left before an upgrade."""
         for change, last_type in ((self.older, LAST_TYPE_OF_PROTOCOL_1), (self.newer, 255)):
             with self.subTest(change.__name__):
                 box = self.create()

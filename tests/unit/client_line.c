@@ -1083,9 +1083,10 @@ static void a_freed_line_ends_its_jobs(void)
 	end();
 }
 
-/* The deadlines of both commands pass while the loop does not run. The first command's answer
- * arrives before the loop runs again; the second command's answer never arrives. Only the second
- * command may count as timed out. */
+/* The first command has a timeout, and the second command is cancelled. So for each there is a time
+ * by which pid 1 must answer. Both times pass while the loop does not run. The answer to the first
+ * command arrives before the loop runs again; the answer to the second never arrives. Only the
+ * second command may count as timed out. */
 static void a_pid_1_that_does_not_answer(void)
 {
 	uint32_t first;
