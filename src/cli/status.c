@@ -101,7 +101,8 @@ static void add_row(struct table *t, const struct record *r, bool whole)
 		cell_port(&cell, &port);
 	}
 	/* WHOLE says that a program reads the table: it needs every port, so the cell is not cut.
-	 * For a person, and always as msb, the cell is cut. */
+	 * If a person reads the table, the cell is cut. If we were called as msb, the cell is
+	 * always cut. */
 	if (whole)
 		table_add(t, s->n_ports ? buf_str(&cell) : "-");
 	else

@@ -99,7 +99,7 @@ const char *container_advice(enum container_need need)
 	bool mounts = known && (need == CONTAINER_MOUNTS || has_profile());
 	bool proc = known && (need == CONTAINER_PROC || container_has_covered_proc());
 
-	/* NEED alone names all that is missing, or NEED has no option to combine with others */
+	/* either NEED is all that is missing, or it is a need that we never combine with others */
 	if (namespaces + mounts + proc < 2)
 		return advice[need];
 	/* name all options at once, so that the user need not try one after the other */

@@ -1,5 +1,6 @@
-"""Tests replayed generations and forged ids. No Workspace may reach another Workspace, or an older state of
-itself."""
+"""Tests replayed generations and forged ids. No Workspace may reach the sessions of another Workspace. A request of an
+older generation may not reach the sessions of a newer one, and a newer generation does not see the sessions of an older
+one."""
 
 from boxpeer import BoxFault
 from harness import unique_number

@@ -292,8 +292,8 @@ class Refused(CowTest):
 
 
 class Hostile(CowTest):
-    """The directory has links that lead out of it or attributes of an overlay, or somebody changes the directory while
-    a sandbox runs."""
+    """There are three kinds of hostile directories: one with links that lead out of it, one with extended attributes of
+    an overlay, and one that somebody changes while a sandbox runs."""
 
     def test_links_of_the_directory(self):
         decoy = os.path.join(self.dir, "decoy")
@@ -426,8 +426,9 @@ class RootDisk(CowTest):
 
 
 class Users(CowTest):
-    """Layers also exist in a form with rotated owners. A directory has no such form. If the caller
-    is an ordinary user, the caller's files belong to the user who works inside."""
+    """In a rotated sandbox, the layers of an image are used in a form with rotated owners, so that root's files belong
+    to root inside. A directory has no such form. So if an ordinary user makes a sandbox in which another user than
+    root works, the caller's files in the directory belong to this user inside, and not to root."""
 
     modes = ("root", "user")
 

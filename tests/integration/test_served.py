@@ -42,7 +42,7 @@ class ServedSetUp:
 class ServedRoots(ServedSetUp):
     """Tests the image `host` on fuse-overlayfs. Subclasses choose why fuse-overlayfs is used."""
 
-    READS = ()  # modes in which a second fuse-overlayfs reads the layers
+    READS = ()  # the values of MODE (`root`, `user`) for which a second fuse-overlayfs reads the layers
 
     def test_a_command_in_the_image_host(self):
         got = self.cordon("run", "--no-net", "host", "--", "sh", "-c", "cat; echo x > /etc/y; id -u",
