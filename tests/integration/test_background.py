@@ -1150,7 +1150,8 @@ class ClientLibrary(WireTest):
 
     def test_commands_are_found_by_number(self):
         box, count = self.create(), unique_number()
-        script = f"import subprocess; print('up', flush=True); subprocess.run(['sleep', '{count}'])"
+        # a process that is being made while a signal goes to all processes may miss the signal
+        script = f"import subprocess; p = subprocess.Popen(['sleep', '{count}']); print('up', flush=True); p.wait()"
         self.assertEqual(self.ask(box, f"start:{script}", "until:up", "term", "wait"),
                          ["started", "output: up", "ended: 143"])
         self.eventually(lambda: not self.sleepers(count))
